@@ -1,0 +1,162 @@
+import type { Speaker } from "../agent/messages.ts";
+
+/**
+ * The contracts between chat platforms and the rest of Heddle. Words of a platform (`ts`, snowflake, envelope)
+ * stay inside its adapter.
+ */
+
+/** A place to talk. All four parts are opaque to everybody but the adapter of `platform`. */
+export interface ThreadRef {
+  platform: string;
+  workspace: string;
+  channel: string;
+  thread: string;
+}
+
+/** `platform:workspace:channel:thread`; no part contains a colon. */
+export type ThreadId = string;
+
+export function threadId(ref: ThreadRef): ThreadId {
+  return `${ref.platform}:${ref.workspace}:${ref.channel}:${ref.thread}`;
+}
+
+export function parseThreadId(id: ThreadId): ThreadRef {
+  const [platform, workspace, channel, thread, ...rest] = id.split(":");
+  if (!platform || !workspace || !channel || !thread || rest.length > 0) {
+    throw new Error(`"${id}" is not a thread: expected platform:workspace:channel:thread.`);
+  }
+  return { platform, workspace, channel, thread };
+}
+
+/** A message on a platform; enough to edit it, to react to it, and to find its thread again. */
+export interface MessageRef {
+  platform: string;
+  workspace: string;
+  channel: string;
+  /** Unique within the channel. */
+  message: string;
+}
+
+/** What the platform tells about a person. Deny whatever is not known to be allowed. */
+export interface Author extends Speaker {
+  /** `member`: belongs to the workspace. `guest`: limited account. `external`: another organisation. */
+  standing: "member" | "guest" | "external" | "bot";
+  roles: string[];
+}
+
+/** A file that came with a message; fetched later, by the adapter that made it. */
+export interface AttachmentHandle {
+  name: string;
+  mediaType: string;
+  bytes: number;
+  /** Opaque to everybody but the adapter. */
+  handle: string;
+}
+
+/**
+ * What people do, normalised. `at` is the platform's own time in milliseconds, so that a stop and a message
+ * can be put in order whatever arrived first.
+ */
+export type InboundEvent =
+  | {
+      kind: "message";
+      thread: ThreadRef;
+      ref: MessageRef;
+      author: Author;
+      /** Without the mention of the bot, otherwise as written. */
+      text: string;
+      attachments: AttachmentHandle[];
+      /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
+      addressed: "mention" | "direct" | "follow-up";
+      at: number;
+    }
+  | {
+      kind: "stop";
+      /** The thread itself where the platform tells it, else the message that was reacted to. */
+      target: { thread: ThreadRef } | { message: MessageRef };
+      author: Author;
+      at: number;
+    };
+
+/** What became of an inbound event. It is durable when this is returned. */
+export type Verdict =
+  | { kind: "accepted"; thread: ThreadId; position: number }
+  | { kind: "duplicate" }
+  | { kind: "stopping"; thread: ThreadId }
+  /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
+  | { kind: "ignored"; why: string }
+  /** Refused, and the person should read why. */
+  | { kind: "refused"; reply: string };
+
+/** The one way in. Throws only when Redis cannot be reached; then the event must not be acknowledged. */
+export interface Door {
+  receive(event: InboundEvent): Promise<Verdict>;
+}
+
+/** The state of a person's message, shown as a reaction where the platform has them. */
+export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed";
+
+export interface OutboundMessage {
+  /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
+  markdown: string;
+  kind: "progress" | "answer" | "notice" | "receipt";
+  /** Small print under the message. */
+  footer?: string;
+  /** Whether a Stop button belongs to it. */
+  stoppable?: boolean;
+}
+
+export interface SurfaceLimits {
+  /** The least time between two edits of one message, in milliseconds. */
+  editIntervalMs: number;
+  /** Characters of one message; longer answers are split by the surface. */
+  messageChars: number;
+}
+
+/** A way to write into threads of one platform. Methods throw {@link SurfaceError}. */
+export interface ChatSurface {
+  readonly platform: string;
+  readonly limits: SurfaceLimits;
+  /** Whether posting again with the same key is known to the platform and makes no second message. */
+  readonly idempotent: boolean;
+  /**
+   * Posts a message, split if it is too long; returns the ref of every part, the first one first.
+   * `key` is the same for every attempt to post the same thing: platforms with idempotency use it.
+   */
+  post(thread: ThreadRef, message: OutboundMessage, key: string): Promise<MessageRef[]>;
+  /** Replaces the content of a message that `post` made; what does not fit is cut, never split. */
+  edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
+  remove(ref: MessageRef): Promise<void>;
+  /** Shows the state of somebody's message, replacing the earlier mark. */
+  mark(ref: MessageRef, mark: MessageMark): Promise<void>;
+  upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
+}
+
+/** `gone`: deleted or archived. `uncertain`: it may or may not have been done (lost response). */
+export type SurfaceErrorKind = "rate-limited" | "gone" | "forbidden" | "uncertain" | "rejected";
+
+export class SurfaceError extends Error {
+  override readonly name = "SurfaceError";
+  readonly kind: SurfaceErrorKind;
+  /** For `rate-limited`: how long to wait, in milliseconds. */
+  readonly retryAfterMs: number;
+
+  constructor(
+    kind: SurfaceErrorKind,
+    message: string,
+    options: { retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs ?? 0;
+  }
+}
+
+/** A connection to one platform that brings events in. Its surface works without it, in any process. */
+export interface ChatAdapter {
+  readonly platform: string;
+  /** Resolves when events can arrive; throws an error that names the wrong token or setting and the fix. */
+  start(door: Door): Promise<void>;
+  /** Stops taking events; those in hand are finished first. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,56 @@
+import type { Usage } from "./llm/model.ts";
+import type { AssistantMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
+
+/**
+ * Everything that a running turn tells the outside: the whole contract between the loop and what shows or
+ * stores it. `runTurn` is a generator, so the loop goes on only when the consumer asks for the next event:
+ * a consumer that stores an event before it asks again gets "persist, then act" for nothing.
+ *
+ * To be stored: `assistant`, `tool-start`, `tool-end`, `nudge`, `summary` (see `recordOf` in `history.ts`).
+ * The others are for live display.
+ */
+export type AgentEvent =
+  | { type: "step-start"; step: number }
+  | { type: "text-delta"; step: number; delta: string }
+  | { type: "thinking-delta"; step: number; delta: string }
+  /** The model call is tried again; what it streamed so far is void. */
+  | { type: "retry"; step: number; attempt: number; delayMs: number; reason: string }
+  | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage }
+  | { type: "tool-start"; step: number; call: ToolCall }
+  /** Live output of a running tool, already masked; may be dropped under load. */
+  | { type: "tool-output"; callId: string; chunk: string }
+  | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number }
+  /** Messages that people wrote during the turn and that the next step will see. */
+  | { type: "follow-up"; messages: UserMessage[] }
+  /** What the loop itself tells the model. */
+  | { type: "nudge"; message: UserMessage }
+  | { type: "summary"; text: string; keep: number; usage: Usage; before: number; after: number }
+  /** Something the thread should be told, in one sentence. */
+  | { type: "notice"; text: string };
+
+/** Who stopped a turn; `at` is the platform's time of the stopping message in milliseconds. */
+export interface StopOrder {
+  by: string;
+  at: number;
+}
+
+/**
+ * How a turn ended. `usage` covers the whole turn, resumed parts included.
+ *
+ * - `answered`: the model finished; `text` is its answer.
+ * - `stopped`: somebody stopped it.
+ * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, and it can be continued.
+ * - `refused`: the model declined.
+ * - `model-error`: the model could not be reached or made no sense; `text` is safe to show.
+ * - `suspended`: the worker shuts down; another one goes on from the journal.
+ * - `lost-lease`: another worker owns the session; nothing may be posted.
+ */
+export type TurnOutcome =
+  | { kind: "answered"; text: string; steps: number; usage: Usage }
+  | { kind: "stopped"; order: StopOrder; steps: number; usage: Usage }
+  | { kind: "step-limit" | "budget"; text: string; limit: string; steps: number; usage: Usage }
+  | { kind: "refused" | "model-error"; text: string; steps: number; usage: Usage }
+  | { kind: "suspended" | "lost-lease"; steps: number; usage: Usage };
+
+/** Why a turn's signal was aborted. It is the signal's `reason`, and nothing else aborts a turn. */
+export type TurnAbort = { kind: "stop"; order: StopOrder } | { kind: "shutdown" } | { kind: "lost-lease" };

@@ -1,0 +1,146 @@
+import type { AgentEvent } from "./events.ts";
+import type { JournalRecord } from "./journal.ts";
+import { addUsage, noUsage, type Usage } from "./llm/model.ts";
+import {
+  heddle,
+  type Message,
+  type ToolCall,
+  type ToolMessage,
+  toolCalls,
+  type UserMessage,
+} from "./messages.ts";
+
+/** A tool call that has no result yet. `started`: it may have run, so it must not be run again. */
+export interface OpenCall {
+  call: ToolCall;
+  started: boolean;
+}
+
+/** A turn that has begun and not ended. */
+export interface OpenTurn {
+  id: string;
+  startedAt: number;
+  /** The platform time of its first message: a stop that is older does not concern it. */
+  since: number;
+  /** The people's messages that it has taken. */
+  asked: UserMessage[];
+  steps: number;
+  usage: Usage;
+}
+
+/** A session's state, read from its journal. */
+export interface History {
+  /** Legal for every provider, but for the calls in `open`. */
+  messages: Message[];
+  open: OpenCall[];
+  turn: OpenTurn | undefined;
+}
+
+/** What to store for an event; undefined for those that are for display only. */
+export function recordOf(event: AgentEvent, at: number): JournalRecord | undefined {
+  switch (event.type) {
+    case "assistant":
+      return { type: "assistant", step: event.step, message: event.message, usage: event.usage, at };
+    case "tool-start":
+      return { type: "tool-start", callId: event.call.id, at };
+    case "tool-end":
+      return { type: "tool-result", message: event.message, durationMs: event.durationMs, at };
+    case "nudge":
+      return { type: "nudge", message: event.message };
+    case "summary":
+      return { type: "summary", text: event.text, keep: event.keep, usage: event.usage, at };
+    case "step-start":
+    case "text-delta":
+    case "thinking-delta":
+    case "retry":
+    case "tool-output":
+    case "follow-up":
+    case "notice":
+      return undefined;
+  }
+}
+
+/** Reads a journal. The same records always give the same messages, so that prompt caches stay valid. */
+export function replay(records: readonly JournalRecord[]): History {
+  let messages: Message[] = [];
+  let open: OpenCall[] = [];
+  let turn: OpenTurn | undefined;
+
+  const close = () => {
+    // The loop answers every call before it goes on; this holds the rule for a journal that was cut by hand.
+    messages.push(...open.map(({ call }) => unknownResult(call)));
+    open = [];
+  };
+
+  for (const record of records) {
+    switch (record.type) {
+      case "turn-start":
+        turn = {
+          id: record.turn,
+          startedAt: record.at,
+          since: Infinity,
+          asked: [],
+          steps: 0,
+          usage: noUsage,
+        };
+        break;
+      case "user":
+        if (turn) {
+          turn.since = Math.min(turn.since, record.message.at);
+          turn.asked.push(record.message);
+        }
+        close();
+        messages.push(record.message);
+        break;
+      case "withdrawn":
+        messages = messages.filter((message) => message.role !== "user" || message.id !== record.id);
+        break;
+      case "nudge":
+        close();
+        messages.push(record.message);
+        break;
+      case "assistant":
+        close();
+        messages.push(record.message);
+        open = toolCalls(record.message).map((call) => ({ call, started: false }));
+        if (turn) {
+          turn.steps = record.step;
+          turn.usage = addUsage(turn.usage, record.usage);
+        }
+        break;
+      case "tool-start":
+        open = open.map((entry) => (entry.call.id === record.callId ? { ...entry, started: true } : entry));
+        break;
+      case "tool-result":
+        messages.push(record.message);
+        open = open.filter((entry) => entry.call.id !== record.message.callId);
+        break;
+      case "summary":
+        messages = [{ role: "summary", text: record.text }, ...messages.slice(messages.length - record.keep)];
+        if (turn) turn.usage = addUsage(turn.usage, record.usage);
+        break;
+      case "turn-end":
+        close();
+        if (record.outcome.kind === "stopped") messages.push(stopNote(record.turn, record.outcome.order));
+        turn = undefined;
+        break;
+    }
+  }
+  return { messages, open, turn };
+}
+
+/** The result of a call that was started by a process which is gone. */
+export function unknownResult(call: ToolCall): ToolMessage {
+  return {
+    role: "tool",
+    callId: call.id,
+    name: call.name,
+    status: "unknown",
+    text: "Outcome unknown: Heddle was interrupted while this ran. It was not run again; check its effects before you repeat it.",
+  };
+}
+
+function stopNote(turn: string, order: { by: string; at: number }): UserMessage {
+  const text = `(${order.by} stopped the work above before it was finished.)`;
+  return { role: "user", id: `${turn}:stopped`, author: heddle, text, at: order.at };
+}

@@ -1,0 +1,24 @@
+import type { Usage } from "./llm/model.ts";
+import type { AssistantMessage, ToolMessage, UserMessage } from "./messages.ts";
+import type { TurnOutcome } from "./events.ts";
+
+/**
+ * The records of a session's append-only log. Whoever runs the agent stores them in this order and never
+ * changes or removes one; the agent's whole state follows from reading them again (see `history.ts`).
+ * Times are milliseconds since the epoch.
+ */
+export type JournalRecord =
+  | { type: "turn-start"; turn: string; at: number }
+  /** A person's message. The mailbox holds these very records, so that taking one is a move, not a rewrite. */
+  | { type: "user"; message: UserMessage }
+  /** The user message with this id was taken back before any model saw it. */
+  | { type: "withdrawn"; id: string; reason: "stopped" }
+  /** What the loop itself tells the model, e.g. to go on after a cut reply. */
+  | { type: "nudge"; message: UserMessage }
+  | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage; at: number }
+  /** Written before the tool runs. A start without a result is never run again: its outcome is unknown. */
+  | { type: "tool-start"; callId: string; at: number }
+  | { type: "tool-result"; message: ToolMessage; durationMs: number; at: number }
+  /** Everything before it is replaced, for the model, by `text`; `keep` names how many messages stay verbatim. */
+  | { type: "summary"; text: string; keep: number; usage: Usage; at: number }
+  | { type: "turn-end"; turn: string; outcome: TurnOutcome; at: number };

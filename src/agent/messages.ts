@@ -1,0 +1,122 @@
+/**
+ * The conversation as the agent keeps it, independent of any model provider.
+ *
+ * A provider maps these to its own wire format and back. Whatever it must return to the model untouched
+ * (signed or encrypted thinking) travels in {@link ThinkingPart.raw}.
+ */
+
+/** Who said something. `id` is stable within the platform; `name` is for people and for the model. */
+export interface Speaker {
+  id: string;
+  name: string;
+}
+
+/** An image in a message: base64 data, at most 5 MB decoded (the smallest limit among the providers). */
+export interface Image {
+  mediaType: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+  data: string;
+}
+
+export interface UserMessage {
+  role: "user";
+  id: string;
+  author: Speaker;
+  text: string;
+  images?: Image[];
+  /** The platform's own time of the message, in milliseconds since the epoch. */
+  at: number;
+}
+
+/** A model's request to run a tool. */
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** The parsed arguments. `{}` when {@link malformed} is set, so that a replay is always valid JSON. */
+  input: unknown;
+  /** The raw argument text when it was not JSON. Such a call is answered with an error, never run. */
+  malformed?: string;
+}
+
+/** The wire protocols. Thinking is only ever replayed to the protocol that it came from. */
+export type Protocol = "anthropic" | "openai-chat" | "openai-responses" | "demo";
+
+export interface ThinkingPart {
+  type: "thinking";
+  /** What may be shown. Empty for redacted or encrypted thinking. */
+  text: string;
+  protocol: Protocol;
+  /** The provider's block or fields exactly as received; goes back unmodified and in its place. */
+  raw: unknown;
+}
+
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
+export interface ToolCallPart {
+  type: "tool-call";
+  call: ToolCall;
+}
+
+export type AssistantPart = ThinkingPart | TextPart | ToolCallPart;
+
+/** Why the model stopped, in one vocabulary for all providers. */
+export type StopReason =
+  | "end"
+  | "tool-calls"
+  | "max-tokens"
+  | "pause"
+  | "refusal"
+  | "context-window"
+  | "other";
+
+export interface AssistantMessage {
+  role: "assistant";
+  id: string;
+  /** In the order received. Never empty: an empty reply is not stored. */
+  parts: AssistantPart[];
+  /** The model that wrote it, as `provider/model`. */
+  model: string;
+  stop: StopReason;
+}
+
+/** How a tool call ended. `unknown`: it was started and the process died, so nobody can tell. */
+export type ToolStatus = "ok" | "error" | "partial" | "stopped" | "unknown";
+
+/** The one result that every tool call has. */
+export interface ToolMessage {
+  role: "tool";
+  callId: string;
+  name: string;
+  status: ToolStatus;
+  text: string;
+  images?: Image[];
+}
+
+/** What compaction leaves in place of older messages. Providers send it as tagged user text. */
+export interface SummaryMessage {
+  role: "summary";
+  text: string;
+}
+
+export type Message = UserMessage | AssistantMessage | ToolMessage | SummaryMessage;
+
+/** The author of what Heddle itself adds to a conversation. */
+export const heddle: Speaker = { id: "heddle", name: "Heddle" };
+
+/** The tool calls of a message, in order. */
+export function toolCalls(message: AssistantMessage): ToolCall[] {
+  return message.parts.flatMap((part) => (part.type === "tool-call" ? [part.call] : []));
+}
+
+/** The visible text of a message. */
+export function textOf(message: AssistantMessage): string {
+  return message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+}
+
+/** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
+export function userText(message: UserMessage): string {
+  const name = message.author.name.replaceAll(/[\]\n]/g, " ");
+  return message.author.id === heddle.id ? message.text : `[${name}] ${message.text}`;
+}

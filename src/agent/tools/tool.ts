@@ -1,0 +1,102 @@
+import type { z } from "zod";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
+import type { TextLimits } from "../context/truncate.ts";
+import type { Image, ToolStatus } from "../messages.ts";
+import type { NoteStore } from "./notes.ts";
+
+/**
+ * What a tool does to the world, declared by its author and used for every policy.
+ *
+ * - `read`: changes nothing; calls of one step may run in parallel.
+ * - `write`: changes the thread's workspace or the session.
+ * - `external`: reaches beyond the thread (network, other people, MCP servers).
+ */
+export type ToolEffect = "read" | "write" | "external";
+
+export interface ToolResult {
+  status: ToolStatus;
+  /** What the model reads. The dispatcher masks and truncates it. */
+  text: string;
+  images?: Image[];
+  /** A file of the workspace that belongs to the result, relative to the workspace. */
+  artifact?: string;
+  /** For displays and tests; never sent to the model. */
+  details?: unknown;
+  /**
+   * With status `error`: what stands behind the tool did not work (unreachable, broken), whatever the
+   * arguments. The circuit breaker counts it.
+   */
+  outage?: boolean;
+}
+
+/** What all tools of a turn share: everything that a tool can touch comes through here. */
+export interface ToolServices {
+  /** The thread's sandbox. Absent where commands cannot be isolated: see {@link defineSandboxTool}. */
+  sandbox?: Sandbox;
+  notes: NoteStore;
+  /**
+   * Hands a file to the people in the thread. Absent where there is nobody to hand it to. `key` is the same for
+   * every attempt to hand over the same file. Never throws for an expected failure.
+   */
+  deliver?(file: {
+    name: string;
+    data: Uint8Array;
+    key: string;
+  }): Promise<{ ok: true } | { ok: false; message: string }>;
+  now(): number;
+}
+
+/** What one call may use. */
+export interface ToolContext extends ToolServices {
+  callId: string;
+  /** Aborted on stop and on the dispatcher's time limit. */
+  signal: AbortSignal;
+  /** Live output for the thread's progress; may be dropped. */
+  output(chunk: string): void;
+}
+
+/**
+ * One tool. `run` gets input that `input` has parsed, and must not throw for an expected failure: it returns
+ * a result with status `error` and one line that tells the model what to change.
+ */
+export interface Tool<Input = unknown> {
+  /** At most 64 of `a-z A-Z 0-9 _ -` (the OpenAI limit); unique in a turn. */
+  name: string;
+  description: string;
+  input: z.ZodType<Input>;
+  /** What the model is shown instead of `input` as JSON Schema, for a tool whose schema is not ours (MCP). */
+  schema?: Record<string, unknown>;
+  effect: ToolEffect;
+  /** Milliseconds after which the dispatcher aborts the call. Default 10 minutes. */
+  timeoutMs?: number;
+  /** How much text of a result reaches the model. Default 2,000 lines and 50 KiB. */
+  limits?: TextLimits;
+  run(input: Input, context: ToolContext): Promise<ToolResult>;
+}
+
+/** Keeps the input type while the tool is written, and forgets it where tools are collected. */
+export function defineTool<Input>(tool: Tool<Input>): Tool {
+  // The dispatcher only ever calls run() with what tool.input parsed, so the erased type is safe.
+  return tool as Tool;
+}
+
+/** The context of a tool that cannot work without a sandbox. */
+export type SandboxToolContext = ToolContext & { sandbox: Sandbox };
+
+/** A tool that is only registered where there is a sandbox. Called without one it refuses. */
+export function defineSandboxTool<Input>(
+  tool: Omit<Tool<Input>, "run"> & {
+    run(input: Input, context: SandboxToolContext): Promise<ToolResult>;
+  },
+): Tool {
+  return defineTool<Input>({
+    ...tool,
+    async run(input, context) {
+      const { sandbox } = context;
+      if (!sandbox) {
+        return { status: "error", text: `${tool.name} needs a sandbox, and this host has none; ask the operator.` };
+      }
+      return tool.run(input, { ...context, sandbox });
+    },
+  });
+}

@@ -1,0 +1,147 @@
+/**
+ * The contract of a sandbox: one thread's isolated workspace and the only way to run or touch anything in it.
+ *
+ * Everything that comes back (output, file names, file content) is controlled by whoever steers the agent:
+ * treat it as bytes, cap it, and never use it as a path of the host.
+ *
+ * Paths are those of the inside: absolute under {@link workspaceRoot} or `/tmp`, or relative to the workspace.
+ */
+
+/** Where the thread's workspace is mounted, the same in every sandbox. */
+export const workspaceRoot = "/workspace";
+
+export interface ExecRequest {
+  /** Run by `bash -c`; never interpolated into another shell string. */
+  command: string;
+  /** Default: the workspace. */
+  cwd?: string;
+  /** Wall time in milliseconds. Default 120,000. */
+  timeoutMs?: number;
+  /** Output kept, in bytes; the command is killed at 16 times as much. Default 1 MiB. */
+  maxOutputBytes?: number;
+  signal?: AbortSignal;
+  /** Both streams as they come, for live display. */
+  onOutput?(chunk: Buffer): void;
+}
+
+/** What ended a command. `stopped`: its signal was aborted. `failed`: the sandbox itself could not run it. */
+export type ExecEnd = "exit" | "timeout" | "memory" | "output" | "disk" | "stopped" | "failed";
+
+export interface ExecResult {
+  end: ExecEnd;
+  /** The exit code; 128 + n for signal n; null unless `end` is `exit`. */
+  exitCode: number | null;
+  stdout: Buffer;
+  stderr: Buffer;
+  /** Bytes that were produced and not kept. */
+  droppedBytes: number;
+  durationMs: number;
+  /** For `failed`: what happened and what to do, in one sentence. */
+  problem?: string;
+}
+
+/** A command that runs on after the call that started it. */
+export interface Job {
+  /** Short and unique within the thread. */
+  readonly id: string;
+  readonly command: string;
+  readonly startedAt: number;
+  status(): JobStatus;
+  /** Output from byte `offset` on, at most `maxBytes`; `next` is the offset to read from later. */
+  read(offset: number, maxBytes: number): Promise<{ data: Buffer; next: number; total: number }>;
+  /** Resolves when the job has ended and its output is complete. */
+  wait(): Promise<JobStatus>;
+  kill(): Promise<KillReport>;
+}
+
+export type JobStatus =
+  | { state: "running" }
+  | { state: "ended"; end: ExecEnd; exitCode: number | null; endedAt: number };
+
+/** What a kill found. `survivors` is counted after the kill by looking again, and is 0 unless something is wrong. */
+export interface KillReport {
+  /** Commands (foreground and background) that were running. */
+  commands: number;
+  /** Processes of those commands that were alive. */
+  processes: number;
+  survivors: number;
+  durationMs: number;
+}
+
+export type FileFailure = {
+  ok: false;
+  reason:
+    | "not-found"
+    | "is-directory"
+    | "not-a-file"
+    | "denied"
+    | "conflict"
+    | "too-large"
+    | "disk-full"
+    | "failed";
+  /** One sentence for the model. */
+  message: string;
+};
+
+export interface FileEntry {
+  /** Relative to the workspace. */
+  path: string;
+  type: "file" | "directory" | "link" | "other";
+  bytes: number;
+  /** Milliseconds since the epoch. */
+  modifiedAt: number;
+}
+
+export interface Sandbox {
+  exec(request: ExecRequest): Promise<ExecResult>;
+  /** Refuses with a sentence when the thread has too many jobs. */
+  start(request: {
+    command: string;
+    cwd?: string;
+  }): Promise<{ ok: true; job: Job } | { ok: false; message: string }>;
+  jobs(): readonly Job[];
+  /** Reads bytes; default at most 16 MiB. `sha256` is of the whole file and absent when `truncated`. */
+  readFile(
+    path: string,
+    options?: { offset?: number; maxBytes?: number; signal?: AbortSignal },
+  ): Promise<{ ok: true; data: Buffer; size: number; truncated: boolean; sha256?: string } | FileFailure>;
+  /**
+   * Writes the whole file atomically, creating folders. With `ifSha256` only when the file still has that
+   * content (`null`: only when it does not exist); otherwise `conflict`.
+   */
+  writeFile(
+    path: string,
+    data: Uint8Array,
+    options?: { ifSha256?: string | null; signal?: AbortSignal },
+  ): Promise<{ ok: true; sha256: string } | FileFailure>;
+  /** Files below `path`, depth first, sorted by path, at most `limit` (default 1,000), without `.git` insides. */
+  listFiles(
+    path?: string,
+    options?: { limit?: number; signal?: AbortSignal },
+  ): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
+  /** Ends every process of the thread, foreground and background, and proves it. */
+  killAll(): Promise<KillReport>;
+}
+
+/** A check that failed at start, with its fix. */
+export interface Problem {
+  what: string;
+  fix: string;
+}
+
+export interface Probe {
+  ok: boolean;
+  /** One line for the log: the back end and its version, limits in force. */
+  summary: string;
+  problems: Problem[];
+}
+
+export interface SandboxBackend {
+  readonly name: string;
+  /** Runs real sandboxes with canaries. Never throws. */
+  probe(): Promise<Probe>;
+  /** The thread's sandbox. The same `threadId` gives the same workspace, in every process of this host. */
+  open(threadId: string): Promise<Sandbox>;
+  /** Kills what is left and releases everything. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { replay } from "../../src/agent/history.ts";
+import type { JournalRecord } from "../../src/agent/journal.ts";
+import { noUsage } from "../../src/agent/llm/model.ts";
+import { type Message, toolCalls } from "../../src/agent/messages.ts";
+
+const author = { id: "U1", name: "Ada" };
+
+/** Any sequence of records, also such as no worker would write. */
+const records = fc.array(
+  fc.oneof(
+    fc.constant<JournalRecord>({ type: "turn-start", turn: "t", at: 1 }),
+    fc
+      .nat(9)
+      .map(
+        (n): JournalRecord => ({
+          type: "user",
+          message: { role: "user", id: `m${n}`, author, text: "x", at: n },
+        }),
+      ),
+    fc.nat(9).map((n): JournalRecord => ({ type: "withdrawn", id: `m${n}`, reason: "stopped" })),
+    fc.array(fc.nat(5), { maxLength: 3 }).map(
+      (ids): JournalRecord => ({
+        type: "assistant",
+        step: 1,
+        usage: noUsage,
+        at: 1,
+        message: {
+          role: "assistant",
+          id: "a",
+          model: "m",
+          stop: "end",
+          parts: [
+            { type: "text", text: "t" },
+            ...[...new Set(ids)].map(
+              (id) => ({ type: "tool-call", call: { id: `c${id}`, name: "n", input: {} } }) as const,
+            ),
+          ],
+        },
+      }),
+    ),
+    fc.constant<JournalRecord>({
+      type: "turn-end",
+      turn: "t",
+      at: 1,
+      outcome: { kind: "stopped", order: { by: "Bob", at: 1 }, steps: 1, usage: noUsage },
+    }),
+  ),
+);
+
+function unanswered(messages: readonly Message[]): number {
+  let open = new Set<string>();
+  let missing = 0;
+  for (const message of messages) {
+    if (message.role === "tool") open.delete(message.callId);
+    else {
+      missing += open.size;
+      open = new Set(message.role === "assistant" ? toolCalls(message).map(({ id }) => id) : []);
+    }
+  }
+  return missing;
+}
+
+describe("A journal read again", () => {
+  test("never has a call without a result, but for those still open at its end", () => {
+    fc.assert(
+      fc.property(records, (journal) => {
+        expect(unanswered(replay(journal).messages)).toBe(0);
+      }),
+    );
+  });
+
+  test("only grows at its end when records are appended, unless a message is withdrawn", () => {
+    fc.assert(
+      fc.property(records, (journal) => {
+        const kept = journal.filter(({ type }) => type !== "withdrawn");
+        for (let n = 0; n < kept.length; n += 1) {
+          const before = replay(kept.slice(0, n)).messages;
+          expect(replay(kept.slice(0, n + 1)).messages.slice(0, before.length)).toEqual(before);
+        }
+      }),
+    );
+  });
+
+  test("tells the model that the work before was stopped", () => {
+    const { messages, turn } = replay([
+      { type: "turn-start", turn: "t1", at: 1 },
+      { type: "user", message: { role: "user", id: "m1", author, text: "go", at: 1 } },
+      {
+        type: "turn-end",
+        turn: "t1",
+        at: 2,
+        outcome: { kind: "stopped", order: { by: "Bob", at: 2 }, steps: 1, usage: noUsage },
+      },
+    ]);
+    expect(turn).toBeUndefined();
+    expect(messages.at(-1)).toMatchObject({ role: "user", text: expect.stringContaining("Bob stopped") });
+  });
+});
