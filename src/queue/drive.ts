@@ -1,0 +1,250 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { AgentEvent, TurnAbort, TurnOutcome } from "../agent/events.ts";
+import { type History, type OpenTurn, recordOf, replay } from "../agent/history.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { noUsage } from "../agent/llm/model.ts";
+import type { UserMessage } from "../agent/messages.ts";
+import type { KillReport } from "../sandbox/sandbox.ts";
+import { keys } from "./keys.ts";
+import { readStop } from "./mailbox.ts";
+import { claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
+import type { StopWatch } from "./stops.ts";
+import { type Drive, shutdown } from "./turns.ts";
+
+/** Runs the agent for one turn. The rest of the queue does not know how. */
+export interface TurnRunner {
+  run(input: {
+    thread: ThreadId;
+    turn: string;
+    history: History;
+    followUps(): Promise<UserMessage[]>;
+    /** For events that come from outside the loop, such as live output of a tool. */
+    emit(event: AgentEvent): void;
+    signal: AbortSignal;
+  }): AsyncGenerator<AgentEvent, TurnOutcome>;
+  /** Ends every process of the thread, background jobs too, and counts what is left. */
+  killAll(thread: ThreadId): Promise<KillReport>;
+  /** Files of the workspace that changed since `since` (ms). */
+  filesChanged(thread: ThreadId, since: number): Promise<string[]>;
+}
+
+/** The facts about a turn's end, from the journal and the machine, never from what the model claims. */
+export interface Receipt {
+  outcome: TurnOutcome;
+  durationMs: number;
+  filesChanged: string[];
+  /** Present when something was killed on a stop. */
+  killed?: KillReport;
+  /** From the order to the last process gone, ms. */
+  stopMs?: number;
+  /** Queued messages that the stop overtook. */
+  withdrawn: UserMessage[];
+}
+
+/** Shows one turn in its thread. Its methods do not throw; what must not be lost goes through the outbox. */
+export interface TurnDisplay {
+  /** The messages that this turn works on; again for those that come later. */
+  took(messages: readonly UserMessage[]): void;
+  event(event: AgentEvent): void;
+  /** Makes the outbox entries of the end: posting key to JSON. */
+  closing(receipt: Receipt): Record<string, string>;
+  /** Another worker goes on with the turn: nothing more may be shown from here. */
+  abandon(): void;
+  /** Brings the progress message and the marks to their final state. */
+  close(receipt: Receipt): Promise<void>;
+}
+
+export interface DriveOptions {
+  redis: Redis;
+  stops: StopWatch;
+  runner: TurnRunner;
+  display(lease: SessionLease, turn: string, known: Record<string, string>): TurnDisplay;
+  /** Posts what the outbox holds for the thread. */
+  flushOutbox(lease: SessionLease, signal: AbortSignal): Promise<void>;
+  expireSeconds: number;
+  now(): number;
+  newId(): string;
+}
+
+/** After so many claims in a row without a new record the turn is ended instead of tried again. */
+const claimsBeforeGivingUp = 4;
+
+/** Drives one thread until its mailbox is empty: claims it, resumes what was interrupted, runs turn after turn. */
+export function createDrive(options: DriveOptions): Drive {
+  return async (thread, jobSignal) => {
+    const lease = await claimSession(options.redis, thread);
+    try {
+      return await driveSession(lease, options, jobSignal);
+    } catch (error) {
+      // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
+      if (error instanceof LeaseLost) return "done";
+      throw error;
+    }
+  };
+}
+
+async function driveSession(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+): Promise<"done" | "handover"> {
+  const { thread } = lease;
+  await options.flushOutbox(lease, job);
+  while (!job.aborted) {
+    const head = await lease.head();
+    const records = await lease.read();
+    let history = replay(records);
+    if (!history.turn) {
+      const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
+      const { taken, withdrawn } = await lease.take(start);
+      if (withdrawn.length > 0) await reportWithdrawn(lease, options, job, start.turn, withdrawn);
+      if (taken.length === 0) {
+        await options.redis.zrem(keys.waiting, thread);
+        return "done";
+      }
+      history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
+    }
+    const turn = history.turn;
+    if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
+
+    const display = options.display(lease, turn.id, head);
+    display.took(turn.asked);
+    const receipt = await runOneTurn(lease, options, job, { turn, history, display });
+    if (receipt.outcome.kind === "lost-lease") return "done";
+    if (receipt.outcome.kind === "suspended") break;
+    await endTurn(lease, options, job, { display, turn: turn.id, receipt });
+  }
+  await lease.append([], { fields: { handover: "1" } });
+  return "handover";
+}
+
+async function runOneTurn(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  current: { turn: OpenTurn; history: History; display: TurnDisplay },
+): Promise<Receipt> {
+  const { thread } = lease;
+  const { turn, history, display } = current;
+  const controller = new AbortController();
+  const abort = (reason: TurnAbort) => controller.abort(reason);
+  const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
+  job.addEventListener("abort", onJobAbort, { once: true });
+  if (job.aborted) onJobAbort();
+
+  let stoppedAt = 0;
+  let killing: Promise<KillReport> | undefined;
+  const unwatch = await options.stops.watch(thread, (order) => {
+    if (order.at < turn.since || controller.signal.aborted) return;
+    stoppedAt = options.now();
+    // Counting starts before the abort, which ends the same processes.
+    killing = options.runner.killAll(thread);
+    abort({ kind: "stop", order });
+  });
+  try {
+    const outcome: TurnOutcome =
+      lease.claimsWithoutProgress >= claimsBeforeGivingUp && !controller.signal.aborted
+        ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
+        : await consume(lease, options, { turn, history, display, signal: controller.signal });
+    const receipt: Receipt = {
+      outcome,
+      durationMs: options.now() - turn.startedAt,
+      filesChanged: [],
+      withdrawn: [],
+    };
+    if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
+      display.abandon();
+      return receipt;
+    }
+    if (outcome.kind === "stopped") {
+      receipt.killed = addKills(await killing, await options.runner.killAll(thread));
+      receipt.stopMs = options.now() - stoppedAt;
+      receipt.withdrawn = await lease.withdraw();
+    }
+    // A turn of one step has run no tool.
+    if (outcome.steps > 1 || receipt.killed) {
+      receipt.filesChanged = await options.runner.filesChanged(thread, turn.startedAt);
+    }
+    return receipt;
+  } catch (error) {
+    // Ends what the turn has running, whatever went wrong here.
+    abort({ kind: "lost-lease" });
+    display.abandon();
+    throw error;
+  } finally {
+    unwatch();
+    job.removeEventListener("abort", onJobAbort);
+  }
+}
+
+/** Stores each event before the loop may go on, then shows it. */
+async function consume(
+  lease: SessionLease,
+  options: DriveOptions,
+  current: { turn: OpenTurn; history: History; display: TurnDisplay; signal: AbortSignal },
+): Promise<TurnOutcome> {
+  const { turn, history, display, signal } = current;
+  const events = options.runner.run({
+    thread: lease.thread,
+    turn: turn.id,
+    history,
+    followUps: async () => {
+      const { taken } = await lease.take();
+      if (taken.length > 0) display.took(taken);
+      return taken;
+    },
+    emit: (event) => display.event(event),
+    signal,
+  });
+  for (;;) {
+    const next = await events.next();
+    if (next.done) return next.value;
+    const record = recordOf(next.value, options.now());
+    if (record) await lease.append([record]);
+    display.event(next.value);
+  }
+}
+
+async function endTurn(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  { display, turn, receipt }: { display: TurnDisplay; turn: string; receipt: Receipt },
+): Promise<void> {
+  await lease.append([{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }], {
+    fields: { status: "idle", progress: "", endedAt: String(options.now()) },
+    outbox: display.closing(receipt),
+  });
+  await Promise.all([options.flushOutbox(lease, job), display.close(receipt)]);
+  await touchSession(options.redis, lease.thread, options.expireSeconds);
+}
+
+/** Messages that were stopped while they waited, with no turn running: the thread is told, the model is not. */
+async function reportWithdrawn(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  id: string,
+  withdrawn: UserMessage[],
+): Promise<void> {
+  const order = await readStop(options.redis, lease.thread);
+  if (!order) return; // Expired within a moment of having been read: there is nobody to name.
+  const display = options.display(lease, id, {});
+  const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
+  const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };
+  await lease.append([], { outbox: display.closing(receipt) });
+  await Promise.all([options.flushOutbox(lease, job), display.close(receipt)]);
+}
+
+function addKills(first: KillReport | undefined, second: KillReport): KillReport {
+  return {
+    commands: (first?.commands ?? 0) + second.commands,
+    processes: (first?.processes ?? 0) + second.processes,
+    survivors: second.survivors,
+    durationMs: (first?.durationMs ?? 0) + second.durationMs,
+  };
+}
+
+const gaveUp =
+  "Heddle was interrupted several times in a row at this point and made no progress, so it gave up. Send another message to try again.";

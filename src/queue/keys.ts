@@ -1,0 +1,43 @@
+import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+
+/**
+ * Names of the keys in Redis. Everything of one thread carries its id in braces, so that it lies in one
+ * cluster slot and a script may touch all of it. Other keys are single and never share a script with these.
+ */
+const session = (thread: ThreadId, part: string) => `heddle:{${thread}}:${part}`;
+
+export const keys = {
+  /** Hash: see `HeadField` in session.ts. */
+  head: (thread: ThreadId) => session(thread, "head"),
+  /** List of journal records. A compacted session may start a new generation; the old list stays. */
+  log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
+  /** List of `user` records that no turn has taken. */
+  mail: (thread: ThreadId) => session(thread, "mail"),
+  /** JSON of the newest stop order. */
+  stop: (thread: ThreadId) => session(thread, "stop"),
+  /** Hash: posting key to JSON of what must be in the thread. */
+  outbox: (thread: ThreadId) => session(thread, "outbox"),
+  /** List of JSON notes. */
+  notes: (thread: ThreadId) => session(thread, "notes"),
+  /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
+  seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
+
+  /** Which thread a message belongs to, for stops by reaction. */
+  reference: (ref: MessageRef) => `heddle:ref:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+  /** Sorted set: thread by last activity. */
+  threads: "heddle:threads",
+  /** Sorted set: threads with something to do, by the time of the last message. The sweeper walks it. */
+  waiting: "heddle:waiting",
+} as const;
+
+/** Channels of pub/sub. */
+export const channels = {
+  /** Thread ids with a new stop order. */
+  stops: "heddle:stops",
+  /** Turn events of one thread, for live viewers. */
+  live: (thread: ThreadId) => `heddle:live:${thread}`,
+} as const;
+
+/** BullMQ's prefix; the braces keep all of its keys in one slot. */
+export const queuePrefix = "{heddle}";
+export const queueName = "turns";

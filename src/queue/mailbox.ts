@@ -1,0 +1,78 @@
+import type { Redis } from "ioredis";
+import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { StopOrder } from "../agent/events.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import type { UserMessage } from "../agent/messages.ts";
+import { channels, keys } from "./keys.ts";
+import { scripts } from "./scripts.ts";
+
+const daySeconds = 86_400;
+
+/** How long a reaction on an old message still finds its thread. */
+const referenceSeconds = 30 * daySeconds;
+
+export type Delivery =
+  | { kind: "accepted"; position: number }
+  | { kind: "duplicate" }
+  | { kind: "no-session" };
+
+/**
+ * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
+ * When this resolves the message survives any crash.
+ *
+ * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
+ */
+export async function deliver(
+  redis: Redis,
+  thread: ThreadId,
+  message: UserMessage,
+  options: { onlyIfSession: boolean; now: number },
+): Promise<Delivery> {
+  const record: JournalRecord = { type: "user", message };
+  const result = (await scripts.deliver.run(
+    redis,
+    [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
+    [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
+  )) as number;
+  if (result === -2) return { kind: "no-session" };
+
+  // Also for a duplicate: the first delivery may have died before it came here.
+  await redis
+    .pipeline()
+    .zadd(keys.waiting, options.now, thread)
+    .zadd(keys.threads, options.now, thread)
+    .exec();
+  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+}
+
+/** Records a stop order and tells the worker. False when the thread has nothing to stop. */
+export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder): Promise<boolean> {
+  const result = await scripts.stop.run(
+    redis,
+    [keys.head(thread), keys.mail(thread), keys.stop(thread)],
+    [JSON.stringify(order), daySeconds],
+  );
+  if (result !== 1) return false;
+  await redis.publish(channels.stops, thread);
+  return true;
+}
+
+export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {
+  const order = await redis.get(keys.stop(thread));
+  return order ? (JSON.parse(order) as StopOrder) : undefined;
+}
+
+/** Remembers which thread a message belongs to. */
+export async function rememberMessages(
+  redis: Redis,
+  thread: ThreadId,
+  refs: readonly MessageRef[],
+): Promise<void> {
+  const pipeline = redis.pipeline();
+  for (const ref of refs) pipeline.set(keys.reference(ref), thread, "EX", referenceSeconds);
+  await pipeline.exec();
+}
+
+export async function threadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {
+  return (await redis.get(keys.reference(ref))) ?? undefined;
+}

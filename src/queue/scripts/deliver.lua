@@ -1,0 +1,28 @@
+--[[
+  Accepts a message once: drops a duplicate, else appends it to the thread's mailbox.
+
+  KEYS[1] head    KEYS[2] mail    KEYS[3] seen
+
+  ARGV[1] journal record of the message (JSON)
+  ARGV[2] seconds to remember the message
+  ARGV[3] "1": only when the thread has a session (follow-up without a mention)
+  ARGV[4] time of acceptance, ms
+
+  Output
+    n > 0  accepted; n - 1 messages wait before it, a running turn counting as one
+    -1     duplicate
+    -2     no session
+]]
+if redis.call("EXISTS", KEYS[3]) == 1 then
+  return -1
+end
+if ARGV[3] == "1" and redis.call("EXISTS", KEYS[1]) == 0 then
+  return -2
+end
+redis.call("SET", KEYS[3], "1", "EX", ARGV[2])
+redis.call("HSETNX", KEYS[1], "created", ARGV[4])
+local waiting = redis.call("RPUSH", KEYS[2], ARGV[1])
+if redis.call("HGET", KEYS[1], "status") == "running" then
+  waiting = waiting + 1
+end
+return waiting

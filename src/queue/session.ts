@@ -1,0 +1,109 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import type { UserMessage } from "../agent/messages.ts";
+import { keys } from "./keys.ts";
+import { scripts } from "./scripts.ts";
+
+/** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
+export class LeaseLost extends Error {
+  override readonly name = "LeaseLost";
+}
+
+/** Fields of a session's head that the holder of the lease may set. */
+export interface HeadFields {
+  status?: "running" | "idle";
+  /** `1`: handed over on purpose, so the next claim is no sign of a crash. */
+  handover?: "0" | "1";
+  /** JSON of the progress message of the running turn, so that whoever resumes it goes on editing it. */
+  progress?: string;
+  /** Times of the last turn's end, ms. */
+  endedAt?: string;
+}
+
+export interface Change {
+  fields?: HeadFields;
+  /** Posting key to JSON; null removes the entry. */
+  outbox?: Readonly<Record<string, string | null>>;
+}
+
+/** The right to write to one session, until somebody else claims it. */
+export interface SessionLease {
+  readonly thread: ThreadId;
+  /** Claims in a row, this one included, without a new record in between. */
+  readonly claimsWithoutProgress: number;
+  read(): Promise<JournalRecord[]>;
+  head(): Promise<Record<string, string>>;
+  /** Appends atomically. @throws LeaseLost */
+  append(records: readonly JournalRecord[], change?: Change): Promise<void>;
+  /**
+   * Moves the mailbox into the journal; `start` is written first if any message is taken.
+   * `withdrawn` are the messages that a stop order has overtaken. @throws LeaseLost
+   */
+  take(start?: JournalRecord): Promise<{ taken: UserMessage[]; withdrawn: UserMessage[] }>;
+  /** Only withdraws what a stop order has overtaken; the rest stays in the mailbox. @throws LeaseLost */
+  withdraw(): Promise<UserMessage[]>;
+}
+
+/** Claims a session: every later write of the earlier holder is refused. */
+export async function claimSession(redis: Redis, thread: ThreadId): Promise<SessionLease> {
+  const head = keys.head(thread);
+  const [epoch, generation, stuck] = (await scripts.claim.run(redis, [head], [])) as [number, number, number];
+  const log = keys.log(thread, generation);
+
+  const move = async (start: string, takeAll: "0" | "1") => {
+    const mailbox = [head, log, keys.mail(thread), keys.stop(thread)];
+    const result = await scripts.take.run(redis, mailbox, [epoch, start, takeAll]);
+    if (result === -1) throw new LeaseLost(thread);
+    const [taken, withdrawn] = result as [string[], string[]];
+    return { taken: taken.map(messageOf), withdrawn: withdrawn.map(messageOf) };
+  };
+
+  return {
+    thread,
+    claimsWithoutProgress: stuck,
+    async read() {
+      return (await redis.lrange(log, 0, -1)).map((entry) => JSON.parse(entry) as JournalRecord);
+    },
+    head: () => redis.hgetall(head),
+    async append(records, change = {}) {
+      const fields = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
+      const outbox = Object.entries(change.outbox ?? {});
+      const length = await scripts.append.run(
+        redis,
+        [head, log, keys.outbox(thread)],
+        [
+          epoch,
+          fields.length,
+          ...fields.flat(),
+          outbox.length,
+          ...outbox.flatMap(([key, value]) => [key, value ?? ""]),
+          ...records.map((record) => JSON.stringify(record)),
+        ],
+      );
+      if (length === -1) throw new LeaseLost(thread);
+    },
+    take: (start) => move(start ? JSON.stringify(start) : "", "1"),
+    withdraw: async () => (await move("", "0")).withdrawn,
+  };
+}
+
+function messageOf(entry: string): UserMessage {
+  // Only `user` records are ever put into a mailbox.
+  return (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message;
+}
+
+/** Lets everything of a session expire after `seconds` of silence. Called at the end of each turn. */
+export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
+  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
+  const pipeline = redis.pipeline();
+  for (const key of [
+    keys.head(thread),
+    keys.log(thread, generation),
+    keys.notes(thread),
+    keys.outbox(thread),
+  ]) {
+    pipeline.expire(key, seconds);
+  }
+  await pipeline.exec();
+}

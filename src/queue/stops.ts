@@ -1,0 +1,49 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { StopOrder } from "../agent/events.ts";
+import { channels } from "./keys.ts";
+import { readStop } from "./mailbox.ts";
+
+/** Tells running turns of this process about stop orders. */
+export interface StopWatch {
+  /** Calls back for the order that exists now, if any, and for every later one. Returns how to end it. */
+  watch(thread: ThreadId, onStop: (order: StopOrder) => void): Promise<() => void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Orders are durable, the published message is only a hint: after a reconnect all watched threads are read
+ * again, because messages published in between are lost.
+ *
+ * @param subscriber a connection of its own
+ */
+export async function watchStops(
+  redis: Redis,
+  subscriber: Redis,
+  onError: (error: unknown) => void,
+): Promise<StopWatch> {
+  const watched = new Map<ThreadId, (order: StopOrder) => void>();
+  const check = async (thread: ThreadId) => {
+    const onStop = watched.get(thread);
+    if (!onStop) return;
+    const order = await readStop(redis, thread);
+    if (order) onStop(order);
+  };
+  subscriber.on("message", (_channel, thread) => void check(thread).catch(onError));
+  subscriber.on("ready", () => {
+    for (const thread of watched.keys()) check(thread).catch(onError);
+  });
+  await subscriber.subscribe(channels.stops);
+
+  return {
+    async watch(thread, onStop) {
+      watched.set(thread, onStop);
+      await check(thread);
+      return () => watched.delete(thread);
+    },
+    async close() {
+      watched.clear();
+      await subscriber.quit();
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { DelayedError, type Job, Queue, Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import { keys, queueName, queuePrefix } from "./keys.ts";
+
+/** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
+export interface TurnQueue {
+  wake(thread: ThreadId): Promise<void>;
+  /** Worker processes that are alive. */
+  workers(): Promise<number>;
+  close(): Promise<void>;
+}
+
+// Viewers do not read BullMQ's event stream; the embedded server copies it on each write, so it stays short.
+const eventStream = { events: { maxLen: 50 } };
+
+export function openTurnQueue(redis: Redis): TurnQueue {
+  const queue = new Queue<{ thread: ThreadId }>(queueName, {
+    connection: redis,
+    prefix: queuePrefix,
+    streams: eventStream,
+    defaultJobOptions: {
+      // A turn that fails again and again is ended by its session's claim counter, not by the queue.
+      attempts: 1_000,
+      backoff: { type: "fixed", delay: 1_000 },
+      removeOnComplete: true,
+      removeOnFail: { age: 604_800, count: 1_000 },
+    },
+  });
+  queue.on("error", () => {}); // The connection's own listener reports it.
+  return {
+    async wake(thread) {
+      // No job id: with keepLastIfActive a custom one would lose the wake-up (see BullMQ #4030).
+      await queue.add("turn", { thread }, { deduplication: { id: thread, keepLastIfActive: true } });
+    },
+    workers: () => queue.getWorkersCount(),
+    close: () => queue.close(),
+  };
+}
+
+/** `done`: nothing left to do. `handover`: another worker must go on. */
+export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<"done" | "handover">;
+
+export interface TurnWorkerOptions {
+  redis: Redis;
+  queue: TurnQueue;
+  drive: Drive;
+  concurrency: number;
+  /** A worker that is silent for this long is replaced, in ms. */
+  lockMs: number;
+  sweepMs: number;
+  onError(error: unknown): void;
+}
+
+export interface TurnWorker {
+  /** Hands running turns over to other workers; resolves when none is left here. */
+  close(): Promise<void>;
+}
+
+/** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
+export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
+  // BullMQ passes the signal only to a processor that declares three parameters.
+  const processor = async (
+    job: Job<{ thread: ThreadId }>,
+    token: string | undefined,
+    signal: AbortSignal | undefined,
+  ) => {
+    if (!signal) throw new Error("BullMQ passed no AbortSignal: a turn that cannot be stopped must not run.");
+    const result = await options.drive(job.data.thread, signal);
+    if (result === "handover") {
+      await job.moveToDelayed(Date.now(), token);
+      throw new DelayedError();
+    }
+  };
+  const worker = new Worker<{ thread: ThreadId }>(queueName, processor, {
+    connection: options.redis,
+    prefix: queuePrefix,
+    concurrency: options.concurrency,
+    lockDuration: options.lockMs,
+    stalledInterval: Math.max(1_000, Math.floor(options.lockMs / 2)),
+    // Crashes of workers are no fault of the turn; the session's claim counter ends crash loops.
+    maxStalledCount: 1_000,
+  });
+  worker.on("error", options.onError);
+  worker.on("failed", (_job, error) => options.onError(error));
+  worker.on("lockRenewalFailed", (ids) => {
+    for (const id of ids) worker.cancelJob(id, lostLock);
+  });
+  await worker.waitUntilReady();
+
+  const sweep = async () => {
+    for (const thread of await options.redis.zrange(keys.waiting, "0", "-1"))
+      await options.queue.wake(thread);
+  };
+  await sweep();
+  const timer = setInterval(() => void sweep().catch(options.onError), options.sweepMs);
+
+  return {
+    async close() {
+      clearInterval(timer);
+      const closed = worker.close();
+      worker.cancelAllJobs(shutdown);
+      await closed;
+    },
+  };
+}
+
+/** Reasons with which a job's signal is aborted. */
+export const shutdown = "shutdown";
+export const lostLock = "lock lost";

@@ -1,0 +1,50 @@
+/** A Redis of its own for one test file, in a temporary folder, started by the same code as in production. */
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Redis } from "ioredis";
+import { connectRedis } from "../../src/queue/redis/connect.ts";
+import type { RedisServer } from "../../src/queue/redis/server.ts";
+
+export interface TestRedis {
+  /** The Unix socket; `new Redis(path)` connects to it. */
+  path: string;
+  server: RedisServer;
+  /** A new connection, closed by {@link TestRedis.stop} at the latest. */
+  client(): Redis;
+  stop(): Promise<void>;
+}
+
+/** Starts the system's server, or the embedded one when there is none or `embedded` is set. */
+export async function startRedis({ embedded = false }: { embedded?: boolean } = {}): Promise<TestRedis> {
+  const folder = await mkdtemp(join(tmpdir(), "heddle-redis-"));
+  const server = await connectRedis({
+    dataDir: folder,
+    production: false,
+    allowEmbedded: true,
+    ...(embedded && { searchPath: "" }),
+    log: { info: () => undefined, warn: () => undefined },
+  });
+  if (server.kind === "system") await endWithThisProcess(folder);
+  return {
+    path: join(folder, "redis", server.kind === "system" ? "redis.sock" : "embedded.sock"),
+    server,
+    client: () => server.connect({ maxRetriesPerRequest: null }),
+    async stop() {
+      await server.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A server survives the process that started it; one of a test must not, even when the test run is killed. */
+async function endWithThisProcess(folder: string): Promise<void> {
+  const pid = (await readFile(join(folder, "redis", "redis.pid"), "utf8")).trim();
+  const script = 'read -r _; kill -9 "$0"; rm -rf "$1"';
+  const watcher = spawn("sh", ["-c", script, pid, folder], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  watcher.unref();
+}

@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { UserMessage } from "../../src/agent/messages.ts";
+import { deliver, orderStop } from "../../src/queue/mailbox.ts";
+import { claimSession, LeaseLost } from "../../src/queue/session.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+let threads = 0;
+const newThread = () => `memory:w:c:t${++threads}`;
+const message = (n: number): UserMessage => ({
+  role: "user",
+  id: `m${n}`,
+  author: { id: "U1", name: "Ada" },
+  text: `message ${n}`,
+  at: n,
+});
+const options = { onlyIfSession: false, now: 1 };
+
+describe("A mailbox", () => {
+  test("takes a message once, however often it is delivered", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "accepted", position: 0 });
+    expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "duplicate" });
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "duplicate" });
+    expect(await deliver(redis, thread, message(2), options)).toEqual({ kind: "accepted", position: 1 });
+  });
+
+  test("takes a follow-up only where a session is alive", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    expect(await deliver(redis, thread, message(1), { ...options, onlyIfSession: true })).toEqual({
+      kind: "no-session",
+    });
+    await deliver(redis, thread, message(2), options);
+    expect(await deliver(redis, thread, message(1), { ...options, onlyIfSession: true })).toMatchObject({
+      kind: "accepted",
+    });
+  });
+
+  test("gives up only what is older than a stop order", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
+    expect(await orderStop(redis, thread, { by: "Bob", at: 2 })).toBe(true);
+    const lease = await claimSession(redis, thread);
+    const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 2], [3]]);
+    expect((await lease.read()).map(({ type }) => type)).toEqual([
+      "user",
+      "withdrawn",
+      "user",
+      "withdrawn",
+      "turn-start",
+      "user",
+    ]);
+  });
+
+  test("has nothing to stop when nothing waits or runs, and keeps no order for later", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    expect(await orderStop(redis, thread, { by: "Bob", at: 9 })).toBe(false);
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    expect((await lease.take({ type: "turn-start", turn: "t", at: 1 })).taken).toHaveLength(1);
+  });
+});
+
+describe("A claim", () => {
+  test("fences every write of the one before it", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const first = await claimSession(redis, thread);
+    const second = await claimSession(redis, thread);
+    await expect(first.append([{ type: "turn-start", turn: "a", at: 1 }])).rejects.toThrow(LeaseLost);
+    await expect(first.take()).rejects.toThrow(LeaseLost);
+    await expect(first.withdraw()).rejects.toThrow(LeaseLost);
+    await second.append([{ type: "turn-start", turn: "b", at: 1 }]);
+    expect(await second.read()).toEqual([{ type: "turn-start", turn: "b", at: 1 }]);
+  });
+
+  test("counts claims without progress, but not hand-overs", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const first = await claimSession(redis, thread);
+    await first.take({ type: "turn-start", turn: "t", at: 1 });
+    const counts: number[] = [];
+    for (let n = 0; n < 3; n += 1) counts.push((await claimSession(redis, thread)).claimsWithoutProgress);
+    expect(counts).toEqual([1, 2, 3]);
+    const last = await claimSession(redis, thread);
+    await last.append([], { fields: { handover: "1" } });
+    expect((await claimSession(redis, thread)).claimsWithoutProgress).toBe(4);
+    await (await claimSession(redis, thread)).append([{ type: "turn-start", turn: "x", at: 1 }]);
+    expect((await claimSession(redis, thread)).claimsWithoutProgress).toBe(1);
+  });
+});
+
+test("Whatever is delivered, taken, withdrawn and claimed in any order, each message is logged once and in order", async () => {
+  const redis = server.client();
+  const action = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("deliver" as const), n: fc.nat(30) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom("take" as const, "withdraw" as const), holder: fc.nat(2) }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("stop" as const), at: fc.nat(30) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("claim" as const), holder: fc.nat(2) }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { maxLength: 30 }), async (actions) => {
+      const thread = newThread();
+      const holders = await Promise.all([0, 1, 2].map(() => claimSession(redis, thread)));
+      const accepted: string[] = [];
+      for (const step of actions) {
+        if (step.do === "deliver") {
+          const delivery = await deliver(redis, thread, message(step.n), options);
+          expect(delivery.kind).toBe(accepted.includes(`m${step.n}`) ? "duplicate" : "accepted");
+          if (delivery.kind === "accepted") accepted.push(`m${step.n}`);
+        } else if (step.do === "stop") await orderStop(redis, thread, { by: "Bob", at: step.at });
+        else if (step.do === "claim") holders[step.holder] = await claimSession(redis, thread);
+        else {
+          const lease = holders[step.holder];
+          const write =
+            step.do === "take" ? lease?.take({ type: "turn-start", turn: "t", at: 1 }) : lease?.withdraw();
+          await write?.catch((error: unknown) => expect(error).toBeInstanceOf(LeaseLost));
+        }
+      }
+      const last = await claimSession(redis, thread);
+      await last.take();
+      const logged = (await last.read()).flatMap((record) =>
+        record.type === "user" ? [record.message.id] : [],
+      );
+      expect(logged.toSorted()).toEqual(accepted.toSorted());
+      expect(new Set(logged).size).toBe(logged.length);
+    }),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,385 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { InboundEvent } from "../../src/adapters/adapter.ts";
+import { createMasker } from "../../src/agent/context/mask.ts";
+import { defaultTurnLimits, runTurn } from "../../src/agent/loop.ts";
+import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
+import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { createReporter } from "../../src/progress/reporter.ts";
+import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
+import { rememberMessages } from "../../src/queue/mailbox.ts";
+import { redisNotes } from "../../src/queue/notes.ts";
+import { flushOutbox } from "../../src/queue/outbox.ts";
+import { watchStops } from "../../src/queue/stops.ts";
+import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
+import { SurfaceError } from "../../src/adapters/adapter.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { scriptedModel } from "../fakes/scripted-model.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+let clock = 1_000_000;
+/** The platform's clock: every event is later than the one before. */
+const tick = () => ++clock;
+
+type Chat = ReturnType<typeof memoryChat>;
+
+function gateway(chat: Chat) {
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  closers.push(() => queue.close());
+  const problems: string[] = [];
+  const intake = createIntake({
+    redis,
+    queue,
+    surface: () => chat.surface,
+    now: Date.now,
+    onProblem: (problem) => problems.push(problem),
+  });
+  const thread = { platform: "memory", workspace: "w", channel: "c", thread: randomUUID().slice(0, 8) };
+  const author = { id: "U1", name: "Ada", standing: "member", roles: [] } as const;
+  const says = (text: string, more: Partial<Extract<InboundEvent, { kind: "message" }>> = {}) => {
+    const at = tick();
+    const ref = { platform: "memory", workspace: "w", channel: "c", message: `${thread.thread}-${at}` };
+    const event: InboundEvent = {
+      ...{
+        kind: "message",
+        thread,
+        ref,
+        author: { ...author, roles: [] },
+        text,
+        attachments: [],
+        addressed: "mention",
+        at,
+      },
+      ...more,
+    };
+    return intake.receive(event).then((verdict) => ({ verdict, event }));
+  };
+  const stops = (at = tick(), by = "Bob") =>
+    intake.receive({ kind: "stop", target: { thread }, author: { ...author, roles: [], name: by }, at });
+  return { redis, queue, intake, thread, says, stops };
+}
+
+async function worker(
+  chat: Chat,
+  options: { replies: Parameters<typeof scriptedModel>[0]; tools?: Tool[]; lockMs?: number },
+) {
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  const { model, requests } = scriptedModel(options.replies);
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const runner: TurnRunner = {
+    run: ({ thread, turn, history, followUps, signal }) =>
+      runTurn({
+        id: turn,
+        history,
+        model,
+        system: "system",
+        limits: defaultTurnLimits,
+        tools: createDispatcher({
+          tools: options.tools ?? [],
+          services: { notes: redisNotes(redis, thread), now: Date.now },
+          masker: createMasker([]),
+          onError() {},
+        }),
+        followUps,
+        signal,
+        now: Date.now,
+      }),
+    killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
+    filesChanged: async () => ["a.txt"],
+  };
+  const stops = await watchStops(redis, server.client(), onError);
+  const drive = createDrive({
+    redis,
+    stops,
+    runner,
+    expireSeconds: 1_000,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display: (lease, turn) =>
+      createReporter({
+        surface: chat.surface,
+        thread: lease.thread,
+        turn,
+        progress: undefined,
+        onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
+        publish() {},
+        mask: (text) => text,
+        now: Date.now,
+        onProblem: onError,
+      }),
+    flushOutbox: (lease, signal) =>
+      flushOutbox(lease, { redis, surface: chat.surface, signal, onProblem: onError }),
+  });
+  const running = await startTurnWorker({
+    redis,
+    queue,
+    drive,
+    concurrency: 10,
+    lockMs: options.lockMs ?? 30_000,
+    sweepMs: 60_000,
+    onError,
+  });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= running
+      .close()
+      .then(() => Promise.all([stops.close(), queue.close()]))
+      .then(() => {});
+    return closed;
+  };
+  closers.push(close);
+  return { requests, errors, close };
+}
+
+/** A tool that runs until it is aborted or told to go on. */
+function waitingTool() {
+  const started = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  let runs = 0;
+  const tool = defineTool({
+    name: "wait",
+    description: "wait",
+    input: z.object({}),
+    effect: "write",
+    async run(_input, { signal }) {
+      runs += 1;
+      started.resolve();
+      const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      await Promise.race([release.promise, aborted]);
+      return { status: signal.aborted ? "stopped" : "ok", text: "waited" };
+    },
+  });
+  return { tool, started: started.promise, release: release.resolve, runs: () => runs };
+}
+
+const answer = (chat: Chat, text: string) =>
+  chat.until(() => chat.shown.find(({ message }) => message.markdown.includes(text)));
+
+describe("A message", () => {
+  test("is answered in its thread, marked on its way, and remembered in the next turn", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { requests } = await worker(chat, { replies: [{ text: "Hello Ada." }, { text: "You are Ada." }] });
+    const { event } = await says("hi");
+    await answer(chat, "Hello Ada.");
+    if (event.kind === "message") {
+      const { message } = event.ref;
+      await chat.until(() => chat.marks.get(message)?.at(-1) === "answered");
+    }
+    await says("who am I?", { addressed: "follow-up" });
+    await answer(chat, "You are Ada.");
+    expect(requests[1]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  });
+
+  test("that comes twice is answered once", async () => {
+    const chat = memoryChat();
+    const { intake, says } = gateway(chat);
+    await worker(chat, { replies: [{ text: "Once." }, { text: "Twice!" }] });
+    const { event } = await says("hi");
+    expect(await intake.receive(event)).toEqual({ kind: "duplicate" });
+    await answer(chat, "Once.");
+    expect(await intake.receive(event)).toEqual({ kind: "duplicate" });
+    await says("next");
+    await answer(chat, "Twice!");
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(2);
+  });
+
+  test("without a text gets a hint and starts nothing", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    expect((await says("  ")).verdict.kind).toBe("refused");
+    await answer(chat, "without a task");
+  });
+
+  test("of a guest is refused with a reason, and one of a bot is ignored", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const guest = { id: "U2", name: "Gus", standing: "guest", roles: [] } as const;
+    expect((await says("hi", { author: { ...guest, roles: [] } })).verdict.kind).toBe("refused");
+    expect((await says("hi", { author: { ...guest, roles: [], standing: "bot" } })).verdict.kind).toBe(
+      "ignored",
+    );
+  });
+
+  test("of 40,000 characters and one with a special token arrive whole", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { requests } = await worker(chat, { replies: [{ text: "Read." }] });
+    const text = `<|endoftext|>${"ä".repeat(40_000)}`;
+    await says(text);
+    await answer(chat, "Read.");
+    expect(requests[0]?.messages[0]).toMatchObject({ text });
+  });
+});
+
+describe("A stop", () => {
+  test("ends a running tool, answers its call, and tells the figures", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await says("wait");
+    await started;
+    expect((await stops()).kind).toBe("stopping");
+    const { message } = await answer(chat, "Stopped by Bob");
+    expect(message.markdown).toContain("0 left alive");
+    expect(message.footer).toContain("a.txt");
+  });
+
+  test("ends a model call", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await worker(chat, { replies: [{ hang: "I am thinking about this" }] });
+    await says("think");
+    await answer(chat, "I am thinking");
+    await stops();
+    await answer(chat, "Stopped by Bob");
+  });
+
+  test("before any worker has come drops what waits, and only that", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await says("old");
+    expect((await stops()).kind).toBe("stopping");
+    await says("new");
+    const { requests } = await worker(chat, { replies: [{ text: "Did the new." }] });
+    await answer(chat, "1 waiting message dropped");
+    await answer(chat, "Did the new.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "new" }]);
+  });
+
+  test("that is older than the turn does not touch it", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Finished." }], tools: [tool] });
+    const late = tick();
+    await says("wait");
+    await started;
+    await stops(late);
+    release();
+    await answer(chat, "Finished.");
+  });
+
+  test("by the word alone works, and inside a sentence does not", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "?" }], tools: [tool] });
+    await says("wait");
+    await started;
+    expect((await says("don't stop until it works", { addressed: "follow-up" })).verdict.kind).toBe(
+      "accepted",
+    );
+    expect((await says(" Stop! ", { addressed: "follow-up" })).verdict.kind).toBe("stopping");
+    await answer(chat, "Stopped by Ada");
+  });
+
+  test("with nothing to stop says so and stops nothing later", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    expect((await stops()).kind).toBe("ignored");
+    await says("stop");
+    await answer(chat, "Nothing is running");
+    await worker(chat, { replies: [{ text: "Hello." }] });
+    await says("hi");
+    await answer(chat, "Hello.");
+  });
+});
+
+describe("A worker", () => {
+  test("that shuts down hands its turn over, and the next one repeats no call", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const first = waitingTool();
+    const { close } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }, { name: "wait" }] }],
+      tools: [first.tool],
+    });
+    await says("wait");
+    await first.started;
+    await close();
+    const second = waitingTool();
+    second.release();
+    const { requests } = await worker(chat, { replies: [{ text: "Went on." }], tools: [second.tool] });
+    await answer(chat, "Went on.");
+    // The interrupted call has an unknown outcome; the one that had not begun was run.
+    expect([first.runs(), second.runs()]).toEqual([1, 1]);
+    expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
+  });
+
+  test("takes messages that were written during a turn along, at the next step", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Both." }],
+      tools: [tool],
+    });
+    await says("one");
+    await started;
+    expect((await says("two", { addressed: "follow-up" })).verdict).toMatchObject({
+      kind: "accepted",
+      position: 1,
+    });
+    release();
+    await answer(chat, "Both.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", text: "two" });
+  });
+
+  test("runs many threads at once and each in order", async () => {
+    const chat = memoryChat();
+    const gateways = Array.from({ length: 12 }, () => gateway(chat));
+    await worker(chat, {
+      replies: (request) => ({
+        text: request.messages.flatMap((m) => (m.role === "user" ? [m.text] : [])).join("+"),
+      }),
+    });
+    for (const text of ["a", "b", "c"])
+      await Promise.all(gateways.map(({ says, thread }) => says(`${text}${thread.thread}`)));
+    for (const { thread } of gateways) {
+      const id = thread.thread;
+      await answer(chat, `a${id}+b${id}+c${id}`);
+    }
+  });
+});
+
+describe("A final answer", () => {
+  test("is posted again when its response was lost, and marked where the platform cannot tell", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    await says("hi");
+    const repeat = await chat.until(() =>
+      chat.shown.find(({ message }) => message.footer?.includes("may be a repeat")),
+    );
+    expect(repeat.message.markdown).toBe("Important.");
+  });
+
+  test("waits out a rate limit", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("rate-limited", "slow down", { retryAfterMs: 30 }));
+    await worker(chat, { replies: [{ text: "Patient." }] });
+    await says("hi");
+    const { message } = await answer(chat, "Patient.");
+    expect(message.footer).not.toContain("repeat");
+  });
+});
