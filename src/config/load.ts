@@ -1,0 +1,100 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { parse as parseYaml, YAMLParseError } from "yaml";
+import type { z } from "zod";
+import { type Environment, environmentSchema, type Settings, settingsSchema } from "./schema.ts";
+
+/** A configuration that cannot be used. The message lists every fault with its place and an example. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+export interface Config {
+  environment: Environment;
+  settings: Settings;
+  /** Absolute. */
+  dataDir: string;
+  /** Every secret value, for masking. */
+  secrets: string[];
+}
+
+const secretNames = [
+  "SLACK_BOT_TOKEN",
+  "SLACK_APP_TOKEN",
+  "ANTHROPIC_API_KEY",
+  "OPENAI_API_KEY",
+  "MINIMAX_API_KEY",
+  "HEDDLE_CONSOLE_TOKEN",
+] as const satisfies readonly (keyof Environment)[];
+
+/**
+ * Reads the environment, `.env` beside the working directory (the environment wins) and the settings file.
+ * An empty variable counts as absent, because compose files and CI systems set them so.
+ *
+ * @throws ConfigError
+ */
+export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
+  const dotenv = resolve(cwd, ".env");
+  const fromFile = existsSync(dotenv) ? parseEnv(readFileSync(dotenv, "utf8")) : {};
+  const present = Object.entries({ ...fromFile, ...env }).filter(
+    ([, value]) => value !== undefined && value !== "",
+  );
+  const environment = check(environmentSchema, Object.fromEntries(present), "the environment");
+
+  const path = resolve(cwd, environment.HEDDLE_CONFIG);
+  if (env["HEDDLE_CONFIG"] && !existsSync(path)) {
+    throw new ConfigError(
+      `HEDDLE_CONFIG names ${path}, which does not exist; create it or unset the variable.`,
+    );
+  }
+  const settings = check(settingsSchema, existsSync(path) ? readYaml(path) : {}, path);
+  if (settings.demo.scripts) settings.demo.scripts = resolve(dirname(path), settings.demo.scripts);
+
+  const password = environment.REDIS_URL?.match(/:\/\/[^/@]*:([^@/]+)@/)?.[1];
+  return {
+    environment,
+    settings,
+    dataDir: resolve(cwd, environment.HEDDLE_DATA_DIR),
+    secrets: [...secretNames.map((name) => environment[name]), password].filter(
+      (value) => value !== undefined,
+    ),
+  };
+}
+
+function readYaml(path: string): unknown {
+  try {
+    // An empty file is an empty configuration.
+    return parseYaml(readFileSync(path, "utf8")) ?? {};
+  } catch (error) {
+    if (!(error instanceof YAMLParseError)) throw error;
+    throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]}`);
+  }
+}
+
+function check<Schema extends z.ZodType>(schema: Schema, value: unknown, where: string): z.infer<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const faults = result.error.issues.map((issue) => `  ${describeIssue(issue, schema)}`);
+  throw new ConfigError(`Configuration refused (${where}):\n${faults.join("\n")}`);
+}
+
+/** Never prints the value: it may be a secret in the wrong place. */
+function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+  const path = issue.path.join(".");
+  if (issue.code === "unrecognized_keys") {
+    const known = keysAt(schema, issue.path);
+    return issue.keys
+      .map((key) => `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.`)
+      .join("\n  ");
+  }
+  return `${path || "(file)"}: ${issue.message}.`;
+}
+
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  // Walks the JSON form of the schema, which is stable and public, instead of zod's internals.
+  let node: unknown = schema.toJSONSchema({ io: "input", unrepresentable: "any" });
+  for (const step of path)
+    node = (node as { properties?: Record<string, unknown> }).properties?.[String(step)] ?? {};
+  return Object.keys((node as { properties?: object }).properties ?? {});
+}

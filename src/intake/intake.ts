@@ -1,0 +1,116 @@
+import type { Redis } from "ioredis";
+import {
+  type ChatSurface,
+  type Door,
+  type InboundEvent,
+  threadId,
+  type Verdict,
+} from "../adapters/adapter.ts";
+import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
+import type { TurnQueue } from "../queue/turns.ts";
+import { permission } from "./access.ts";
+import { isStopWord } from "./stop-word.ts";
+
+export interface IntakeOptions {
+  redis: Redis;
+  queue: TurnQueue;
+  /** The surface of a platform, for marks and short replies. */
+  surface(platform: string): ChatSurface;
+  now(): number;
+  onProblem(problem: string, error: unknown): void;
+}
+
+type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
+type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
+
+/**
+ * The one door: authorises, drops duplicates, makes the event durable, wakes the thread. What a person should
+ * read about a refusal is posted from here, so that every adapter tells it in the same words.
+ */
+export function createIntake(options: IntakeOptions): Door {
+  const { redis } = options;
+
+  const reply = (event: MessageEvent, markdown: string) => {
+    options
+      .surface(event.thread.platform)
+      .post(event.thread, { kind: "notice", markdown }, `reply:${event.ref.message}`)
+      .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+  };
+
+  const receiveStop = async (event: StopEvent): Promise<Verdict> => {
+    const thread =
+      "thread" in event.target
+        ? threadId(event.target.thread)
+        : await threadOfMessage(redis, event.target.message);
+    if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
+    const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
+    if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
+    // When only waiting messages are stopped, a worker must still come and tell the thread.
+    await options.queue.wake(thread);
+    return { kind: "stopping", thread };
+  };
+
+  const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
+    if (isStopWord(event.text)) {
+      const verdict = await receiveStop({
+        kind: "stop",
+        target: { thread: event.thread },
+        author: event.author,
+        at: event.at,
+      });
+      if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
+      reply(event, "Nothing is running in this thread.");
+      return verdict;
+    }
+    if (event.text.trim() === "" && event.attachments.length === 0) {
+      if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
+      const markdown = "You called me without a task. Write what you need in the same message, and I start.";
+      reply(event, markdown);
+      return { kind: "refused", reply: markdown };
+    }
+
+    const thread = threadId(event.thread);
+    const { id, name } = event.author;
+    const delivery = await deliver(
+      redis,
+      thread,
+      { role: "user", id: event.ref.message, author: { id, name }, text: textWithFiles(event), at: event.at },
+      { onlyIfSession: event.addressed === "follow-up", now: options.now() },
+    );
+    switch (delivery.kind) {
+      case "no-session":
+        return { kind: "ignored", why: "no session in that thread" };
+      case "duplicate":
+        await options.queue.wake(thread);
+        return { kind: "duplicate" };
+      case "accepted":
+        await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
+        options
+          .surface(event.thread.platform)
+          .mark(event.ref, delivery.position === 0 ? "taken" : "waiting")
+          .catch((error: unknown) => options.onProblem("A message could not be marked.", error));
+        return { kind: "accepted", thread, position: delivery.position };
+    }
+  };
+
+  return {
+    async receive(event) {
+      const decision = permission(event);
+      if (!decision.allowed) {
+        if (!decision.reply || event.kind !== "message" || event.addressed === "follow-up") {
+          return { kind: "ignored", why: decision.why };
+        }
+        reply(event, decision.reply);
+        return { kind: "refused", reply: decision.reply };
+      }
+      return event.kind === "message" ? receiveMessage(event) : receiveStop(event);
+    },
+  };
+}
+
+/** Names the files that came along; they are brought into the workspace by a later step of the path. */
+function textWithFiles(event: MessageEvent): string {
+  if (event.attachments.length === 0) return event.text;
+  const names = event.attachments.map(({ name, bytes }) => `${name} (${bytes} bytes)`).join(", ");
+  return `${event.text}\n\n(Attached but not readable yet: ${names})`.trim();
+}

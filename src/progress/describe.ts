@@ -1,0 +1,134 @@
+import type { TurnOutcome } from "../agent/events.ts";
+import type { Usage } from "../agent/llm/model.ts";
+import type { ToolCall } from "../agent/messages.ts";
+import type { OutboundMessage } from "../adapters/adapter.ts";
+import type { Receipt } from "../queue/drive.ts";
+
+/** Words and figures that are the same on every platform. */
+
+const shownCharacters = 120;
+
+/** One line about a tool call: its name and the argument that tells most. */
+export function describeCall(call: ToolCall): string {
+  const input = (call.input ?? {}) as Record<string, unknown>;
+  const told = ["command", "path", "query", "pattern", "name", "content", "id"]
+    .map((key) => input[key])
+    .find((value) => typeof value === "string");
+  const text =
+    typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
+  return `\`${call.name}\` ${inlineCode(cut(firstLine(text), shownCharacters))}`;
+}
+
+export function inlineCode(text: string): string {
+  if (text === "" || text === "{}") return "";
+  // A fence longer than any run of backticks inside keeps the text in one span.
+  const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
+  return fence.length > 1 ? `${fence} ${text} ${fence}` : `\`${text}\``;
+}
+
+function firstLine(text: string): string {
+  const [first = "", ...rest] = text.trim().split("\n");
+  return rest.length > 0 ? `${first} …` : first;
+}
+
+export function cut(text: string, characters: number): string {
+  const points = [...text];
+  return points.length <= characters ? text : `${points.slice(0, characters - 1).join("")}…`;
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
+}
+
+function cost(usage: Usage): string[] {
+  const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  const parts = tokens > 0 ? [count(tokens, "token")] : [];
+  return usage.cost > 0 ? [...parts, `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`] : parts;
+}
+
+function files(changed: readonly string[]): string[] {
+  if (changed.length === 0) return [];
+  const shown = changed.slice(0, 5).map((path) => cut(path, 60));
+  const more = changed.length > shown.length ? ` and ${changed.length - shown.length} more` : "";
+  return [`${changed.length === 1 ? "file" : "files"} changed: ${shown.join(", ")}${more}`];
+}
+
+/** The last message of a turn: the answer, or what ended it, with the receipt as small print. */
+export function closingMessage(receipt: Receipt): OutboundMessage {
+  const { outcome } = receipt;
+  const figures = [
+    ...(outcome.steps > 0 ? [count(outcome.steps, "step")] : []),
+    ...(receipt.durationMs > 0 ? [duration(receipt.durationMs)] : []),
+    ...cost(outcome.usage),
+    ...files(receipt.filesChanged),
+  ].join(" · ");
+  const small = figures ? { footer: figures } : {};
+  switch (outcome.kind) {
+    case "answered":
+      return { kind: "answer", markdown: outcome.text, ...small };
+    case "stopped":
+      return { kind: "receipt", markdown: stopReceipt(receipt, outcome.order.by), ...small };
+    case "step-limit":
+    case "budget":
+      return {
+        kind: "answer",
+        markdown: `${outcome.text}\n\n**Paused at the limit of ${outcome.limit} for one turn.** Write “continue” and I go on from here.`,
+        ...small,
+      };
+    case "refused":
+      return { kind: "answer", markdown: outcome.text, ...small };
+    case "model-error":
+      return { kind: "notice", markdown: `⚠️ ${outcome.text}`, ...small };
+    case "suspended":
+    case "lost-lease":
+      throw new Error(`A turn that is ${outcome.kind} has no last message.`);
+  }
+}
+
+function stopReceipt(receipt: Receipt, by: string): string {
+  const { killed, stopMs, withdrawn } = receipt;
+  const sentences = [`🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${duration(stopMs)}.`}`];
+  if (killed) {
+    sentences.push(
+      killed.commands > 0
+        ? `${count(killed.commands, "command")} ended (${count(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`
+        : "No command was running.",
+    );
+    if (killed.survivors > 0)
+      sentences.push("Some processes could not be ended: an administrator must look at the host.");
+  }
+  if (withdrawn.length > 0) sentences.push(`${count(withdrawn.length, "waiting message")} dropped.`);
+  if (killed)
+    sentences.push(
+      receipt.filesChanged.length > 0 ? "What was written so far is kept." : "No files were changed.",
+    );
+  return sentences.join(" ");
+}
+
+/** The headline of a finished progress message. */
+export function verdict(outcome: TurnOutcome): string {
+  switch (outcome.kind) {
+    case "answered":
+      return "✅ **Done**";
+    case "stopped":
+      return `🛑 **Stopped** by ${outcome.order.by}`;
+    case "step-limit":
+    case "budget":
+      return "⏸️ **Paused**";
+    case "refused":
+    case "model-error":
+      return "⚠️ **Ended**";
+    case "suspended":
+    case "lost-lease":
+      return "⏳ **Interrupted**";
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Markdown cut to the size of a message, so that every part still reads as what it was: code fences are
+ * closed at the end of a part and opened again, with their language, in the next one.
+ */
+
+interface Fence {
+  indent: string;
+  marker: string;
+  info: string;
+}
+
+// Longer markers or info strings do not occur in practice; refusing them bounds the room that reopening takes.
+const fenceLine = /^([ \t]{0,20})(`{3,20}(?!`)|~{3,20}(?!~))(.{0,60})$/;
+
+/**
+ * The text in parts of at most `limit` characters (UTF-16 units; at least 400). A part ends after a paragraph
+ * if possible, else after a line, inside a fence only if the fence alone is too long, within a line only if
+ * the line alone is too long. Nothing but white space at the cuts is lost. Never empty.
+ */
+export function splitMarkdown(text: string, limit: number): [string, ...string[]] {
+  const parts: string[] = [];
+  let rest = text;
+  while (rest.length > limit) {
+    const { head, tail } = cut(rest, limit);
+    if (head.trim() !== "") parts.push(head);
+    rest = tail;
+  }
+  if (rest.trim() !== "") parts.push(rest);
+  const [first = text, ...others] = parts;
+  return [first, ...others];
+}
+
+/** The beginning of the text, with an ellipsis if something was left out; at most `limit` characters. */
+export function cutMarkdown(text: string, limit: number): string {
+  const ellipsis = "\n…";
+  if (text.length <= limit) return text;
+  return splitMarkdown(text, limit - ellipsis.length)[0] + ellipsis;
+}
+
+/** Cuts a text that is longer than `limit`. The tail is shorter than the text. */
+function cut(text: string, limit: number): { head: string; tail: string } {
+  let fence: Fence | undefined;
+  let paragraph = 0;
+  let line = 0;
+  let inFence: { at: number; fence: Fence } | undefined;
+
+  // The head ends before the line break in front of `start`, which therefore may be one past the limit.
+  for (let start = 0, number = 0; start <= limit + 1; number++) {
+    if (!fence) line = start;
+    // Line 0 opens the fence and line 1 must stay with it, or the cut would get nowhere.
+    else if (number >= 2 && start + closing(fence).length <= limit) inFence = { at: start, fence };
+
+    const end = text.indexOf("\n", start);
+    if (end === -1) break;
+    const content = text.slice(start, end);
+    if (!fence && content.trim() === "") paragraph = end + 1;
+    fence = fenceAfter(fence, content);
+    start = end + 1;
+  }
+
+  if (paragraph > limit + 1) paragraph = 0;
+  const at = paragraph > limit / 2 ? paragraph : line;
+  if (at > 0) return { head: text.slice(0, at - 1).trimEnd(), tail: text.slice(at) };
+  if (inFence) return cutInFence(text, inFence.at, inFence.fence, text.slice(0, inFence.at - 1));
+  if (!fence) {
+    const place = placeInLine(text, limit);
+    return { head: text.slice(0, place), tail: text.slice(place) };
+  }
+  const place = placeInLine(text, limit - closing(fence).length - 1);
+  return cutInFence(text, place, fence, text.slice(0, place));
+}
+
+function cutInFence(text: string, at: number, fence: Fence, head: string): { head: string; tail: string } {
+  const opening = fence.indent + fence.marker + fence.info;
+  return { head: `${head}\n${closing(fence)}`, tail: `${opening}\n${text.slice(at)}` };
+}
+
+function closing(fence: Fence): string {
+  return fence.indent + fence.marker;
+}
+
+/** The fence that is open after a line. */
+function fenceAfter(open: Fence | undefined, line: string): Fence | undefined {
+  const match = fenceLine.exec(line);
+  if (!match) return open;
+  const [, indent = "", marker = "", info = ""] = match;
+  if (open) return marker.startsWith(open.marker) && info.trim() === "" ? undefined : open;
+  return marker.startsWith("`") && info.includes("`") ? undefined : { indent, marker, info: info.trimEnd() };
+}
+
+/**
+ * Where to cut within a line: after a space if one is near `limit`, never within a surrogate pair, and not
+ * where the next part would begin with what looks like a fence.
+ */
+function placeInLine(text: string, limit: number): number {
+  const space = text.lastIndexOf(" ", limit - 1) + 1;
+  let at = space > limit * 0.8 ? space : limit;
+  while (at > limit / 2 && /^[ \t]*(?:```|~~~)/.test(text.slice(at, at + 24))) at--;
+  return /[\uDC00-\uDFFF]/.test(text.charAt(at)) ? at - 1 : at;
+}

@@ -1,0 +1,32 @@
+import { type Logger, pino } from "pino";
+import type { Masker } from "../agent/context/mask.ts";
+
+export type { Logger } from "pino";
+
+/**
+ * The program's log: JSON lines on standard error, or plain lines where that is a terminal. Every line is
+ * masked as a whole, so that no secret leaves through an error's text or a header that somebody attached.
+ */
+export function createLog(level: string, masker: Masker, options: { terminal: boolean }): Logger {
+  const write = (line: string) => {
+    process.stderr.write(masker.mask(options.terminal ? plain(line) : line));
+  };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+}
+
+const levels: Record<number, string> = {
+  10: "trace",
+  20: "debug",
+  30: "info",
+  40: "warn",
+  50: "error",
+  60: "fatal",
+};
+
+function plain(line: string): string {
+  const entry = JSON.parse(line) as { level: number; time: string; msg?: string; err?: { message?: string } };
+  const { level, time, msg, err, ...rest } = entry;
+  const more = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : "";
+  const cause = err?.message ? `: ${err.message}` : "";
+  return `${time.slice(11, 19)} ${(levels[level] ?? "").padEnd(5)} ${msg ?? ""}${cause}${more}\n`;
+}
