@@ -1,0 +1,254 @@
+import { randomUUID } from "node:crypto";
+import type { Redis } from "ioredis";
+import {
+  type ChatAdapter,
+  type ChatSurface,
+  type Door,
+  type MessageRef,
+  parseThreadId,
+  threadId,
+} from "./adapters/adapter.ts";
+import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
+import { createLocalAdapter } from "./adapters/local/adapter.ts";
+import { createLocalSurface } from "./adapters/local/surface.ts";
+import type { Masker } from "./agent/context/mask.ts";
+import type { LanguageModel } from "./agent/llm/model.ts";
+import { openModel } from "./agent/llm/open.ts";
+import type { Config } from "./config/load.ts";
+import { chooseModel } from "./config/model-choice.ts";
+import { createIntake } from "./intake/intake.ts";
+import { createReporter } from "./progress/reporter.ts";
+import { createDrive } from "./queue/drive.ts";
+import { publishLive } from "./queue/live.ts";
+import { rememberMessages } from "./queue/mailbox.ts";
+import { redisNotes } from "./queue/notes.ts";
+import { flushOutbox } from "./queue/outbox.ts";
+import { connectRedis } from "./queue/redis/connect.ts";
+import type { RedisServer } from "./queue/redis/server.ts";
+import { watchStops } from "./queue/stops.ts";
+import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
+import { openSandboxBackend } from "./sandbox/open.ts";
+import type { Probe, SandboxBackend } from "./sandbox/sandbox.ts";
+import type { Logger } from "./telemetry/log.ts";
+import { createTurnRunner } from "./turn-runner.ts";
+
+/** What every role needs: Redis, the queue, the door and a way to write to each platform. */
+export interface Foundation {
+  config: Config;
+  log: Logger;
+  masker: Masker;
+  server: RedisServer;
+  redis: Redis;
+  queue: TurnQueue;
+  door: Door;
+  surface(platform: string): ChatSurface;
+  sandbox: { backend: SandboxBackend; probe: Probe };
+  close(): Promise<void>;
+}
+
+/** Connects to Redis and proves the sandbox. @throws RedisUnavailable */
+export async function layFoundation(config: Config, log: Logger, masker: Masker): Promise<Foundation> {
+  const { environment } = config;
+  const server = await connectRedis({
+    ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+    dataDir: config.dataDir,
+    production: environment.NODE_ENV === "production",
+    allowEmbedded: environment.EMBEDDED_REDIS === "1",
+    log,
+  });
+  const redis = server.connect({ maxRetriesPerRequest: null });
+  const queue = openTurnQueue(redis);
+  const surfaces = new Map<string, ChatSurface>([["local", createLocalSurface({ redis })]]);
+  if (environment.SLACK_BOT_TOKEN) {
+    const { createSlackSurface } = await import("./adapters/slack/surface.ts");
+    surfaces.set(
+      "slack",
+      createSlackSurface({
+        botToken: environment.SLACK_BOT_TOKEN,
+        ...(environment.SLACK_API_URL && { apiUrl: environment.SLACK_API_URL }),
+        log,
+      }),
+    );
+  }
+  const surface = (platform: string): ChatSurface => {
+    const found = surfaces.get(platform);
+    if (!found)
+      throw new Error(`There is no connection to ${platform}: its token is not set in this process.`);
+    return found;
+  };
+  const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
+  const door = createIntake({ redis, queue, surface, now: Date.now, onProblem });
+  const backend = openSandboxBackend(config);
+  const probe = await backend.probe();
+  return {
+    config,
+    log,
+    masker,
+    server,
+    redis,
+    queue,
+    door,
+    surface,
+    sandbox: { backend, probe },
+    async close() {
+      await backend.close();
+      await queue.close();
+      await redis.quit();
+      await server.close();
+    },
+  };
+}
+
+/** Something that runs until it is closed. */
+export interface Running {
+  close(): Promise<void>;
+}
+
+/** Opens the configured model. @throws ConfigError when it is unknown or its key is refused */
+export function openConfiguredModel(config: Config): Promise<LanguageModel> {
+  const { demo, retry } = config.settings;
+  return openModel(chooseModel(config.environment, config.settings.model), { demo, retry });
+}
+
+/** Takes turns from the queue and runs the agent. */
+export async function startWorker(foundation: Foundation, model: LanguageModel): Promise<Running> {
+  const { config, log, masker, redis, server, queue, surface } = foundation;
+  const { agent, queue: queueSettings, sessions } = config.settings;
+  const { backend, probe } = foundation.sandbox;
+  const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
+  const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+
+  const runner = createTurnRunner({
+    model,
+    limits: {
+      steps: agent.maxSteps,
+      wallMs: agent.maxMinutes * 60_000,
+      ...(agent.maxTokens && { tokens: agent.maxTokens }),
+      ...(agent.maxCost && { cost: agent.maxCost }),
+    },
+    instructions: agent.instructions,
+    backend: probe.ok ? backend : undefined,
+    noSandbox: probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
+    notes: (thread) => redisNotes(redis, thread),
+    surface,
+    masker,
+    log,
+  });
+
+  const stops = await watchStops(redis, server.connect(), onError);
+  const drive = createDrive({
+    redis,
+    stops,
+    runner,
+    expireSeconds: sessions.expireDays * 86_400,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display: (lease, turn, head) =>
+      createReporter({
+        surface: surface(parseThreadId(lease.thread).platform),
+        thread: lease.thread,
+        turn,
+        progress: head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined,
+        async onProgressPosted(ref) {
+          await lease.append([], { fields: { progress: JSON.stringify(ref) } });
+          await rememberMessages(redis, lease.thread, [ref]);
+        },
+        publish: (event) => publishLive(redis, lease.thread, event, onError),
+        mask: (text) => masker.mask(text),
+        now: Date.now,
+        onProblem,
+      }),
+    flushOutbox: (lease, signal) =>
+      flushOutbox(lease, {
+        redis,
+        surface: surface(parseThreadId(lease.thread).platform),
+        signal,
+        onProblem,
+      }),
+  });
+  const worker = await startTurnWorker({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    queue,
+    drive,
+    concurrency: queueSettings.concurrency,
+    lockMs: queueSettings.lockSeconds * 1_000,
+    sweepMs: queueSettings.sweepSeconds * 1_000,
+    onError,
+  });
+  return {
+    async close() {
+      await worker.close();
+      await stops.close();
+    },
+  };
+}
+
+/** Connects to the chat platforms and serves the console. */
+export async function startGateway(
+  foundation: Foundation,
+  model: { id: string },
+): Promise<Running & { url: string }> {
+  const { config, log, redis, server, door } = foundation;
+  const { environment, settings } = config;
+  const adapters: ChatAdapter[] = [];
+  if (environment.SLACK_BOT_TOKEN || environment.SLACK_APP_TOKEN) {
+    const { createSlackAdapter } = await import("./adapters/slack/adapter.ts");
+    adapters.push(
+      createSlackAdapter({
+        botToken: environment.SLACK_BOT_TOKEN ?? "",
+        appToken: environment.SLACK_APP_TOKEN ?? "",
+        ...(environment.SLACK_API_URL && { apiUrl: environment.SLACK_API_URL }),
+        stopReactions: settings.slack.stopReactions,
+        log,
+      }),
+    );
+  }
+  const local = createLocalAdapter({
+    redis,
+    host: environment.HEDDLE_HOST,
+    port: environment.HEDDLE_PORT,
+    ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
+    files: workspaceFiles(foundation),
+    status: async (): Promise<ConsoleStatus> => ({
+      model: model.id,
+      demo: model.id === "demo",
+      sandbox: foundation.sandbox.probe,
+      redis: ({ url: "external", system: "spawned", embedded: "embedded" } as const)[server.kind],
+      adapters: adapters.map(({ platform }) => platform),
+    }),
+    log,
+  });
+  adapters.push(local);
+
+  const started: ChatAdapter[] = [];
+  const close = async () => {
+    await Promise.all(started.map((adapter) => adapter.stop()));
+  };
+  try {
+    for (const adapter of adapters) {
+      await adapter.start(door);
+      started.push(adapter);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { url: local.url, close };
+}
+
+/** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
+function workspaceFiles({ sandbox: { backend, probe } }: Foundation): WorkspaceFiles {
+  const none = {
+    ok: false,
+    reason: "failed",
+    message: "There is no sandbox on this host, so there are no files.",
+  } as const;
+  return {
+    async list(thread) {
+      return probe.ok ? (await backend.open(threadId(thread))).listFiles() : none;
+    },
+    async read(thread, path) {
+      return probe.ok ? (await backend.open(threadId(thread))).readFile(path) : none;
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import { statfs } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { openConfiguredModel } from "../app.ts";
+import { type Config, ConfigError } from "../config/load.ts";
+import { chooseModel } from "../config/model-choice.ts";
+import { connectRedis } from "../queue/redis/connect.ts";
+import { openSandboxBackend } from "../sandbox/open.ts";
+import { setUp } from "./setup.ts";
+
+/** One fact about this installation. Everything but `ok` comes with what to do. */
+interface Finding {
+  level: "ok" | "warning" | "error";
+  what: string;
+  text: string;
+}
+
+const signs = { ok: "✓", warning: "!", error: "✗" };
+
+/** Checks everything that Heddle needs, prints a line each, and exits with 1 when something is an error. */
+export async function command(): Promise<number> {
+  const { config, masker } = setUp("silent");
+  let failed = false;
+  for (const check of [node, model, redis, sandbox, disk, slack]) {
+    for (const { level, what, text } of await check(config)) {
+      failed ||= level === "error";
+      process.stdout.write(masker.mask(`${signs[level]} ${what.padEnd(9)} ${text}\n`));
+    }
+  }
+  return failed ? 1 : 0;
+}
+
+async function node(): Promise<Finding[]> {
+  return [{ level: "ok", what: "node", text: process.version }];
+}
+
+async function model(config: Config): Promise<Finding[]> {
+  try {
+    const choice = chooseModel(config.environment, config.settings.model);
+    if (choice.provider === "demo") {
+      const text =
+        "demo: it plays scripts. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY for a real one.";
+      return [{ level: "warning", what: "model", text }];
+    }
+    const opened = await openConfiguredModel(config);
+    const { contextTokens, maxOutputTokens } = opened.limits;
+    return [
+      {
+        level: "ok",
+        what: "model",
+        text: `${opened.id}, ${contextTokens} tokens in, ${maxOutputTokens} out`,
+      },
+    ];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return [{ level: "error", what: "model", text: error.message }];
+  }
+}
+
+async function redis({ environment, dataDir }: Config): Promise<Finding[]> {
+  try {
+    const server = await connectRedis({
+      ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+      dataDir,
+      production: environment.NODE_ENV === "production",
+      allowEmbedded: environment.EMBEDDED_REDIS === "1",
+      log: { info() {}, warn() {} },
+    });
+    const findings: Finding[] = [
+      { level: "ok", what: "redis", text: server.describe },
+      ...server.warnings.map((text): Finding => ({ level: "warning", what: "redis", text })),
+    ];
+    await server.close();
+    return findings;
+  } catch (error) {
+    return [{ level: "error", what: "redis", text: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+async function sandbox(config: Config): Promise<Finding[]> {
+  const backend = openSandboxBackend(config);
+  const probe = await backend.probe();
+  await backend.close();
+  return [
+    ...(probe.ok ? [{ level: "ok", what: "sandbox", text: probe.summary } as const] : []),
+    ...probe.problems.map(
+      ({ what, fix }): Finding => ({
+        level: probe.ok ? "warning" : "error",
+        what: "sandbox",
+        text: `${what} ${fix}`,
+      }),
+    ),
+  ];
+}
+
+/** Below this a workspace may fail to write in the middle of a task, in bytes. */
+const lowDisk = 1024 ** 3;
+
+async function disk({ dataDir }: Config): Promise<Finding[]> {
+  const { bavail, bsize } = await statfs(existsSync(dataDir) ? dataDir : ".");
+  const free = bavail * bsize;
+  const text = `${(free / 1024 ** 3).toFixed(1)} GiB free for ${dataDir}`;
+  return [
+    {
+      level: free < lowDisk ? "warning" : "ok",
+      what: "disk",
+      text: free < lowDisk ? `${text}: make room` : text,
+    },
+  ];
+}
+
+async function slack({ environment }: Config): Promise<Finding[]> {
+  const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_API_URL } = environment;
+  if (!SLACK_BOT_TOKEN && !SLACK_APP_TOKEN) {
+    return [
+      {
+        level: "warning",
+        what: "slack",
+        text: "not connected: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, “Slack”).",
+      },
+    ];
+  }
+  const { checkSlack } = await import("../adapters/slack/check.ts");
+  const problems = await checkSlack({
+    botToken: SLACK_BOT_TOKEN ?? "",
+    appToken: SLACK_APP_TOKEN ?? "",
+    ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
+  });
+  return problems.map((finding) => ({ what: "slack", ...finding }));
+}

@@ -1,0 +1,70 @@
+import { parseArgs } from "node:util";
+import { layFoundation, openConfiguredModel, startWorker } from "../app.ts";
+import { threadId } from "../adapters/adapter.ts";
+import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
+import type { TurnOutcome } from "../agent/events.ts";
+import type { LiveEvent } from "../progress/reporter.ts";
+import { followLive } from "../queue/live.ts";
+import { setUp, UsageError } from "./setup.ts";
+import { terminalView } from "./terminal-view.ts";
+
+/** Exit codes: 0 answered, 1 failed or refused, 3 a limit was reached, 130 stopped. */
+function exitCode(outcome: TurnOutcome): number {
+  switch (outcome.kind) {
+    case "answered":
+      return 0;
+    case "step-limit":
+    case "budget":
+      return 3;
+    case "stopped":
+      return 130;
+    case "refused":
+    case "model-error":
+    case "suspended":
+    case "lost-lease":
+      return 1;
+  }
+}
+
+/** Runs one task as a thread of the console, through the same queue, worker and sandbox as a chat message. */
+export async function command(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: "boolean", default: false } },
+  });
+  const task = positionals.join(" ").trim();
+  if (!task) throw new UsageError('There is no task: write heddle run "what to do".');
+
+  const { config, masker, log } = setUp(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
+  const model = await openConfiguredModel(config);
+  const foundation = await layFoundation(config, log, masker);
+  try {
+    const thread = newConsoleThread();
+    const door = createLocalDoor({ redis: foundation.redis, door: foundation.door });
+    const view = values.json ? undefined : terminalView(process.stdout, process.stderr);
+    const ended = new Promise<TurnOutcome>((resolve) => {
+      void followLive(foundation.server.connect(), threadId(thread), (event) => {
+        const live = event as LiveEvent; // Published by our own workers only.
+        if (values.json) process.stdout.write(`${masker.mask(JSON.stringify(live))}\n`);
+        view?.show(live);
+        if (live.type === "turn-end") resolve(live.outcome);
+      });
+    });
+
+    // A worker that is already serving takes the turn; otherwise this process is the worker.
+    const worker = (await foundation.queue.workers()) > 0 ? undefined : await startWorker(foundation, model);
+    let presses = 0;
+    process.on("SIGINT", () => {
+      presses += 1;
+      if (presses > 1) process.exit(130);
+      void door.stop(thread, consoleAuthor());
+    });
+    await door.say(thread, task, consoleAuthor());
+    const outcome = await ended;
+    await worker?.close();
+    return exitCode(outcome);
+  } finally {
+    await foundation.close();
+  }
+}

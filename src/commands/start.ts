@@ -1,0 +1,69 @@
+import { parseArgs } from "node:util";
+import {
+  type Foundation,
+  layFoundation,
+  openConfiguredModel,
+  type Running,
+  startGateway,
+  startWorker,
+} from "../app.ts";
+import { setUp, UsageError } from "./setup.ts";
+
+const roles = ["all", "gateway", "worker"];
+
+/** Runs until SIGTERM or SIGINT; running turns are handed over before the process ends. */
+export async function command(args: string[]): Promise<number> {
+  const { values } = parseArgs({ args, options: { role: { type: "string", default: "all" } } });
+  const { role } = values;
+  if (!roles.includes(role)) throw new UsageError(`--role ${role}: expected one of ${roles.join(", ")}.`);
+
+  const { config, masker, log } = setUp();
+  const model = await openConfiguredModel(config);
+  const foundation = await layFoundation(config, log, masker);
+  const parts: Running[] = [];
+  let url = "";
+  try {
+    if (role !== "gateway") parts.push(await startWorker(foundation, model));
+    if (role !== "worker") {
+      const gateway = await startGateway(foundation, model);
+      parts.unshift(gateway);
+      url = gateway.url;
+    }
+  } catch (error) {
+    await closeAll(parts, foundation);
+    throw error;
+  }
+  process.stdout.write(banner(foundation, model.id, url));
+
+  const signal = await new Promise<string>((resolve) => {
+    process.once("SIGTERM", () => resolve("SIGTERM"));
+    process.once("SIGINT", () => resolve("SIGINT"));
+  });
+  log.info(`${signal}: handing over running turns and stopping.`);
+  await closeAll(parts, foundation);
+  return 0;
+}
+
+/** The gateway first, so that nothing new comes in while turns are handed over. */
+async function closeAll(parts: readonly Running[], foundation: Foundation): Promise<void> {
+  for (const part of parts) await part.close();
+  await foundation.close();
+}
+
+function banner({ server, sandbox, config }: Foundation, model: string, url: string): string {
+  const { SLACK_BOT_TOKEN } = config.environment;
+  const lines = [
+    [
+      "model",
+      model === "demo"
+        ? "demo: it plays scripts. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY for a real one."
+        : model,
+    ],
+    ["redis", server.describe],
+    ["sandbox", sandbox.probe.ok ? sandbox.probe.summary : "none: the agent has no shell and no files"],
+    ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
+    ...(url && SLACK_BOT_TOKEN ? [["slack", "connected"]] : []),
+    ...(url ? [["console", url]] : []),
+  ];
+  return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;
+}

@@ -1,0 +1,72 @@
+import type { WriteStream } from "node:tty";
+import type { LiveEvent } from "../progress/reporter.ts";
+import { describeCall, duration } from "../progress/describe.ts";
+
+/** Shows a turn in a terminal: progress on one stream, the answer on the other. */
+export interface TerminalView {
+  show(event: LiveEvent): void;
+}
+
+type Output = Pick<WriteStream, "write"> & { isTTY?: boolean };
+
+/**
+ * On a terminal the text that the model is writing appears live, dimmed, and is replaced by the final answer;
+ * when piped, each fact is one plain line and only the answer goes to `answers`.
+ */
+export function terminalView(answers: Output, progress: Output): TerminalView {
+  const live = progress.isTTY === true;
+  const dim = (text: string) => (live ? `\u001b[2m${text}\u001b[22m` : text);
+  let streaming = false;
+  const line = (text: string) => {
+    if (streaming) progress.write("\n");
+    streaming = false;
+    progress.write(`${text}\n`);
+  };
+  return {
+    show(event) {
+      switch (event.type) {
+        case "text-delta":
+          if (!live) break;
+          progress.write(dim(plain(event.delta)));
+          streaming = true;
+          break;
+        case "tool-start":
+          line(`▸ ${plain(describeCall(event.call).replaceAll("`", ""))}`);
+          break;
+        case "tool-end": {
+          const first = event.message.text.trim().split("\n")[0] ?? "";
+          line(
+            dim(`  ${event.message.status} · ${duration(event.durationMs)} · ${plain(first).slice(0, 100)}`),
+          );
+          break;
+        }
+        case "retry":
+          line(`… ${plain(event.reason)} Trying again in ${duration(event.delayMs)}.`);
+          break;
+        case "notice":
+          line(plain(event.text));
+          break;
+        case "turn-end":
+          if (streaming) progress.write("\n\n");
+          answers.write(`${plain(event.closing.markdown)}\n`);
+          if (event.closing.footer) progress.write(`${dim(plain(event.closing.footer))}\n`);
+          break;
+        case "turn-start":
+        case "step-start":
+        case "thinking-delta":
+        case "assistant":
+        case "tool-output":
+        case "follow-up":
+        case "nudge":
+        case "summary":
+          break;
+      }
+    },
+  };
+}
+
+/** Without control characters: a model or a file must not steer the terminal. */
+function plain(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what must go
+  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+}

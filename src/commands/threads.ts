@@ -1,0 +1,55 @@
+import { layFoundation } from "../app.ts";
+import { replay } from "../agent/history.ts";
+import { textOf, toolCalls, userText } from "../agent/messages.ts";
+import { describeCall } from "../progress/describe.ts";
+import { listSessions, readJournal } from "../queue/sessions.ts";
+import { setUp, UsageError } from "./setup.ts";
+
+/** Lists the sessions, newest first, or prints what was said and done in one. */
+export async function command(args: string[]): Promise<number> {
+  const [verb, thread, ...rest] = args;
+  const lists = verb === "list" && !thread;
+  const shows = verb === "show" && thread && rest.length === 0;
+  if (!lists && !shows) throw new UsageError("Write heddle threads list, or heddle threads show <thread>.");
+  const { config, masker, log } = setUp("warn");
+  const foundation = await layFoundation(config, log, masker);
+  try {
+    const text = lists ? await list(foundation.redis) : await show(foundation.redis, thread ?? "");
+    process.stdout.write(masker.mask(text));
+    return 0;
+  } finally {
+    await foundation.close();
+  }
+}
+
+async function list(redis: Parameters<typeof listSessions>[0]): Promise<string> {
+  const sessions = await listSessions(redis);
+  if (sessions.length === 0) return "There are no threads yet.\n";
+  return sessions
+    .map(
+      ({ thread, activeAt, status }) =>
+        `${new Date(activeAt).toISOString()}  ${status.padEnd(8)} ${thread}\n`,
+    )
+    .join("");
+}
+
+async function show(redis: Parameters<typeof listSessions>[0], thread: string): Promise<string> {
+  const records = await readJournal(redis, thread);
+  if (records.length === 0)
+    throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
+  const lines = replay(records).messages.map((message) => {
+    switch (message.role) {
+      case "user":
+        return userText(message);
+      case "summary":
+        return `(summary) ${message.text}`;
+      case "tool":
+        return `  ${message.status}: ${message.text.split("\n")[0] ?? ""}`;
+      case "assistant":
+        return [textOf(message), ...toolCalls(message).map((call) => `  ▸ ${describeCall(call)}`)]
+          .filter(Boolean)
+          .join("\n");
+    }
+  });
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,48 @@
+/** The command line: names the command, loads only what it needs, and turns failures into one sentence. */
+
+const usage = `Heddle: an agent for your team's chat.
+
+  heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns
+  heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it
+  heddle doctor                              check everything that Heddle needs
+  heddle manifest slack                      print the Slack app's manifest
+  heddle threads list | show <thread>        what the sessions are, and what was said
+  heddle stop <thread>                       stop what runs in a thread
+`;
+
+const commands: Record<string, () => Promise<{ command(args: string[]): Promise<number> }>> = {
+  start: () => import("./commands/start.ts"),
+  run: () => import("./commands/run.ts"),
+  doctor: () => import("./commands/doctor.ts"),
+  manifest: () => import("./commands/manifest.ts"),
+  threads: () => import("./commands/threads.ts"),
+  stop: () => import("./commands/stop.ts"),
+};
+
+/** Failures with a sentence for people; everything else is a defect and keeps its stack. */
+const expectedErrors = new Set(["ConfigError", "RedisUnavailable", "UsageError", "StartError"]);
+
+async function main(argv: string[]): Promise<number> {
+  const [name = "", ...args] = argv;
+  const load = commands[name];
+  if (!load) {
+    const known = name === "" || name === "help" || name === "--help" || name === "-h";
+    process[known ? "stdout" : "stderr"].write(known ? usage : `Unknown command "${name}".\n\n${usage}`);
+    return known ? 0 : 2;
+  }
+  try {
+    return await (await load()).command(args);
+  } catch (error) {
+    if (error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")) {
+      process.stderr.write(`${error.message}\n\n${usage}`);
+      return 2;
+    }
+    if (error instanceof Error && expectedErrors.has(error.name)) {
+      process.stderr.write(`heddle: ${error.message}\n`);
+      return error.name === "UsageError" ? 2 : 1;
+    }
+    throw error;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));
