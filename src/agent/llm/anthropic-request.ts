@@ -1,0 +1,217 @@
+import { createHash } from "node:crypto";
+import type {
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageCreateParamsStreaming,
+  RedactedThinkingBlockParam,
+  TextBlockParam,
+  ThinkingBlockParam,
+  ToolResultBlockParam,
+  ToolUnion,
+} from "@anthropic-ai/sdk/resources/messages";
+import { z } from "zod";
+import { userText } from "../messages.ts";
+import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from "../messages.ts";
+import { isObject } from "./anthropic-reply.ts";
+import type { ModelLimits, ModelRequest, ToolDefinition } from "./model.ts";
+import { resultText, summaryText, wireName } from "./openai-history.ts";
+
+/** How a model wants to be asked. */
+interface RequestStyle {
+  model: string;
+  /** `provider/model`; thinking of any other model is left out. */
+  id: string;
+  limits: ModelLimits;
+  adaptiveThinking: boolean;
+  /** Whether the thinking of this message is left out as well. */
+  forgets(message: AssistantMessage): boolean;
+}
+
+/**
+ * The request on the wire. The parts that stay the same come first in it, so that each request of a thread is
+ * the continuation of the one before.
+ *
+ * @throws Error when the history is not legal: a call without its result, or a result without its call
+ */
+export function wireRequest(request: ModelRequest, style: RequestStyle): MessageCreateParamsStreaming {
+  const { limits } = style;
+  return {
+    model: style.model,
+    max_tokens: Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens),
+    stream: true,
+    // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
+    ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
+    ...(request.tools.length > 0 && {
+      tools: wireTools(request.tools),
+      ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
+    }),
+    ...(request.system.trim() !== "" && {
+      system: [{ ...textBlock(request.system), cache_control: cached }],
+    }),
+    messages: wireTurns(request.messages, style),
+  };
+}
+
+/** A cache breakpoint. The service takes four: the tools, the system prompt and the last two user turns. */
+const cached = { type: "ephemeral" } as const;
+
+function wireTools(tools: readonly ToolDefinition[]): ToolUnion[] {
+  return tools.map((tool, index) => ({
+    name: tool.name,
+    description: tool.description,
+    input_schema: { ...tool.schema, type: "object" },
+    ...(index === tools.length - 1 && { cache_control: cached }),
+  }));
+}
+
+type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
+type Turn = { role: "user"; content: UserBlock[] } | { role: "assistant"; content: ContentBlockParam[] };
+
+/** The messages as turns that alternate: neighbours of the same role are one turn. */
+function wireTurns(messages: readonly Message[], style: RequestStyle): Turn[] {
+  const turns: Turn[] = [];
+  const addUser = (...blocks: UserBlock[]) => {
+    const last = turns.at(-1);
+    if (last?.role === "user") last.content.push(...blocks);
+    else turns.push({ role: "user", content: blocks });
+  };
+  /** The models refuse a request that ends with their own words: between two of their turns stands a word of ours. */
+  const urgeOn = () => {
+    if (turns.at(-1)?.role === "assistant") addUser(textBlock("Continue."));
+  };
+  const addAssistant = (content: ContentBlockParam[]) => {
+    if (content.length === 0) return;
+    urgeOn();
+    turns.push({ role: "assistant", content });
+  };
+
+  const calls = new CallPairs();
+  for (const message of messages) {
+    if (message.role !== "tool") calls.assertAnswered();
+    switch (message.role) {
+      case "user":
+        addUser(...userBlocks(message, style.limits));
+        break;
+      case "summary":
+        addUser(textBlock(summaryText(message)));
+        break;
+      case "assistant":
+        addAssistant(assistantBlocks(message, style, calls));
+        break;
+      case "tool":
+        addUser(toolResult(message, calls.answer(message.callId), style.limits));
+        break;
+    }
+  }
+  calls.assertAnswered();
+  urgeOn();
+
+  const userTurns = turns.flatMap((turn) => (turn.role === "user" ? [turn] : []));
+  for (const turn of userTurns.slice(-2)) {
+    const block = turn.content.at(-1);
+    if (block) block.cache_control = cached;
+  }
+  return turns;
+}
+
+function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
+  const text = userText(message);
+  return [textBlock(text.trim() === "" ? "(empty message)" : text), ...imageBlocks(message.images, limits)];
+}
+
+function assistantBlocks(
+  message: AssistantMessage,
+  style: RequestStyle,
+  calls: CallPairs,
+): ContentBlockParam[] {
+  const replaysThinking = message.model === style.id && !style.forgets(message);
+  return message.parts.flatMap((part): ContentBlockParam[] => {
+    switch (part.type) {
+      case "thinking":
+        return replaysThinking && part.protocol === "anthropic" && isThinkingBlock(part.raw)
+          ? [part.raw]
+          : [];
+      case "text":
+        return part.text.trim() === "" ? [] : [textBlock(part.text)];
+      case "tool-call": {
+        const { id, name, input } = part.call;
+        return [
+          {
+            type: "tool_use",
+            id: calls.open(id),
+            name: wireName(name),
+            input: isObject(input) ? input : {},
+          },
+        ];
+      }
+    }
+  });
+}
+
+function toolResult(message: ToolMessage, id: string, limits: ModelLimits): ToolResultBlockParam {
+  const failed = message.status === "error" || message.status === "stopped" || message.status === "unknown";
+  // The service takes no images in a failed result.
+  const content = [
+    textBlock(resultText(message.text)),
+    ...(failed ? [] : imageBlocks(message.images, limits)),
+  ];
+  return { type: "tool_result", tool_use_id: id, content, ...(failed && { is_error: true }) };
+}
+
+function imageBlocks(
+  images: readonly Image[] = [],
+  limits: ModelLimits,
+): (ImageBlockParam | TextBlockParam)[] {
+  return images.map(({ mediaType, data }) =>
+    limits.images
+      ? { type: "image", source: { type: "base64", media_type: mediaType, data } }
+      : textBlock("(an image was left out: this model cannot see images)"),
+  );
+}
+
+function textBlock(text: string): TextBlockParam {
+  return { type: "text", text };
+}
+
+const thinkingBlock = z.union([
+  z.object({ type: z.literal("thinking"), thinking: z.string(), signature: z.string() }),
+  z.object({ type: z.literal("redacted_thinking"), data: z.string() }),
+]);
+
+/** Only checks: the block itself must go back exactly as it came. */
+function isThinkingBlock(raw: unknown): raw is ThinkingBlockParam | RedactedThinkingBlockParam {
+  return thinkingBlock.safeParse(raw).success;
+}
+
+/**
+ * Pairs each call with its result, and gives both an id that the service accepts: ids of other services may
+ * have other characters, and may come again in a later step.
+ */
+class CallPairs {
+  readonly #open = new Map<string, string>();
+  readonly #used = new Set<string>();
+
+  open(id: string): string {
+    if (this.#open.has(id)) throw new Error(`The history has two open tool calls with the id ${id}.`);
+    const legal = /^[a-zA-Z0-9_-]+$/.test(id)
+      ? id
+      : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+    let wire = legal;
+    for (let copy = 2; this.#used.has(wire); copy += 1) wire = `${legal}_${copy}`;
+    this.#used.add(wire);
+    this.#open.set(id, wire);
+    return wire;
+  }
+
+  answer(id: string): string {
+    const wire = this.#open.get(id);
+    if (wire === undefined) throw new Error(`The history has a tool result without its call: ${id}.`);
+    this.#open.delete(id);
+    return wire;
+  }
+
+  assertAnswered(): void {
+    const [id] = this.#open.keys();
+    if (id !== undefined) throw new Error(`The history has a tool call without its result: ${id}.`);
+  }
+}

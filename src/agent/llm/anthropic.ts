@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { APIError } from "@anthropic-ai/sdk";
+import { Stream } from "@anthropic-ai/sdk/streaming";
+import type { AssistantMessage } from "../messages.ts";
+import { createClient } from "./anthropic-client.ts";
+import type { AnthropicAccount } from "./anthropic-client.ts";
+import { readReply } from "./anthropic-reply.ts";
+import { wireRequest } from "./anthropic-request.ts";
+import { AttemptFailed, defaultRetryPolicy, withRetries } from "./attempts.ts";
+import type { RetryPolicy } from "./attempts.ts";
+import { callUsage } from "./cost.ts";
+import { networkFailure, serviceFailure } from "./errors.ts";
+import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "./model.ts";
+
+export interface AnthropicOptions extends AnthropicAccount {
+  model: string;
+  /** Whose service it is, for {@link LanguageModel.id}. Default `anthropic`. */
+  provider?: "anthropic" | "minimax";
+  limits: ModelLimits;
+  /** Whether the model takes adaptive thinking; see `ModelFacts`. Default: its own default, nothing is sent. */
+  adaptiveThinking?: boolean;
+  retry?: RetryPolicy;
+}
+
+/** A model behind the Anthropic Messages protocol: Anthropic's own, MiniMax's, or any compatible one. */
+export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
+  const { model, limits, apiKey } = options;
+  const id = `${options.provider ?? "anthropic"}/${model}`;
+  const client = createClient(options);
+  const forgotten = new WeakSet<AssistantMessage>();
+  const style = {
+    model,
+    id,
+    limits,
+    adaptiveThinking: options.adaptiveThinking ?? false,
+    forgets: (message: AssistantMessage) => forgotten.has(message),
+  };
+
+  const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
+    const params = wireRequest(request, style);
+    try {
+      return await client.messages.create(params, { signal }).asResponse();
+    } catch (error) {
+      throw failureOf(error, apiKey);
+    }
+  };
+
+  /**
+   * Thinking is bound to all that was said before it, and to the account. After a compaction, a change of the
+   * tools or the system prompt, or with another key, the service refuses it, and so every further request of
+   * the thread. What was refused once is not sent again; what the model thinks from then on is.
+   */
+  const sendWithoutRefused = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
+    const thoughtful = request.messages.flatMap((message) =>
+      message.role === "assistant" && thinks(message) ? [message] : [],
+    );
+    try {
+      return await send(request, signal);
+    } catch (error) {
+      if (!refusesThinking(error) || thoughtful.every((message) => forgotten.has(message))) throw error;
+      for (const message of thoughtful) forgotten.add(message);
+      return await send(request, signal);
+    }
+  };
+
+  async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const response = await sendWithoutRefused(request, signal);
+    const reply = yield* readReply(eventsOf(response, apiKey));
+    if (!reply) return;
+    yield {
+      type: "done",
+      message: {
+        role: "assistant",
+        id: reply.id || randomUUID(),
+        parts: reply.parts,
+        model: id,
+        stop: reply.stop,
+      },
+      usage: callUsage(reply.tokens, limits.price),
+    };
+  }
+
+  return {
+    id,
+    limits,
+    stream: (request, signal) =>
+      withRetries((current) => attempt(request, current), options.retry ?? defaultRetryPolicy, signal),
+  };
+}
+
+function thinks(message: AssistantMessage): boolean {
+  return message.parts.some((part) => part.type === "thinking");
+}
+
+/** "Invalid `signature` in `thinking` block", "`thinking` or `redacted_thinking` blocks ... cannot be modified" */
+function refusesThinking(error: unknown): boolean {
+  return (
+    error instanceof AttemptFailed &&
+    error.kind === "invalid-request" &&
+    /\bsignature\b|thinking`? blocks?\b/i.test(error.detail)
+  );
+}
+
+/** The data of the reply's server-sent events, pings included. */
+async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<string, void, undefined> {
+  const type = response.headers.get("content-type");
+  if (type !== null && !type.includes("event-stream")) {
+    await response.body?.cancel();
+    throw new AttemptFailed(
+      "not-found",
+      "The model service's address answers with something else than a model's reply; the administrator must check the base URL.",
+      { detail: type },
+    );
+  }
+  try {
+    for await (const { data } of Stream.rawEvents(response)) yield data;
+  } catch (error) {
+    throw failureOf(error, apiKey);
+  }
+}
+
+/** What the SDK, or the connection below it, threw. */
+function failureOf(error: unknown, apiKey: string): AttemptFailed {
+  const masked = (text: string) => text.replaceAll(apiKey, "[key]");
+  if (error instanceof APIError && error.status !== undefined) {
+    const { status, type, errorCode, apiMessage, message, headers } = error;
+    const code = `${type ?? ""} ${errorCode ?? ""}`;
+    return serviceFailure({ status, code, detail: masked(apiMessage ?? message), headers });
+  }
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return networkFailure(cause, masked(String(cause)));
+}

@@ -1,0 +1,115 @@
+import type { ModelLimits, TokenPrice } from "./model.ts";
+
+/** What has to be known about a model before it is called. */
+export interface ModelFacts extends ModelLimits {
+  /** Whether it takes `thinking: {type: "adaptive"}` (Anthropic protocol only). */
+  adaptiveThinking: boolean;
+}
+
+/** What a service tells about its own model; it knows no prices. */
+export type AskService = (signal: AbortSignal) => Promise<Partial<ModelFacts>>;
+
+/**
+ * The facts of the model `id` (`provider/model`): the catalogue's, or those of an unknown model, overridden by
+ * what its service says. Asks a service once and remembers the answer for the life of the process; a service
+ * that fails or takes longer than `timeoutMs` is asked again the next time. Never throws.
+ */
+export async function resolveLimits(id: string, ask?: AskService, timeoutMs = 3_000): Promise<ModelFacts> {
+  const known = catalogued(id);
+  if (!ask) return known;
+  const answer = answers.get(id) ?? (await ask(AbortSignal.timeout(timeoutMs)).catch(() => undefined));
+  if (!answer) return known;
+  answers.set(id, answer);
+  return { ...known, ...answer };
+}
+
+const answers = new Map<string, Partial<ModelFacts>>();
+
+function catalogued(id: string): ModelFacts {
+  const model = id.slice(id.indexOf("/") + 1).replace(/-\d{8}$/, "");
+  return catalogue.get(model) ?? unknownModel;
+}
+
+/** Small enough for nearly every model that can use tools; a wrong guess costs an early compaction only. */
+const unknownModel: ModelFacts = {
+  contextTokens: 128_000,
+  maxOutputTokens: 8_192,
+  images: false,
+  adaptiveThinking: false,
+};
+
+/** The list price of a Claude model: a cache write costs 1.25 and a read 0.1 of the input unless said otherwise. */
+function claudePrice(input: number, output: number, cacheRead = input / 10): TokenPrice {
+  return { input, output, cacheRead, cacheWrite: input * 1.25 };
+}
+
+/** The window of the Claude models from 4.6 on. */
+const claude = { contextTokens: 1_000_000, maxOutputTokens: 128_000, images: true, adaptiveThinking: true };
+/** The window of the Claude models before 4.6, which take thinking with a budget only. */
+const claude45 = { contextTokens: 200_000, maxOutputTokens: 64_000, images: true, adaptiveThinking: false };
+
+/** OpenAI charges a whole request at twice the input and 1.5 times the output rate beyond 272,000 tokens of prompt. */
+function gpt(input: number, output: number, cacheRead: number): ModelFacts {
+  const price = { input, output, cacheRead, cacheWrite: input * 1.25 };
+  const longPrompt = {
+    above: 272_000,
+    input: input * 2,
+    output: output * 1.5,
+    cacheRead: cacheRead * 2,
+    cacheWrite: input * 2.5,
+  };
+  return {
+    contextTokens: 1_050_000,
+    maxOutputTokens: 128_000,
+    images: true,
+    adaptiveThinking: false,
+    price: { ...price, longPrompt },
+  };
+}
+
+/** MiniMax's own figures; other sellers of the same weights name other windows. */
+function miniMax(input: number, output: number): ModelFacts {
+  return {
+    contextTokens: 204_800,
+    maxOutputTokens: 65_536,
+    images: false,
+    adaptiveThinking: false,
+    price: { input, output, cacheRead: input / 10, cacheWrite: input * 1.25 },
+  };
+}
+
+/** Limits and list prices as published in November 2026 (platform.claude.com, developers.openai.com, MiniMax). */
+const catalogue = new Map<string, ModelFacts>([
+  ["claude-fable-5-2", { ...claude, price: claudePrice(10, 50) }],
+  ["claude-fable-5-1", { ...claude, price: claudePrice(10, 50) }],
+  ["claude-fable-5", { ...claude, price: claudePrice(10, 50) }],
+  ["claude-opus-5-5", { ...claude, price: claudePrice(4, 20, 0.2) }],
+  ["claude-opus-5", { ...claude, price: claudePrice(5, 25) }],
+  ["claude-opus-4-8", { ...claude, price: claudePrice(5, 25) }],
+  ["claude-opus-4-7", { ...claude, price: claudePrice(5, 25) }],
+  ["claude-opus-4-6", { ...claude, price: claudePrice(5, 25) }],
+  ["claude-sonnet-5-5", { ...claude, price: claudePrice(2, 10) }],
+  ["claude-sonnet-5", { ...claude, price: claudePrice(2, 10) }],
+  ["claude-sonnet-4-6", { ...claude, maxOutputTokens: 64_000, price: claudePrice(3, 15) }],
+  [
+    "claude-haiku-5-5",
+    {
+      ...claude,
+      price: { ...claudePrice(0.1, 0.5), longPrompt: { ...claudePrice(0.5, 2.5), above: 100_000 } },
+    },
+  ],
+  ["claude-opus-4-5", { ...claude45, price: claudePrice(5, 25) }],
+  ["claude-haiku-4-5", { ...claude45, price: claudePrice(1, 5) }],
+  ["claude-sonnet-4-5", { ...claude45, price: claudePrice(3, 15) }],
+
+  ["gpt-6-astra", gpt(10, 50, 1)],
+  ["gpt-6.1-sol", gpt(2, 10, 0.1)],
+  ["gpt-5.6-terra", gpt(2, 12, 0.2)],
+
+  ["MiniMax-M2.5", miniMax(0.3, 1.2)],
+  ["MiniMax-M2.5-highspeed", miniMax(0.6, 2.4)],
+  ["MiniMax-M2.7", miniMax(0.3, 1.2)],
+  ["MiniMax-M2.7-highspeed", miniMax(0.6, 2.4)],
+  ["MiniMax-M2.1", miniMax(0.3, 1.2)],
+  ["MiniMax-M2", miniMax(0.3, 1.2)],
+]);

@@ -1,0 +1,41 @@
+import { randomUUID } from "node:crypto";
+import { type Message, type ToolCall, toolCalls } from "../messages.ts";
+
+/** A tool call as both of OpenAI's protocols carry it. */
+export interface WireCall {
+  /** Missing at some servers, and the same in every reply at others. */
+  id: string | undefined;
+  name: string;
+  /** JSON text, or what the model wrote in its place. */
+  arguments: string;
+}
+
+/** The ids of all calls so far. A new call must not take one: results are matched by id over the whole session. */
+export function takenCallIds(messages: readonly Message[]): Set<string> {
+  const assistants = messages.filter((message) => message.role === "assistant");
+  return new Set(assistants.flatMap(toolCalls).map(({ id }) => id));
+}
+
+/**
+ * Reads a model's call. Its id is kept where it is new (some models recognise their own), else replaced; in
+ * both cases it is added to `taken`. Arguments that are no JSON object make the call malformed.
+ */
+export function readCall(wire: WireCall, taken: Set<string>): ToolCall {
+  const id = wire.id && !taken.has(wire.id) ? wire.id : `call_${randomUUID().replaceAll("-", "")}`;
+  taken.add(id);
+  const call = { id, name: wire.name };
+  const input = parseArguments(wire.arguments);
+  return input ? { ...call, input } : { ...call, input: {}, malformed: wire.arguments };
+}
+
+/** For a tool without parameters, some servers send nothing or `null` in place of an empty object. */
+function parseArguments(text: string): object | undefined {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (value === null) return {};
+    return typeof value === "object" && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,119 @@
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageParam,
+} from "openai/resources/chat/completions";
+import {
+  type AssistantMessage,
+  type Image,
+  type ToolCall,
+  type ToolMessage,
+  toolCalls,
+  userText,
+} from "../messages.ts";
+import type { ModelRequest } from "./model.ts";
+import { chatThinking } from "./openai-chat-reply.ts";
+import {
+  assertPaired,
+  dataUrl,
+  isBlank,
+  type Reader,
+  resultText,
+  summaryText,
+  wireId,
+  wireName,
+  withoutImages,
+} from "./openai-history.ts";
+
+/** Characters of a tool call's id that OpenAI takes in this protocol. */
+const idLimit = 40;
+
+/**
+ * A request's messages in the format of Chat Completions.
+ *
+ * @throws Error when the history is not legal: a call without its result, or a result without its call
+ */
+export function toChatMessages(request: ModelRequest, reader: Reader): ChatCompletionMessageParam[] {
+  assertPaired(request.messages);
+  const wire: ChatCompletionMessageParam[] = [];
+  if (request.system !== "") wire.push({ role: "system", content: request.system });
+
+  // A tool message takes text only, so a step's images follow after the last of its results.
+  let images: ChatCompletionContentPart[] = [];
+  const flushImages = () => {
+    if (images.length > 0) wire.push({ role: "user", content: images });
+    images = [];
+  };
+
+  for (const message of request.messages) {
+    if (message.role !== "tool") flushImages();
+    switch (message.role) {
+      case "user":
+        wire.push({ role: "user", content: userContent(userText(message), message.images, reader) });
+        break;
+      case "summary":
+        wire.push({ role: "user", content: summaryText(message) });
+        break;
+      case "assistant":
+        if (!isBlank(message)) wire.push(assistant(message, reader));
+        break;
+      case "tool":
+        wire.push({
+          role: "tool",
+          tool_call_id: wireId(message.callId, idLimit),
+          content: reader.images
+            ? resultText(message.text)
+            : withoutImages(resultText(message.text), message.images ?? []),
+        });
+        if (reader.images) images.push(...resultImages(message));
+        break;
+    }
+  }
+  flushImages();
+  return wire;
+}
+
+function assistant(message: AssistantMessage, reader: Reader): ChatCompletionAssistantMessageParam {
+  const { think = "", ...reasoning } = message.model === reader.id ? thinkingOf(message) : {};
+  const text = think + message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const calls = toolCalls(message);
+  return {
+    role: "assistant",
+    content: text.trim() === "" ? null : text,
+    ...reasoning,
+    ...(calls.length > 0 && { tool_calls: calls.map(toolCall) }),
+  };
+}
+
+function thinkingOf(message: AssistantMessage) {
+  const part = message.parts.find(({ type }) => type === "thinking");
+  const ours = part?.type === "thinking" && part.protocol === "openai-chat";
+  return (ours && chatThinking.safeParse(part.raw).data) || {};
+}
+
+function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionToolCall {
+  return {
+    id: wireId(id, idLimit),
+    type: "function",
+    function: { name: wireName(name), arguments: JSON.stringify(input) },
+  };
+}
+
+function userContent(
+  text: string,
+  images: readonly Image[] = [],
+  reader: Reader,
+): string | ChatCompletionContentPart[] {
+  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  return [{ type: "text", text }, ...images.map(imagePart)];
+}
+
+function resultImages({ name, images = [] }: ToolMessage): ChatCompletionContentPart[] {
+  if (images.length === 0) return [];
+  return [{ type: "text", text: `From the result of ${name}:` }, ...images.map(imagePart)];
+}
+
+function imagePart(image: Image): ChatCompletionContentPart {
+  return { type: "image_url", image_url: { url: dataUrl(image) } };
+}

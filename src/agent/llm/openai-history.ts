@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import {
+  type AssistantMessage,
+  type Image,
+  type Message,
+  type SummaryMessage,
+  textOf,
+  toolCalls,
+} from "../messages.ts";
+
+/** Who reads a history: reasoning goes back only to the model that it came from, images only to one that sees. */
+export interface Reader {
+  /** `provider/model`. */
+  id: string;
+  images: boolean;
+}
+
+/**
+ * Throws unless every call has exactly one result, directly after the message that made it. Services refuse
+ * anything else, and a session with such a history would be stuck for good.
+ */
+export function assertPaired(messages: readonly Message[]): void {
+  let open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!open.delete(message.callId)) {
+        throw new Error(`The history has a tool result without its call: ${message.callId}.`);
+      }
+      continue;
+    }
+    assertAnswered(open);
+    if (message.role === "assistant") open = new Set(toolCalls(message).map(({ id }) => id));
+  }
+  assertAnswered(open);
+}
+
+function assertAnswered(open: ReadonlySet<string>): void {
+  const [id] = open;
+  if (id !== undefined) throw new Error(`The history has a tool call without its result: ${id}.`);
+}
+
+/** Whether a reply was cut before it said or called anything. Services refuse such a message, so it stays out. */
+export function isBlank(message: AssistantMessage): boolean {
+  return textOf(message).trim() === "" && toolCalls(message).length === 0;
+}
+
+/** A call's id as it goes on the wire. Other services give out ids that are longer than `limit` characters. */
+export function wireId(id: string, limit: number): string {
+  return id.length <= limit ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
+}
+
+/** A called name as it goes back: a model can make one up that no service takes. A tool's own name stays as it is. */
+export function wireName(name: string): string {
+  return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
+}
+
+export function summaryText({ text }: SummaryMessage): string {
+  return `<summary of="earlier conversation">\n${text}\n</summary>`;
+}
+
+/** A tool's text as it goes back: some servers refuse an empty one. */
+export function resultText(text: string): string {
+  return text.trim() === "" ? "(no output)" : text;
+}
+
+/** Text that takes the place of images for a model without eyes. */
+export function withoutImages(text: string, images: readonly Image[]): string {
+  return images.length === 0 ? text : `${text}\n(${images.length} left out: this model cannot see images)`;
+}
+
+export function dataUrl({ mediaType, data }: Image): string {
+  return `data:${mediaType};base64,${data}`;
+}

@@ -1,0 +1,103 @@
+import type { ResponseInputContent, ResponseInputItem } from "openai/resources/responses/responses";
+import { z } from "zod";
+import {
+  type AssistantMessage,
+  type AssistantPart,
+  type Image,
+  type Message,
+  userText,
+} from "../messages.ts";
+import {
+  assertPaired,
+  dataUrl,
+  isBlank,
+  type Reader,
+  resultText,
+  summaryText,
+  wireId,
+  wireName,
+  withoutImages,
+} from "./openai-history.ts";
+
+/** A reader whose service may have refused to take some of its own items back. */
+interface ItemReader extends Reader {
+  forgets(message: AssistantMessage): boolean;
+}
+
+/** Characters of a call's id that OpenAI takes in this protocol; its own ids keep to it. */
+const idLimit = 64;
+
+/**
+ * A history as input items of the Responses protocol.
+ *
+ * @throws Error when the history is not legal: a call without its result, or a result without its call
+ */
+export function toInputItems(messages: readonly Message[], reader: ItemReader): ResponseInputItem[] {
+  assertPaired(messages);
+  const items: ResponseInputItem[] = [];
+  for (const message of messages) {
+    switch (message.role) {
+      case "user":
+        items.push({ role: "user", content: content(userText(message), message.images, reader) });
+        break;
+      case "summary":
+        items.push({ role: "user", content: summaryText(message) });
+        break;
+      case "assistant":
+        if (!isBlank(message)) items.push(...assistantItems(message, reader));
+        break;
+      case "tool":
+        items.push({
+          type: "function_call_output",
+          call_id: wireId(message.callId, idLimit),
+          output: content(resultText(message.text), message.images, reader),
+        });
+        break;
+    }
+  }
+  return items;
+}
+
+/**
+ * The service's own items, all of them, in order and untouched. They are only known for its own replies; those
+ * of other models are told in items that hold nothing but text and calls.
+ */
+function assistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
+  const own = message.model === reader.id && !reader.forgets(message);
+  const items = own ? message.parts.flatMap(ownItem) : [];
+  return items.length > 0 ? items : message.parts.flatMap(toldItem);
+}
+
+function ownItem(part: AssistantPart): ResponseInputItem[] {
+  const raw = part.type === "thinking" && part.protocol === "openai-responses" && part.raw;
+  return isItem(raw) ? [raw] : [];
+}
+
+function toldItem(part: AssistantPart): ResponseInputItem[] {
+  if (part.type === "text" && part.text.trim() !== "") return [{ role: "assistant", content: part.text }];
+  if (part.type !== "tool-call") return [];
+  const { id, name, input } = part.call;
+  const call = { call_id: wireId(id, idLimit), name: wireName(name), arguments: JSON.stringify(input) };
+  return [{ type: "function_call", ...call }];
+}
+
+function content(
+  text: string,
+  images: readonly Image[] = [],
+  reader: Reader,
+): string | Extract<ResponseInputContent, { type: "input_text" | "input_image" }>[] {
+  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  return [
+    { type: "input_text", text },
+    ...images.map((image) => ({
+      type: "input_image" as const,
+      detail: "auto" as const,
+      image_url: dataUrl(image),
+    })),
+  ];
+}
+
+/** Hardly checks: the service takes back what it sent, and only it knows all of its fields. */
+function isItem(raw: unknown): raw is ResponseInputItem {
+  return z.object({ type: z.string() }).safeParse(raw).success;
+}

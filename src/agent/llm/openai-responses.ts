@@ -1,0 +1,81 @@
+import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
+import type { AssistantMessage } from "../messages.ts";
+import { AttemptFailed, defaultRetryPolicy, withRetries } from "./attempts.ts";
+import { callUsage } from "./cost.ts";
+import type { LanguageModel, ModelEvent, ModelRequest } from "./model.ts";
+import { takenCallIds } from "./openai-calls.ts";
+import { toInputItems } from "./openai-responses-items.ts";
+import { readResponse } from "./openai-responses-reply.ts";
+import { createClient, type OpenAIModelOptions, streamed } from "./openai-service.ts";
+
+/**
+ * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
+ * request, the model's encrypted reasoning included.
+ */
+export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
+  const { model, limits } = options;
+  const id = `${options.provider ?? "openai"}/${model}`;
+  const client = createClient(options);
+  const forgotten = new WeakSet<AssistantMessage>();
+  const reader = {
+    id,
+    images: limits.images,
+    forgets: (message: AssistantMessage) => forgotten.has(message),
+  };
+
+  const body = (request: ModelRequest): ResponseCreateParamsStreaming => ({
+    model,
+    stream: true,
+    store: false,
+    ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
+    max_output_tokens: Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens),
+    ...(request.system !== "" && { instructions: request.system }),
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, schema }) => ({
+        type: "function",
+        name,
+        description,
+        parameters: schema,
+        strict: false,
+      })),
+      tool_choice: request.toolChoice ?? "auto",
+    }),
+    input: toInputItems(request.messages, reader),
+  });
+
+  const send = (request: ModelRequest, signal: AbortSignal) =>
+    streamed(client.responses.create(body(request), { signal }), options.apiKey);
+
+  /**
+   * Encrypted reasoning is bound to the account. With a new key the service refuses it for good, and the thread
+   * with it; what it has refused once is not sent again.
+   */
+  async function* sendForgiving(request: ModelRequest, signal: AbortSignal): AsyncGenerator {
+    try {
+      yield* send(request, signal);
+    } catch (error) {
+      if (!(error instanceof AttemptFailed) || !/encrypted content/i.test(error.detail)) throw error;
+      for (const message of request.messages) if (message.role === "assistant") forgotten.add(message);
+      yield* send(request, signal);
+    }
+  }
+
+  async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const events = sendForgiving(request, signal);
+    const reply = yield* readResponse(events, id, takenCallIds(request.messages));
+    if (!reply) return;
+    yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
+  }
+
+  return {
+    id,
+    limits,
+    stream: (request, signal) =>
+      withRetries((current) => attempt(request, current), options.retry ?? defaultRetryPolicy, signal),
+  };
+}
+
+/** The older models do not reason, and refuse to be asked for it. */
+function reasons(model: string): boolean {
+  return !/^(ft:)?(gpt-[34]|chatgpt)|-chat-latest$/.test(model);
+}

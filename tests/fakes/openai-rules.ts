@@ -1,0 +1,322 @@
+/** What OpenAI's two protocols refuse, with the words that the service uses for it. */
+import { z } from "zod";
+
+/** A refused request, as status and error object. */
+export interface Refusal {
+  status: number;
+  type: string;
+  message: string;
+  code?: string | null;
+  param?: string | null;
+}
+
+/**
+ * Who is played. `openai` knows no reasoning fields and the new name of the output limit only; `compatible` is
+ * the common server that knows the old name only; `minimax` is one that knows `reasoning_split`, too.
+ */
+export type Dialect = "openai" | "compatible" | "minimax";
+
+export function invalid(message: string, param: string | null = null, code: string | null = null): Refusal {
+  return { status: 400, type: "invalid_request_error", message, param, code };
+}
+
+const legalName = z
+  .string()
+  .regex(/^[a-zA-Z0-9_-]+$/, "does not match '^[a-zA-Z0-9_-]+$'")
+  .max(64);
+const image = z
+  .string()
+  .regex(/^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$/, "is not an image URL");
+const parameters = z.looseObject({ type: z.literal("object") });
+
+const chatUserPart = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("text"), text: z.string() }),
+  z.strictObject({ type: z.literal("image_url"), image_url: z.strictObject({ url: image }) }),
+]);
+
+const chatCall = z.strictObject({
+  id: z.string().min(1).max(40, "string too long"),
+  type: z.literal("function"),
+  function: z.strictObject({ name: legalName, arguments: z.string() }),
+});
+
+const chatMessage = z.discriminatedUnion("role", [
+  z.strictObject({ role: z.literal("system"), content: z.string().min(1) }),
+  z.strictObject({ role: z.literal("user"), content: z.union([z.string(), z.array(chatUserPart).min(1)]) }),
+  z.strictObject({
+    role: z.literal("assistant"),
+    content: z.string().min(1).nullish(),
+    tool_calls: z.array(chatCall).min(1).optional(),
+    reasoning_content: z.string().optional(),
+    reasoning: z.string().optional(),
+    reasoning_details: z
+      .array(z.looseObject({ type: z.string() }))
+      .min(1)
+      .optional(),
+  }),
+  z.strictObject({ role: z.literal("tool"), tool_call_id: z.string(), content: z.string().min(1) }),
+]);
+type ChatMessage = z.infer<typeof chatMessage>;
+export type ChatAssistant = Extract<ChatMessage, { role: "assistant" }>;
+
+export const chatBody = z.strictObject({
+  model: z.string(),
+  messages: z.array(chatMessage).min(1),
+  stream: z.literal(true),
+  stream_options: z.strictObject({ include_usage: z.boolean() }).optional(),
+  max_tokens: z.int().positive().optional(),
+  max_completion_tokens: z.int().positive().optional(),
+  reasoning_split: z.boolean().optional(),
+  tools: z
+    .array(
+      z.strictObject({
+        type: z.literal("function"),
+        function: z.strictObject({ name: legalName, description: z.string(), parameters }),
+      }),
+    )
+    .min(1)
+    .optional(),
+  tool_choice: z.enum(["auto", "none"]).optional(),
+});
+export type ChatBody = z.infer<typeof chatBody>;
+
+const inputPart = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("input_text"), text: z.string() }),
+  z.strictObject({
+    type: z.literal("input_image"),
+    detail: z.enum(["auto", "low", "high"]),
+    image_url: image,
+  }),
+]);
+const input = z.union([z.string(), z.array(inputPart).min(1)]);
+
+const outputPart = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("output_text"), text: z.string(), annotations: z.array(z.unknown()) }),
+  z.strictObject({ type: z.literal("refusal"), refusal: z.string() }),
+]);
+const status = z.enum(["in_progress", "completed", "incomplete"]).optional();
+
+const inputItem = z.union([
+  z.discriminatedUnion("type", [
+    z.strictObject({
+      type: z.literal("message"),
+      role: z.literal("assistant"),
+      id: z.string().startsWith("msg_"),
+      content: z.array(outputPart).min(1),
+      phase: z.enum(["commentary", "final_answer"]).optional(),
+      status,
+    }),
+    z.strictObject({
+      type: z.literal("function_call"),
+      id: z.string().startsWith("fc_").optional(),
+      call_id: z.string().min(1).max(64, "string too long"),
+      name: legalName,
+      arguments: z.string(),
+      status,
+    }),
+    z.strictObject({ type: z.literal("function_call_output"), call_id: z.string(), output: input }),
+    z.strictObject({
+      type: z.literal("reasoning"),
+      id: z.string().startsWith("rs_"),
+      summary: z.array(z.strictObject({ type: z.literal("summary_text"), text: z.string() })),
+      encrypted_content: z.string(),
+      status,
+    }),
+  ]),
+  z.strictObject({ role: z.literal("user"), content: input }),
+  z.strictObject({ role: z.literal("assistant"), content: z.string().min(1) }),
+]);
+export type InputItem = z.infer<typeof inputItem>;
+
+export const responsesBody = z.strictObject({
+  model: z.string(),
+  input: z.array(inputItem).min(1),
+  instructions: z.string().min(1).optional(),
+  stream: z.literal(true),
+  store: z.boolean().optional(),
+  include: z.array(z.enum(["reasoning.encrypted_content"])).optional(),
+  max_output_tokens: z.int().min(16).optional(),
+  tools: z
+    .array(
+      z.strictObject({
+        type: z.literal("function"),
+        name: legalName,
+        description: z.string(),
+        parameters,
+        strict: z.boolean().nullable(),
+      }),
+    )
+    .min(1)
+    .optional(),
+  tool_choice: z.enum(["auto", "none"]).optional(),
+});
+export type ResponsesBody = z.infer<typeof responsesBody>;
+
+/** A body in the schema's form, or the refusal that the first fault in it gets. */
+export function parseBody<T>(
+  schema: z.ZodType<T>,
+  body: unknown,
+): { ok: true; body: T } | { ok: false; refusal: Refusal } {
+  if (body === undefined) {
+    return { ok: false, refusal: invalid("We could not parse the JSON body of your request.") };
+  }
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return { ok: true, body: parsed.data };
+  const [issue] = parsed.error.issues;
+  const param = z.core.toDotPath(issue?.path ?? []);
+  const refusal =
+    issue?.code === "unrecognized_keys"
+      ? invalid(
+          `Unknown parameter: '${[param, issue.keys[0]].filter(Boolean).join(".")}'.`,
+          param,
+          "unknown_parameter",
+        )
+      : invalid(`Invalid '${param}': ${issue?.message}.`, param, "invalid_value");
+  return { ok: false, refusal };
+}
+
+/** What is wrong with a request for a chat completion, beyond its form. */
+export function chatRefusal(body: ChatBody, dialect: Dialect): Refusal | undefined {
+  return (
+    wrongLimit(body, dialect) ??
+    foreignFields(body, dialect) ??
+    wrongTools(
+      body.tools?.map((tool) => tool.function.name),
+      body.tool_choice,
+    ) ??
+    wrongTurns(body.messages)
+  );
+}
+
+function wrongLimit(body: ChatBody, dialect: Dialect): Refusal | undefined {
+  if (dialect === "openai" && body.max_tokens !== undefined) {
+    return invalid(
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+      "max_tokens",
+      "unsupported_parameter",
+    );
+  }
+  return dialect !== "openai" && body.max_completion_tokens !== undefined
+    ? invalid("Unrecognized request argument supplied: max_completion_tokens")
+    : undefined;
+}
+
+function foreignFields(body: ChatBody, dialect: Dialect): Refusal | undefined {
+  if (dialect !== "minimax" && body.reasoning_split !== undefined) {
+    return invalid("Unrecognized request argument supplied: reasoning_split");
+  }
+  const index = body.messages.findIndex(
+    (message) =>
+      message.role === "assistant" &&
+      (message.reasoning_content ?? message.reasoning ?? message.reasoning_details) !== undefined,
+  );
+  return dialect === "openai" && index >= 0
+    ? invalid(`Unknown parameter: 'messages[${index}].reasoning'.`, `messages[${index}]`, "unknown_parameter")
+    : undefined;
+}
+
+function wrongTools(names: readonly string[] | undefined, choice: string | undefined): Refusal | undefined {
+  if (!names) {
+    return choice === undefined
+      ? undefined
+      : invalid(
+          "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
+          "tool_choice",
+        );
+  }
+  return new Set(names).size < names.length ? invalid("Tool names must be unique.", "tools") : undefined;
+}
+
+function wrongTurns(messages: readonly ChatMessage[]): Refusal | undefined {
+  let open = new Set<string>();
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "tool") {
+      if (!open.delete(message.tool_call_id)) {
+        return invalid(
+          "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+          `messages.[${index}].role`,
+        );
+      }
+      continue;
+    }
+    if (open.size > 0) return unanswered(open, index);
+    if (message.role !== "assistant") continue;
+    const calls = message.tool_calls ?? [];
+    if (calls.length === 0 && !message.content) {
+      return invalid(
+        "Invalid value for 'content': expected a string, got null.",
+        `messages.[${index}].content`,
+      );
+    }
+    const broken = calls.findIndex((call) => !isObject(call.function.arguments));
+    if (broken >= 0) {
+      return invalid(
+        `Invalid 'messages[${index}].tool_calls[${broken}].function.arguments': not a JSON object.`,
+        `messages[${index}].tool_calls[${broken}].function.arguments`,
+      );
+    }
+    open = new Set(calls.map(({ id }) => id));
+    if (open.size < calls.length)
+      return invalid("Duplicate value for 'tool_call_id'.", `messages.[${index}].tool_calls`);
+  }
+  return open.size > 0 ? unanswered(open, messages.length) : undefined;
+}
+
+function unanswered(open: ReadonlySet<string>, index: number): Refusal {
+  return invalid(
+    `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${[...open].join(", ")}`,
+    `messages.[${index}].role`,
+  );
+}
+
+/** What is wrong with a request for a response, beyond its form. */
+export function responsesRefusal(body: ResponsesBody): Refusal | undefined {
+  if (body.include && body.model.startsWith("gpt-4")) {
+    return invalid("Encrypted content is not supported with this model.", "include");
+  }
+  const tools = wrongTools(
+    body.tools?.map(({ name }) => name),
+    body.tool_choice,
+  );
+  if (tools) return tools;
+
+  const open = new Set<string>();
+  for (const [index, item] of body.input.entries()) {
+    if (!("type" in item)) continue;
+    if (item.type === "function_call") {
+      if (open.has(item.call_id))
+        return invalid(`Duplicate item found with call_id ${item.call_id}.`, "input");
+      if (!isObject(item.arguments)) {
+        return invalid(
+          `Invalid 'input[${index}].arguments': not a JSON object.`,
+          `input[${index}].arguments`,
+        );
+      }
+      open.add(item.call_id);
+    } else if (item.type === "function_call_output" && !open.delete(item.call_id)) {
+      return invalid(`No tool call found for function call output with call_id ${item.call_id}.`, "input");
+    } else if (item.type === "reasoning") {
+      const next = body.input[index + 1];
+      const follows = next && "type" in next && next.type !== "function_call_output";
+      if (!follows) {
+        return invalid(
+          `Item '${item.id}' of type 'reasoning' was provided without its required following item.`,
+          "input",
+        );
+      }
+    }
+  }
+  const [callId] = open;
+  return callId === undefined
+    ? undefined
+    : invalid(`No tool output found for function call ${callId}.`, "input");
+}
+
+function isObject(json: string): boolean {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
