@@ -1,0 +1,65 @@
+import type { ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import { stopAction } from "./blocks.ts";
+import { createApp } from "./bolt.ts";
+import { createEventReader } from "./events.ts";
+import { createPeople } from "./people.ts";
+import { keepConnected } from "./socket.ts";
+import { checkTokens, identify, tokenError } from "./check.ts";
+import { createWebClient, type SlackAccess } from "./web.ts";
+
+export interface SlackAdapterOptions extends SlackAccess {
+  /** `xapp-…`, with the scope `connections:write`. */
+  appToken: string;
+  /** Names of the reactions that stop a turn, without colons. */
+  stopReactions: readonly string[];
+}
+
+/** Brings events in from Slack's Socket Mode. Slack writes go through a surface, which is made apart. */
+export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
+  let connection: { close(): Promise<void> } | undefined;
+  return {
+    platform: "slack",
+    async start(door) {
+      connection = await open(options, door);
+    },
+    async stop() {
+      await connection?.close();
+      connection = undefined;
+    },
+  };
+}
+
+async function open(options: SlackAdapterOptions, door: Door): Promise<{ close(): Promise<void> }> {
+  const { log } = options;
+  checkTokens(options.botToken, options.appToken);
+  const client = createWebClient(options, { timeoutMs: 5_000, retries: 2 });
+  const { identity, warning } = await identify(client);
+  if (warning) log.warn(warning);
+  const people = createPeople(client, identity.teamId, log);
+  const reader = createEventReader(identity, people, options.stopReactions);
+
+  // Whatever people should read about the verdict, intake has posted.
+  const receive = async (event: InboundEvent | undefined): Promise<void> => {
+    if (event) await door.receive(event);
+  };
+
+  const { app, receiver } = createApp(options, identity);
+  app.event("app_mention", async ({ event }) => receive(await reader.message(event)));
+  app.event("message", async ({ event }) => receive(await reader.message(event)));
+  app.event("reaction_added", async ({ event }) => receive(await reader.reaction(event)));
+  app.event("agent_session_stopped", async ({ event }) => receive(await reader.sessionStopped(event)));
+  app.action(stopAction, async ({ body }) => receive(await reader.stopButton(body)));
+
+  const closing = new AbortController();
+  const { ended } = await keepConnected(receiver.client, closing.signal, log).catch((error: unknown) => {
+    throw tokenError("SLACK_APP_TOKEN", error);
+  });
+
+  return {
+    async close() {
+      await app.finish();
+      closing.abort();
+      await ended;
+    },
+  };
+}

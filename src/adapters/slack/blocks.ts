@@ -1,0 +1,72 @@
+import type { types } from "@slack/bolt";
+import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
+import type { OutboundMessage } from "../adapter.ts";
+
+/** The action of the Stop button. */
+export const stopAction = "heddle_stop";
+
+/**
+ * Characters of one message. A message takes 12,000 in markdown blocks and about 13,200 in all blocks; the
+ * rest is for the footer.
+ * https://docs.slack.dev/reference/block-kit/blocks/markdown-block
+ */
+export const messageChars = 11_500;
+const footerChars = 1_000;
+/** Notifications show the first lines only. */
+const fallbackChars = 3_000;
+
+/** A message as `chat.postMessage` and `chat.update` take it. */
+export interface RenderedMessage {
+  /** The fallback for notifications and screen readers. */
+  text: string;
+  blocks: types.KnownBlock[];
+  /** The whole message for the case that Slack refuses the blocks. */
+  plain: string;
+}
+
+/** The messages that show it; the footer and the Stop button belong to the last one. */
+export function renderParts(message: OutboundMessage): RenderedMessage[] {
+  const parts = splitMarkdown(inert(message.markdown), messageChars);
+  return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
+}
+
+/** The one message that shows it, cut if it is too long. */
+export function renderOne(message: OutboundMessage): RenderedMessage {
+  return render(cutMarkdown(inert(message.markdown), messageChars), message);
+}
+
+function render(
+  markdown: string,
+  { footer, stoppable = false }: Pick<OutboundMessage, "footer" | "stoppable">,
+): RenderedMessage {
+  // A markdown block must not be empty.
+  const text = markdown.trim() === "" ? "…" : markdown;
+  const blocks: types.KnownBlock[] = [{ type: "markdown", text }];
+  const small = footer && escape(inert(footer)).slice(0, footerChars);
+  if (small) blocks.push({ type: "context", elements: [{ type: "mrkdwn", text: small }] });
+  if (stoppable) {
+    const label = { type: "plain_text", text: "Stop" } as const;
+    blocks.push({
+      type: "actions",
+      elements: [{ type: "button", action_id: stopAction, style: "danger", text: label }],
+    });
+  }
+  const plain = escape(text);
+  return { text: plain.slice(0, fallbackChars), blocks, plain: small ? `${plain}\n${small}` : plain };
+}
+
+/**
+ * The text with every mention, channel link and Slack command made inert by a zero-width space. What a model
+ * writes must never notify people; in code, where this can be, it stays readable.
+ */
+function inert(text: string): string {
+  return text.replaceAll(
+    /<(?=@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)/gi,
+    "<\u200B",
+  );
+}
+
+/** For text that Slack reads as its own markup. */
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

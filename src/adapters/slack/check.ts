@@ -1,0 +1,122 @@
+import { webApi } from "@slack/bolt";
+import { pino } from "pino";
+import { neededScope, networkCode } from "./errors.ts";
+import type { Identity } from "./events.ts";
+import { botScopes } from "./manifest.ts";
+import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
+
+/** The two tokens, by the name of the variable that an operator sets. */
+type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";
+
+const origin: Record<TokenName, { prefix: string; whereToFind: string }> = {
+  SLACK_BOT_TOKEN: {
+    prefix: "xoxb-",
+    whereToFind: "copy the Bot User OAuth Token (xoxb-…) from OAuth & Permissions of your app",
+  },
+  SLACK_APP_TOKEN: {
+    prefix: "xapp-",
+    whereToFind: "make an app-level token (xapp-…) with the scope connections:write under Basic Information",
+  },
+};
+
+/** Throws for tokens that cannot be right, before anything is sent. Never with a token in the text. */
+export function checkTokens(botToken: string, appToken: string): void {
+  if (botToken.startsWith("xapp-") && appToken.startsWith("xoxb-")) {
+    throw new Error(
+      "SLACK_BOT_TOKEN and SLACK_APP_TOKEN are swapped: the first is the xoxb- token, the second xapp-.",
+    );
+  }
+  checkToken("SLACK_BOT_TOKEN", botToken);
+  checkToken("SLACK_APP_TOKEN", appToken);
+}
+
+function checkToken(name: TokenName, token: string): void {
+  const { prefix, whereToFind } = origin[name];
+  if (token === "") throw new Error(`${name} is not set: ${whereToFind}.`);
+  if (!token.startsWith(prefix)) throw new Error(`${name} is not an ${prefix} token: ${whereToFind}.`);
+}
+
+/** Who the bot token belongs to. */
+interface Installation {
+  identity: Identity;
+  /** For people: the names of the bot and of the workspace. */
+  description: string;
+  /** One sentence if the app was not granted what it needs, for instance because it was not installed again. */
+  warning?: string;
+}
+
+/** Asks Slack what the bot token is good for; throws an error that says what is wrong with it. */
+export async function identify(client: webApi.WebClient): Promise<Installation> {
+  const answer = await client.auth.test().catch((error: unknown) => {
+    throw tokenError("SLACK_BOT_TOKEN", error);
+  });
+  const { team_id: teamId, user_id: botUserId, bot_id: botId, user, team } = answer;
+  if (!teamId || !botUserId || !botId) {
+    throw new Error(
+      `SLACK_BOT_TOKEN belongs to no bot of a workspace: ${origin.SLACK_BOT_TOKEN.whereToFind}.`,
+    );
+  }
+  const installation = { identity: { teamId, botUserId, botId }, description: `${user} in ${team}` };
+  const granted = answer.response_metadata?.scopes;
+  const missing = granted ? botScopes.filter((scope) => !granted.includes(scope)) : [];
+  if (missing.length === 0) return installation;
+  const warning = `The Slack app lacks the scopes ${missing.join(", ")}: add them under OAuth & Permissions and install it again.`;
+  return { ...installation, warning };
+}
+
+/** What a check of the installation found; everything but `ok` says what to do. */
+export interface SlackFinding {
+  level: "ok" | "warning" | "error";
+  text: string;
+}
+
+/** Tries both tokens against Slack without connecting. */
+export async function checkSlack(
+  options: Omit<SlackAccess, "log"> & { appToken: string },
+): Promise<SlackFinding[]> {
+  const access = { ...options, log: pino({ level: "silent" }) };
+  try {
+    checkTokens(options.botToken, options.appToken);
+    const { description, warning } = await identify(createWebClient(access, { timeoutMs: 10_000 }));
+    const app = createWebClient({ ...access, botToken: options.appToken }, { timeoutMs: 10_000 });
+    await app.apps.connections.open({}).catch((error: unknown) => {
+      throw tokenError("SLACK_APP_TOKEN", error);
+    });
+    return [warning ? { level: "warning", text: warning } : { level: "ok", text: description }];
+  } catch (error) {
+    return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+/** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
+export function tokenError(name: TokenName, cause: unknown): Error {
+  return new Error(`${name} ${problem(name, cause)}`, { cause });
+}
+
+function problem(name: TokenName, cause: unknown): string {
+  const { whereToFind } = origin[name];
+  switch (refusalCode(cause)) {
+    case "invalid_auth":
+    case "not_authed":
+      return `is not a token that Slack knows: ${whereToFind}.`;
+    case "token_revoked":
+    case "token_expired":
+    case "account_inactive":
+    case "user_removed_from_team":
+      return `is no longer valid (${refusalCode(cause)}): install the app again, then ${whereToFind}.`;
+    case "team_disabled":
+      return "belongs to a workspace that Slack has disabled: use the token of another workspace.";
+    case "not_allowed_token_type":
+      return `is a token of the wrong kind: ${whereToFind}.`;
+    case "missing_scope": {
+      const scope = cause instanceof webApi.WebAPIPlatformError ? neededScope(cause) : "";
+      return `lacks the scope ${scope}: ${whereToFind}.`;
+    }
+    case undefined: {
+      const why = networkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+      return `could not be checked because Slack was not reached (${why}): check the network and SLACK_API_URL.`;
+    }
+    default:
+      return `was refused by Slack (${refusalCode(cause)}): ${whereToFind}.`;
+  }
+}

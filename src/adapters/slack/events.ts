@@ -1,0 +1,144 @@
+import { z } from "zod";
+import type { AttachmentHandle, InboundEvent, ThreadRef } from "../adapter.ts";
+import { mentions, readableText } from "./inbound-text.ts";
+import type { People } from "./people.ts";
+
+/** Who we are in the workspace, as `auth.test` tells. */
+export interface Identity {
+  teamId: string;
+  botUserId: string;
+  botId: string;
+}
+
+const fileSchema = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  mimetype: z.string().nullish(),
+  size: z.number().nullish(),
+  url_private_download: z.string().nullish(),
+});
+
+const messageSchema = z.object({
+  type: z.enum(["message", "app_mention"]),
+  // What people write; a thread_broadcast is a reply that is also shown in the channel.
+  subtype: z.enum(["file_share", "thread_broadcast"]).optional(),
+  channel: z.string(),
+  user: z.string(),
+  text: z.string().default(""),
+  ts: z.string(),
+  thread_ts: z.string().optional(),
+  files: z.array(fileSchema).optional(),
+  // Absent for people.
+  bot_id: z.null().optional(),
+  app_id: z.null().optional(),
+  edited: z.null().optional(),
+});
+
+const reactionSchema = z.object({
+  user: z.string(),
+  reaction: z.string(),
+  item: z.object({ type: z.literal("message"), channel: z.string(), ts: z.string() }),
+  event_ts: z.string(),
+});
+
+const sessionStoppedSchema = z.object({
+  user: z.string(),
+  channel: z.string(),
+  thread_ts: z.string(),
+  event_ts: z.string(),
+});
+
+const buttonSchema = z.object({
+  user: z.object({ id: z.string() }),
+  channel: z.object({ id: z.string() }),
+  message: z.object({ ts: z.string(), thread_ts: z.string().optional() }),
+  actions: z.tuple([z.object({ action_ts: z.string() })]),
+});
+
+/** Turns what Slack sends into what the rest of Heddle knows; undefined for what does not concern us. */
+interface EventReader {
+  message(event: unknown): Promise<InboundEvent | undefined>;
+  reaction(event: unknown): Promise<InboundEvent | undefined>;
+  sessionStopped(event: unknown): Promise<InboundEvent | undefined>;
+  stopButton(body: unknown): Promise<InboundEvent | undefined>;
+}
+
+/** @param stopReactions names of the reactions that stop a turn, without colons */
+export function createEventReader(
+  identity: Identity,
+  people: People,
+  stopReactions: readonly string[],
+): EventReader {
+  const { teamId, botUserId } = identity;
+  const place = (channel: string) => ({ platform: "slack", workspace: teamId, channel });
+  const threadOf = (channel: string, thread: string): ThreadRef => ({ ...place(channel), thread });
+  const stop = async (user: string, at: string, thread: ThreadRef): Promise<InboundEvent> => {
+    return { kind: "stop", target: { thread }, author: await people.author(user), at: milliseconds(at) };
+  };
+
+  return {
+    async message(event) {
+      const { data: message } = messageSchema.safeParse(event);
+      if (!message || message.user === botUserId) return undefined;
+      const addressed = addressee(message, botUserId);
+      if (!addressed) return undefined;
+      return {
+        kind: "message",
+        thread: threadOf(message.channel, message.thread_ts ?? message.ts),
+        ref: { ...place(message.channel), message: message.ts },
+        author: await people.author(message.user),
+        text: readableText(message.text, botUserId, (id) => people.knownName(id)),
+        attachments: (message.files ?? []).map(attachment),
+        addressed,
+        at: milliseconds(message.ts),
+      };
+    },
+
+    async reaction(event) {
+      const { data } = reactionSchema.safeParse(event);
+      if (!data || data.user === botUserId) return undefined;
+      const [name = ""] = data.reaction.split("::skin-tone");
+      if (!stopReactions.includes(name)) return undefined;
+      return {
+        kind: "stop",
+        target: { message: { ...place(data.item.channel), message: data.item.ts } },
+        author: await people.author(data.user),
+        at: milliseconds(data.event_ts),
+      };
+    },
+
+    async sessionStopped(event) {
+      const { data } = sessionStoppedSchema.safeParse(event);
+      return data && stop(data.user, data.event_ts, threadOf(data.channel, data.thread_ts));
+    },
+
+    async stopButton(body) {
+      const { data } = buttonSchema.safeParse(body);
+      if (!data) return undefined;
+      const thread = threadOf(data.channel.id, data.message.thread_ts ?? data.message.ts);
+      return stop(data.user.id, data.actions[0].action_ts, thread);
+    },
+  };
+}
+
+/** A channel's mention comes twice, as `app_mention` and as `message`; both must be read alike. */
+function addressee(message: z.infer<typeof messageSchema>, botUserId: string) {
+  if (message.channel.startsWith("D")) return "direct";
+  if (message.type === "app_mention" || mentions(message.text, botUserId)) return "mention";
+  return message.thread_ts === undefined ? undefined : "follow-up";
+}
+
+function attachment(file: z.infer<typeof fileSchema>): AttachmentHandle {
+  return {
+    name: file.name ?? file.id,
+    mediaType: file.mimetype ?? "application/octet-stream",
+    bytes: file.size ?? 0,
+    // A file of another organisation comes without an address; files.info tells it.
+    handle: file.url_private_download ?? file.id,
+  };
+}
+
+/** `"1732100000.123456"` in milliseconds since the epoch. */
+function milliseconds(ts: string): number {
+  return Math.floor(Number(ts) * 1_000);
+}

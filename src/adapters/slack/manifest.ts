@@ -1,0 +1,56 @@
+import { stringify } from "yaml";
+
+/** The least that the bot must be allowed to do; `start()` compares the granted scopes with it. */
+export const botScopes = [
+  "app_mentions:read",
+  "assistant:write",
+  "channels:history",
+  "chat:write",
+  "files:read",
+  "files:write",
+  "groups:history",
+  "im:history",
+  "mpim:history",
+  "reactions:read",
+  "reactions:write",
+  "users:read",
+] as const;
+
+const botEvents = [
+  "agent_session_stopped",
+  "app_mention",
+  "message.channels",
+  "message.groups",
+  "message.im",
+  "message.mpim",
+  "reaction_added",
+];
+
+/**
+ * The app manifest to paste at https://api.slack.com/apps (Create New App, From a manifest), as YAML. The
+ * app-level token with `connections:write` cannot be part of a manifest and is made by hand.
+ *
+ * @param options.name how the bot is called, at most 35 characters
+ */
+export function slackManifest(options: { name?: string } = {}): string {
+  const name = options.name ?? "Heddle";
+  return stringify({
+    display_information: { name, description: "An agent that works in your threads" },
+    features: {
+      bot_user: { display_name: name, always_online: true },
+      app_home: { messages_tab_enabled: true, messages_tab_read_only_enabled: false },
+      agent_view: {
+        agent_description:
+          "Mention it in a thread and it works there, in a workspace of its own; 🛑 stops it.",
+      },
+    },
+    oauth_config: { scopes: { bot: [...botScopes] } },
+    settings: {
+      event_subscriptions: { bot_events: botEvents },
+      interactivity: { is_enabled: true },
+      org_deploy_enabled: false,
+      socket_mode_enabled: true,
+      token_rotation_enabled: false,
+    },
+  }).trimEnd();
+}

@@ -1,0 +1,81 @@
+import type { webApi } from "@slack/bolt";
+import type { ThreadRef } from "../adapter.ts";
+import type { RenderedMessage } from "./blocks.ts";
+import { refusesLayout, surfaceError } from "./errors.ts";
+
+/** How far Slack's clock may be behind ours when we look for a message that we may have posted. */
+const clockToleranceMs = 60_000;
+
+/**
+ * Posts one message and returns its `ts`. A layout that Slack refuses must not cost the answer: then the
+ * message goes out as plain text.
+ *
+ * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
+ */
+export async function postPart(
+  client: webApi.WebClient,
+  thread: ThreadRef,
+  { text, blocks, plain }: RenderedMessage,
+  key: string,
+): Promise<string> {
+  try {
+    return await postOnce(client, thread, { text, blocks }, key);
+  } catch (error) {
+    if (!refusesLayout(error)) throw error;
+    return await postOnce(client, thread, { text: plain }, key);
+  }
+}
+
+async function postOnce(
+  client: webApi.WebClient,
+  thread: ThreadRef,
+  content: { text: string } | Pick<RenderedMessage, "text" | "blocks">,
+  key: string,
+): Promise<string> {
+  const since = Date.now() - clockToleranceMs;
+  const message: webApi.ChatPostMessageArguments = {
+    channel: thread.channel,
+    thread_ts: thread.thread,
+    unfurl_links: false,
+    unfurl_media: false,
+    metadata: { event_type: "heddle_message", event_payload: { key } },
+    ...content,
+  };
+  try {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
+    const { ts } = await client.chat.postMessage(message);
+    if (ts === undefined) throw new Error("Slack's answer has no ts.");
+    return ts;
+  } catch (error) {
+    const failure = surfaceError("chat.postMessage", error);
+    const ts = failure.kind === "uncertain" ? await findPosted(client, thread, key, since) : undefined;
+    if (ts === undefined) throw failure;
+    return ts;
+  }
+}
+
+/** The message with that key, if it is in the thread. Not finding it proves nothing. */
+async function findPosted(
+  client: webApi.WebClient,
+  thread: ThreadRef,
+  key: string,
+  since: number,
+): Promise<string | undefined> {
+  try {
+    const { messages = [] } = await client.conversations.replies({
+      channel: thread.channel,
+      ts: thread.thread,
+      oldest: (since / 1_000).toFixed(6),
+      include_all_metadata: true,
+      limit: 200,
+    });
+    return messages.find(({ metadata }) => keyOf(metadata?.event_payload) === key)?.ts;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The SDK's type of a payload has no members. */
+function keyOf(payload: object | undefined): unknown {
+  return payload && "key" in payload ? payload.key : undefined;
+}

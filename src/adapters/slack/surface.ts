@@ -1,0 +1,147 @@
+import type { webApi } from "@slack/bolt";
+import { type ChatSurface, type MessageMark, type MessageRef, type ThreadRef } from "../adapter.ts";
+import { messageChars, renderOne, renderParts } from "./blocks.ts";
+import { surfaceError } from "./errors.ts";
+import { postPart } from "./posting.ts";
+import { createSessionStates } from "./sessions.ts";
+import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
+
+const reactionOf: Record<MessageMark, string> = {
+  taken: "eyes",
+  waiting: "hourglass",
+  answered: "white_check_mark",
+  stopped: "octagonal_sign",
+  failed: "warning",
+};
+
+/** chat.update allows some 50 calls a minute. https://docs.slack.dev/apis/web-api/rate-limits */
+const editIntervalMs = 1_200;
+
+/** Posts that failed after some of their parts; more than this many at once are not remembered. */
+const maxUnfinished = 1_000;
+
+/**
+ * A way to write into Slack threads. It needs no socket, so it works in worker processes too. Nothing is
+ * repeated or waited for inside, but two things keep a message from appearing twice: a post that failed in
+ * the middle goes on with the part that failed when it is called again with the same key, and a post without
+ * an answer is looked for in its thread before it is reported as uncertain.
+ */
+export function createSlackSurface(access: SlackAccess): ChatSurface {
+  // Apart, so that slow edits or uploads never stand before an answer.
+  const posts = createWebClient(access, { timeoutMs: 20_000 });
+  const edits = createWebClient(access, { timeoutMs: 10_000 });
+  const files = createWebClient(access, { timeoutMs: 300_000 });
+  const setSession = createSessionStates(edits, access.log);
+  const unfinished = new Map<string, MessageRef[]>();
+  const marking = new Map<string, Promise<void>>();
+
+  return {
+    platform: "slack",
+    limits: { editIntervalMs, messageChars },
+    idempotent: false,
+
+    async post(thread, message, key) {
+      const refs = unfinished.get(key) ?? [];
+      const parts = renderParts(message);
+      try {
+        for (const part of parts.slice(refs.length)) {
+          const ts = await postPart(posts, thread, part, `${key}#${refs.length}`);
+          refs.push(refOf(thread, ts));
+        }
+        unfinished.delete(key);
+      } catch (error) {
+        if (refs.length > 0 && unfinished.size < maxUnfinished) unfinished.set(key, refs);
+        throw error;
+      }
+      if (message.stoppable) await setSession(thread, "processing");
+      else if (message.kind === "answer" || message.kind === "receipt") await setSession(thread, "active");
+      return refs;
+    },
+
+    async edit(ref, message) {
+      const { text, blocks } = renderOne(message);
+      await call("chat.update", () =>
+        edits.chat.update({ channel: ref.channel, ts: ref.message, text, blocks }),
+      );
+    },
+
+    async remove(ref) {
+      await call("chat.delete", () => posts.chat.delete({ channel: ref.channel, ts: ref.message }), [
+        "message_not_found",
+      ]);
+    },
+
+    async threadOf(ref) {
+      const { platform, workspace, channel, message: ts } = ref;
+      const answer = await call(
+        "conversations.replies",
+        () => posts.conversations.replies({ channel, ts, limit: 1 }),
+        ["thread_not_found", "message_not_found"],
+      );
+      const found = answer?.messages?.[0];
+      return found && { platform, workspace, channel, thread: found.thread_ts ?? ts };
+    },
+
+    // One after the other for each message, so that a late earlier mark does not remove a newer one.
+    async mark(ref, mark) {
+      const id = `${ref.channel}:${ref.message}`;
+      const before = marking.get(id);
+      const marked = (async () => {
+        await before?.catch(() => undefined);
+        await showMark(edits, ref, mark);
+      })();
+      marking.set(id, marked);
+      try {
+        await marked;
+      } finally {
+        if (marking.get(id) === marked) marking.delete(id);
+      }
+    },
+
+    async upload(thread, file) {
+      // A string would be taken as a path of this machine.
+      const data = Buffer.from(file.data);
+      const { channel, thread: thread_ts } = thread;
+      const { name: filename } = file;
+      await call("files.uploadV2", () =>
+        files.filesUploadV2({ channel_id: channel, thread_ts, filename, file: data }),
+      );
+      // Slack shares the file later and does not tell as which message.
+      return [];
+    },
+  };
+}
+
+/** Calls Slack; a refusal with one of the `harmless` codes counts as done. */
+async function call<T>(
+  method: string,
+  work: () => Promise<T>,
+  harmless: string[] = [],
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (harmless.includes(refusalCode(error) ?? "")) return undefined;
+    throw surfaceError(method, error);
+  }
+}
+
+/** Adds the reaction of the mark and takes away those of the others. */
+async function showMark(client: webApi.WebClient, ref: MessageRef, mark: MessageMark): Promise<void> {
+  const place = { channel: ref.channel, timestamp: ref.message };
+  const name = reactionOf[mark];
+  await call("reactions.add", () => client.reactions.add({ ...place, name }), ["already_reacted"]);
+  const shown = await call("reactions.get", () => client.reactions.get(place));
+  for (const earlier of Object.values(reactionOf)) {
+    const isShown = shown?.message?.reactions?.some((reaction) => reaction.name === earlier);
+    if (earlier === name || !isShown) continue;
+    // `no_reaction`: it is only other people's.
+    await call("reactions.remove", () => client.reactions.remove({ ...place, name: earlier }), [
+      "no_reaction",
+    ]);
+  }
+}
+
+function refOf(thread: ThreadRef, ts: string): MessageRef {
+  return { platform: "slack", workspace: thread.workspace, channel: thread.channel, message: ts };
+}

@@ -1,0 +1,50 @@
+import { type Logger, LogLevel, webApi } from "@slack/bolt";
+import type { BaseLogger } from "pino";
+
+/** What every part of the adapter needs to call Slack. */
+export interface SlackAccess {
+  /** `xoxb-…` */
+  botToken: string;
+  /** Another address of the Web API, for emulators and proxies. Default: Slack's own. */
+  apiUrl?: string;
+  log: BaseLogger;
+}
+
+/**
+ * A client of the Web API that waits for nobody: it reports a rate limit instead of sitting it out, because
+ * the SDK would hold back every other call of the client as well.
+ */
+export function createWebClient(
+  access: SlackAccess,
+  { timeoutMs, retries = 0 }: { timeoutMs: number; retries?: number },
+): webApi.WebClient {
+  return new webApi.WebClient(access.botToken, {
+    ...clientOptions(access),
+    timeout: timeoutMs,
+    rejectRateLimitedCalls: true,
+    retryConfig: { retries, minTimeout: 200 },
+  });
+}
+
+/** The options that the SDK's own clients share with ours. */
+export function clientOptions({ apiUrl, log }: SlackAccess): { slackApiUrl?: string; logger: Logger } {
+  return { ...(apiUrl === undefined ? {} : { slackApiUrl: apiUrl }), logger: sdkLogger(log) };
+}
+
+/** Our log in the SDK's shape. Its debug lines hold whole messages of people, so they go nowhere. */
+function sdkLogger(log: BaseLogger): Logger {
+  return {
+    debug: () => undefined,
+    info: (...message: unknown[]) => log.debug(message.join(" ")),
+    warn: (...message: unknown[]) => log.warn(message.join(" ")),
+    error: (...message: unknown[]) => log.warn(message.join(" ")),
+    setLevel: () => undefined,
+    getLevel: () => LogLevel.INFO,
+    setName: () => undefined,
+  };
+}
+
+/** Slack's own code of a refusal (`channel_not_found`), if it was one. */
+export function refusalCode(error: unknown): string | undefined {
+  return error instanceof webApi.WebAPIPlatformError ? error.data.error : undefined;
+}

@@ -1,0 +1,356 @@
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ChatAdapter, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+
+const log = pino({ level: "silent" });
+
+/** A door that writes down who comes in. */
+interface RecordingDoor extends Door {
+  events: InboundEvent[];
+  /** What happens to the next event instead. */
+  next: ((event: InboundEvent) => Promise<Verdict>)[];
+}
+
+function recordingDoor(): RecordingDoor {
+  const door: RecordingDoor = {
+    events: [],
+    next: [],
+    async receive(event) {
+      const special = door.next.shift();
+      if (special) return special(event);
+      door.events.push(event);
+      return { kind: "ignored", why: "this is a test" };
+    },
+  };
+  return door;
+}
+
+async function connected(
+  options: FakeSlackOptions = {},
+): Promise<{ slack: FakeSlack; door: RecordingDoor; adapter: ChatAdapter }> {
+  const slack = await startFakeSlack(options);
+  const door = recordingDoor();
+  const adapter = createSlackAdapter({
+    botToken: slack.botToken,
+    appToken: slack.appToken,
+    apiUrl: slack.url,
+    stopReactions: ["octagonal_sign", "hand"],
+    log,
+  });
+  await adapter.start(door);
+  onTestFinished(async () => {
+    await adapter.stop();
+    await slack.close();
+  });
+  return { slack, door, adapter };
+}
+
+/** Waits until Slack has been told that everything arrived. */
+async function settled(slack: FakeSlack): Promise<void> {
+  await slack.until(() => slack.deliveries.every(({ isAcknowledged }) => isAcknowledged));
+}
+
+function surfaceOf(slack: FakeSlack) {
+  return createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log });
+}
+
+describe("messages", () => {
+  test("a mention comes in twice, as the same event, without the mention", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada", { admin: true });
+    const message = await ada.says(general, "<@BOT>: is 1 < 2 & 3 > 2?");
+    await settled(slack);
+
+    const [first, second] = slack.deliveries;
+    expect(slack.deliveries.map(({ type }) => type)).toEqual(["app_mention", "message"]);
+    expect(first?.payload["event_id"]).not.toBe(second?.payload["event_id"]);
+    expect(door.events[0]).toEqual({
+      kind: "message",
+      thread: { platform: "slack", workspace: slack.teamId, channel: general.id, thread: message.ts },
+      ref: { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts },
+      author: { id: ada.id, name: "ada", standing: "member", roles: ["admin"] },
+      text: "is 1 < 2 & 3 > 2?",
+      attachments: [],
+      addressed: "mention",
+      at: Math.floor(Number(message.ts) * 1_000),
+    } satisfies InboundEvent);
+    expect(door.events[1]).toEqual(door.events[0]);
+  });
+
+  test("a reply in a thread without a mention is a follow-up, with a mention it is not", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const start = await ada.says(general, "<@BOT> start");
+    await settled(slack);
+    door.events.length = 0;
+    await ada.says(general, "use tabs", { thread: start.ts });
+    await ada.says(general, "seen by all", { thread: start.ts, broadcast: true });
+    await ada.says(general, "and now <@BOT> go on", { thread: start.ts });
+    await settled(slack);
+
+    const messages = door.events.flatMap((event) => (event.kind === "message" ? [event] : []));
+    expect(messages.map(({ text, addressed }) => [text, addressed])).toEqual([
+      ["use tabs", "follow-up"],
+      ["seen by all", "follow-up"],
+      ["and now @U0HEDDLE go on", "mention"],
+      ["and now @U0HEDDLE go on", "mention"],
+    ]);
+    expect(new Set(messages.map(({ thread }) => thread.thread))).toEqual(new Set([start.ts]));
+  });
+
+  test("a direct message needs no mention and starts a thread of its own", async () => {
+    const { slack, door } = await connected();
+    const ada = slack.user("ada");
+    const direct = slack.direct(ada);
+    const message = await ada.says(direct, "hi");
+    await ada.says(direct, "more", { thread: message.ts });
+    await settled(slack);
+
+    expect(door.events).toMatchObject([
+      { text: "hi", addressed: "direct", thread: { channel: direct.id, thread: message.ts } },
+      { text: "more", addressed: "direct", thread: { channel: direct.id, thread: message.ts } },
+    ]);
+  });
+
+  test("talk in a channel, edits, deletions and messages of bots do not come in", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const talk = await ada.says(general, "lunch?");
+    await ada.edits(talk, "<@BOT> lunch?");
+    await ada.deletes(talk);
+    const root = await ada.says(general, "thread");
+    await slack.user("other agent", { bot: true }).says(general, "<@BOT> hello", { thread: root.ts });
+    const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
+    await surfaceOf(slack).post(thread, { kind: "answer", markdown: "I am a bot" }, "k");
+    await settled(slack);
+
+    expect(slack.deliveries.length).toBeGreaterThan(5);
+    expect(door.events).toEqual([]);
+  });
+
+  test("files come as handles", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    await slack
+      .user("ada")
+      .says(general, "<@BOT> read this", { files: [{ name: "a b.csv", content: "1,2" }] });
+    await settled(slack);
+
+    const [event] = door.events;
+    expect(event).toMatchObject({
+      text: "read this",
+      attachments: [{ name: "a b.csv", mediaType: "text/plain", bytes: 3 }],
+    });
+    const handle = event?.kind === "message" ? event.attachments[0]?.handle : undefined;
+    const response = await fetch(handle ?? "", { headers: { authorization: `Bearer ${slack.botToken}` } });
+    expect(await response.text()).toBe("1,2");
+  });
+
+  test("a name that is known is shown for a mention", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    await slack.user("bob").says(general, "<@BOT> hi");
+    await settled(slack);
+    await ada.says(general, `<@BOT> ask <@${slack.user("bob").id}> and <@${slack.user("eve").id}>`);
+    await settled(slack);
+
+    expect(door.events.at(-1)).toMatchObject({ text: `ask @bob and @${slack.user("eve").id}` });
+  });
+});
+
+describe("authors", () => {
+  test.each([
+    ["a guest", { guest: true }, "guest"],
+    ["somebody of another organisation", { external: true }, "external"],
+    ["a member", {}, "member"],
+  ])("%s is told apart", async (_who, options, standing) => {
+    const { slack, door } = await connected();
+    await slack.user("ada", options).says(slack.channel("general"), "<@BOT> hi");
+    await settled(slack);
+    expect(door.events[0]?.author.standing).toBe(standing);
+  });
+
+  test("without the scope to ask, everybody counts as a guest", async () => {
+    const { slack, door } = await connected({ withoutScopes: ["users:read"] });
+    const ada = slack.user("ada");
+    await ada.says(slack.channel("general"), "<@BOT> hi");
+    await settled(slack);
+    expect(door.events[0]?.author).toEqual({ id: ada.id, name: ada.id, standing: "guest", roles: [] });
+  });
+
+  test("a person is looked up once, though the mention comes twice", async () => {
+    const { slack } = await connected();
+    const ada = slack.user("ada");
+    await ada.says(slack.channel("general"), "<@BOT> hi");
+    await ada.says(slack.channel("general"), "<@BOT> again");
+    await settled(slack);
+    expect(slack.calls.filter(({ method }) => method === "users.info")).toHaveLength(1);
+  });
+});
+
+describe("stops", () => {
+  test("a stop reaction stops the message's thread, whatever its skin tone; others do not", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const message = await ada.says(general, "hm");
+    await ada.reacts("eyes", message);
+    await ada.reacts("octagonal_sign", message);
+    await ada.reacts("hand::skin-tone-3", message);
+    await settled(slack);
+
+    const ref = { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts };
+    expect(door.events).toMatchObject([
+      { kind: "stop", target: { message: ref }, author: { id: ada.id, name: "ada" } },
+      { kind: "stop", target: { message: ref } },
+    ]);
+    expect(door.events[0]?.at).toBeGreaterThanOrEqual(Math.floor(Number(message.ts) * 1_000));
+  });
+
+  test("the bot's own stopped mark is no stop", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const message = await slack.user("ada").says(general, "hm");
+    await surfaceOf(slack).mark(
+      { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts },
+      "stopped",
+    );
+    await settled(slack);
+    expect(slack.deliveries.map(({ type }) => type)).toContain("reaction_added");
+    expect(door.events).toEqual([]);
+  });
+
+  test("the Stop button and Slack's own Stop stop the thread", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const root = await ada.says(general, "root");
+    const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
+    await surfaceOf(slack).post(thread, { kind: "progress", markdown: "working", stoppable: true }, "k");
+    const progress = await slack.message(({ text }) => text === "working");
+    await ada.presses("heddle_stop", progress);
+    await ada.stops(general, root.ts);
+    await settled(slack);
+
+    expect(door.events).toMatchObject([
+      { kind: "stop", target: { thread }, author: { name: "ada" } },
+      { kind: "stop", target: { thread }, author: { name: "ada" } },
+    ]);
+  });
+});
+
+describe("persist, then acknowledge", () => {
+  test("an event is acknowledged only when the door has taken it", async () => {
+    const { slack, door } = await connected();
+    const arrived = Promise.withResolvers<void>();
+    const persisted = Promise.withResolvers<Verdict>();
+    door.next.push((_event) => {
+      arrived.resolve();
+      return persisted.promise;
+    });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "hi");
+    await arrived.promise;
+    // A later event passes, so the first one is not waiting for its turn.
+    await ada.says(slack.direct(ada), "later");
+    await slack.until(() => slack.deliveries[1]?.isAcknowledged);
+    expect(slack.deliveries[0]?.isAcknowledged).toBe(false);
+
+    persisted.resolve({ kind: "duplicate" });
+    await settled(slack);
+    expect(slack.deliveries[0]?.attempts).toBe(1);
+  });
+
+  test("an event that the door could not take is not acknowledged, and comes again", async () => {
+    const { slack, door } = await connected({ ackTimeoutMs: 50 });
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "hi");
+    await settled(slack);
+
+    expect(slack.deliveries[0]?.attempts).toBe(2);
+    expect(door.events).toMatchObject([{ text: "hi" }]);
+  });
+
+  test("an event whose author Slack cannot tell at the moment comes again", async () => {
+    const { slack, door } = await connected({ ackTimeoutMs: 50 });
+    slack.fail("users.info", { kind: "rate-limit", retryAfterSeconds: 1 });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "hi");
+    await settled(slack);
+    expect(slack.deliveries[0]?.attempts).toBe(2);
+    expect(door.events).toMatchObject([{ text: "hi", author: { standing: "member" } }]);
+  });
+
+  test("stopping waits for the event in hand and takes no other", async () => {
+    const { slack, door, adapter } = await connected();
+    const arrived = Promise.withResolvers<void>();
+    const persisted = Promise.withResolvers<Verdict>();
+    door.next.push((_event) => {
+      arrived.resolve();
+      return persisted.promise;
+    });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "first");
+    await arrived.promise;
+    const stopped = adapter.stop();
+    await ada.says(slack.direct(ada), "second");
+    persisted.resolve({ kind: "duplicate" });
+    await stopped;
+
+    expect(slack.deliveries.map(({ isAcknowledged }) => isAcknowledged)).toEqual([true, false]);
+    expect(door.events).toEqual([]);
+    await slack.until(() => slack.connections === 0);
+  });
+});
+
+describe("the connection", () => {
+  test("is renewed when Slack asks for it, and what came in between arrives", async () => {
+    const { slack, door } = await connected();
+    slack.refresh();
+    await slack.until(() => slack.connections === 0);
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "are you there?");
+    await settled(slack);
+    expect(slack.connections).toBe(1);
+    expect(door.events).toMatchObject([{ text: "are you there?" }]);
+  });
+
+  test("comes back after a cut, and after Slack refused it for a while", async () => {
+    const { slack, door } = await connected();
+    slack.fail("apps.connections.open", { kind: "http", status: 503 });
+    slack.fail("apps.connections.open", { kind: "refuse", error: "internal_error" });
+    slack.cut();
+    await slack.until(() => slack.connections === 0);
+    await slack.until(() => slack.connections === 1);
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "back?");
+    await settled(slack);
+    expect(door.events).toMatchObject([{ text: "back?" }]);
+  });
+
+  test("comes back although Slack hangs up before it says hello", async () => {
+    const { slack } = await connected();
+    slack.hangUp();
+    slack.refresh();
+    await slack.until(() => slack.connections === 0);
+    await slack.until(() => slack.connections === 1);
+  });
+
+  test("can be ended while it is coming back, without a stray rejection", async () => {
+    const { slack, adapter } = await connected();
+    slack.cut();
+    await slack.until(() => slack.connections === 0);
+    await adapter.stop();
+    expect(slack.connections).toBe(0);
+  });
+});

@@ -1,0 +1,127 @@
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
+import type { Door } from "../../../src/adapters/adapter.ts";
+import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
+import { checkSlack } from "../../../src/adapters/slack/check.ts";
+import { botScopes, slackManifest } from "../../../src/adapters/slack/manifest.ts";
+import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+
+const door: Door = { receive: async () => ({ kind: "duplicate" }) };
+
+async function slackWith(options: FakeSlackOptions = {}): Promise<FakeSlack> {
+  const slack = await startFakeSlack(options);
+  onTestFinished(() => slack.close());
+  return slack;
+}
+
+interface Tokens {
+  botToken?: string;
+  appToken?: string;
+}
+
+/** Starts an adapter; gives its log, or throws what start() throws. */
+async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
+  let written = "";
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      written += String(chunk);
+      done();
+    },
+  });
+  const { botToken, appToken, url: apiUrl } = slack;
+  const adapter = createSlackAdapter({
+    botToken,
+    appToken,
+    ...tokens,
+    apiUrl,
+    stopReactions: [],
+    log: pino(sink),
+  });
+  await adapter.start(door);
+  await adapter.stop();
+  return written;
+}
+
+describe("start", () => {
+  test("works with the tokens and the app of our own manifest, and has nothing to warn about", async () => {
+    expect(await start(await slackWith())).not.toMatch(/scopes/);
+  });
+
+  test.each<[string, (slack: FakeSlack) => Tokens, RegExp]>([
+    ["swapped tokens", ({ botToken, appToken }) => ({ botToken: appToken, appToken: botToken }), /swapped/],
+    ["a missing app token", () => ({ appToken: "" }), /^SLACK_APP_TOKEN is not set: make an app-level token/],
+    ["a user token", () => ({ botToken: "xoxp-1" }), /^SLACK_BOT_TOKEN is not an xoxb- token: copy/],
+    [
+      "an unknown bot token",
+      () => ({ botToken: "xoxb-1" }),
+      /^SLACK_BOT_TOKEN is not a token that Slack knows/,
+    ],
+    [
+      "an unknown app token",
+      () => ({ appToken: "xapp-1" }),
+      /^SLACK_APP_TOKEN is not a token that Slack knows/,
+    ],
+  ])("names the variable, the cause and the way out for %s", async (_case, tokens, message) => {
+    const slack = await slackWith();
+    const failure = start(slack, tokens(slack));
+    await expect(failure).rejects.toThrow(message);
+    await expect(failure).rejects.not.toThrow(/xoxb-1|xapp-1/);
+  });
+
+  test("says that the app token lacks connections:write", async () => {
+    const slack = await slackWith({ appScopes: [] });
+    await expect(start(slack)).rejects.toThrow(/^SLACK_APP_TOKEN lacks the scope connections:write: make/);
+  });
+
+  test("says that a token is of the wrong kind or was revoked", async () => {
+    const slack = await slackWith();
+    slack.fail("apps.connections.open", { kind: "refuse", error: "not_allowed_token_type" });
+    await expect(start(slack)).rejects.toThrow(/^SLACK_APP_TOKEN is a token of the wrong kind/);
+    slack.fail("auth.test", { kind: "refuse", error: "token_revoked" });
+    await expect(start(slack)).rejects.toThrow(/^SLACK_BOT_TOKEN is no longer valid \(token_revoked\)/);
+  });
+
+  test("says that Slack was not reached", async () => {
+    const slack = await startFakeSlack();
+    await slack.close();
+    await expect(start(slack)).rejects.toThrow(
+      /^SLACK_BOT_TOKEN could not be checked .*ECONNREFUSED.*SLACK_API_URL/,
+    );
+  });
+
+  test("says that Slack hung up", async () => {
+    const slack = await slackWith();
+    slack.hangUp();
+    await expect(start(slack)).rejects.toThrow(
+      /^SLACK_APP_TOKEN could not be checked .*closed the new connection/,
+    );
+  });
+
+  test("warns about scopes that the app was not granted", async () => {
+    const slack = await slackWith({ withoutScopes: ["files:write", "users:read"] });
+    expect(await start(slack)).toMatch(/lacks the scopes files:write, users:read/);
+  });
+});
+
+describe("checkSlack", () => {
+  test("tells who the bot is, or what is wrong", async () => {
+    const slack = await slackWith();
+    const { botToken, appToken, url: apiUrl } = slack;
+    expect(await checkSlack({ botToken, appToken, apiUrl })).toEqual([
+      { level: "ok", text: "heddle in Fake team" },
+    ]);
+    expect(await checkSlack({ botToken, appToken: "xapp-1", apiUrl })).toMatchObject([{ level: "error" }]);
+    expect(slack.connections).toBe(0);
+  });
+});
+
+describe("the manifest", () => {
+  test("asks for exactly the scopes that start() looks for", () => {
+    const manifest = parse(slackManifest({ name: "Loom" }));
+    expect(manifest.oauth_config.scopes.bot).toEqual([...botScopes]);
+    expect(manifest.display_information.name).toBe("Loom");
+    expect(manifest.settings.socket_mode_enabled).toBe(true);
+  });
+});

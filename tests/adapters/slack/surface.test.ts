@@ -1,0 +1,307 @@
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  type ChatSurface,
+  type MessageRef,
+  SurfaceError,
+  type ThreadRef,
+} from "../../../src/adapters/adapter.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { notified, visibleText } from "../../fakes/slack/blocks.ts";
+import {
+  type FakeSlack,
+  type FakeSlackOptions,
+  type Person,
+  startFakeSlack,
+} from "../../fakes/slack/fake-slack.ts";
+import type { FakeChannel, FakeMessage } from "../../fakes/slack/workspace.ts";
+
+interface Scene {
+  slack: FakeSlack;
+  surface: ChatSurface;
+  ada: Person;
+  general: FakeChannel;
+  /** Ada's first message of the thread. */
+  root: FakeMessage;
+  rootRef: MessageRef;
+  thread: ThreadRef;
+  /** What is in the thread below it. */
+  replies(): FakeMessage[];
+}
+
+async function scene(options: FakeSlackOptions = {}): Promise<Scene> {
+  const slack = await startFakeSlack(options);
+  onTestFinished(() => slack.close());
+  const log = pino({ level: "silent" });
+  const surface = createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log });
+  const ada = slack.user("ada");
+  const general = slack.channel("general");
+  const root = await ada.says(general, "<@BOT> do it");
+  const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+  const replies = () => general.messages.filter(({ threadTs }) => threadTs === root.ts);
+  const rootRef = { ...place, message: root.ts };
+  return { slack, surface, ada, general, root, rootRef, thread: { ...place, thread: root.ts }, replies };
+}
+
+async function failure(work: Promise<unknown>): Promise<SurfaceError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof SurfaceError)) throw new Error(`Expected a SurfaceError, got ${String(error)}.`);
+  return error;
+}
+
+describe("post", () => {
+  test("writes Markdown with a footer into the thread, without previews of links", async () => {
+    const { slack, surface, thread, general, replies } = await scene();
+    const refs = await surface.post(
+      thread,
+      { kind: "answer", markdown: "**Done.**", footer: "3 steps & 2 < 3" },
+      "k",
+    );
+    expect(slack.transcript(general)).toBe(
+      ["ada: @heddle do it", "  heddle: **Done.**", "    (3 steps &amp; 2 &lt; 3)"].join("\n"),
+    );
+    const [message] = replies();
+    expect(message).toMatchObject({ text: "**Done.**", unfurls: false });
+    expect(refs).toEqual([
+      { platform: "slack", workspace: slack.teamId, channel: general.id, message: message?.ts },
+    ]);
+  });
+
+  test("notifies nobody, whatever the model wrote", async () => {
+    const { surface, thread, replies, ada } = await scene();
+    const markdown = `<!channel> <!here|x> <!everyone> <!subteam^S1> <@${ada.id}> <#C1> \`<!HERE>\``;
+    await surface.post(thread, { kind: "answer", markdown, footer: markdown }, "k");
+    const [message] = replies();
+    expect(message && notified(message)).toEqual([]);
+    expect(message && visibleText(message).replaceAll("\u200B", "")).toContain(markdown);
+  });
+
+  test("leaves code alone that only looks like a command of Slack", async () => {
+    const { surface, thread, replies } = await scene();
+    const markdown = "```html\n<!DOCTYPE html>\n<!-- here --> a < b && c > d\n```";
+    await surface.post(thread, { kind: "answer", markdown }, "k");
+    expect(replies().map(visibleText)).toEqual([markdown]);
+  });
+
+  test("splits what is too long, with the footer under the last part", async () => {
+    const { surface, thread, replies } = await scene();
+    const code = `\`\`\`ts\n${"const thread = 1;\n".repeat(1_500)}\`\`\``;
+    const refs = await surface.post(thread, { kind: "answer", markdown: code, footer: "end" }, "k");
+    expect(refs.map(({ message }) => message)).toEqual(replies().map(({ ts }) => ts));
+    expect(replies()).toHaveLength(3);
+    const texts = replies().map(visibleText);
+    for (const text of texts) expect(text).toMatch(/^```ts\n(const thread = 1;\n)+```(\n\(end\))?$/);
+    expect(texts.map((text) => text.endsWith("(end)"))).toEqual([false, false, true]);
+  });
+
+  test("shows a Stop button as long as there is something to stop", async () => {
+    const { slack, surface, thread, general, root } = await scene();
+    const [ref] = await surface.post(thread, { kind: "progress", markdown: "Working", stoppable: true }, "k");
+    expect(slack.transcript(general)).toContain("  heddle: Working\n    [Stop]");
+    expect(slack.session(general, root.ts)).toBe("processing");
+    if (ref) await surface.edit(ref, { kind: "progress", markdown: "Worked" });
+    await surface.post(thread, { kind: "answer", markdown: "Done" }, "k2");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it\n  heddle: Worked (edited)\n  heddle: Done");
+    expect(slack.session(general, root.ts)).toBe("active");
+  });
+
+  test("works without Slack's own sessions, and asks for them only once", async () => {
+    const { slack, surface, thread, replies } = await scene({ withoutScopes: ["assistant:write"] });
+    await surface.post(thread, { kind: "answer", markdown: "one" }, "1");
+    await surface.post(thread, { kind: "answer", markdown: "two" }, "2");
+    expect(replies()).toHaveLength(2);
+    expect(slack.calls.filter(({ method }) => method === "agents.sessions.setStatus")).toHaveLength(1);
+  });
+
+  test("posts plain text when Slack refuses the layout", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", { kind: "refuse", error: "invalid_blocks" });
+    await surface.post(thread, { kind: "answer", markdown: "a < b", footer: "end" }, "k");
+    expect(replies().map(({ text, blocks }) => ({ text, blocks }))).toEqual([
+      { text: "a &lt; b\nend", blocks: [] },
+    ]);
+  });
+
+  test("an empty message is still one", async () => {
+    const { surface, thread, replies } = await scene();
+    await surface.post(thread, { kind: "answer", markdown: " " }, "k");
+    expect(replies().map(visibleText)).toEqual(["…"]);
+  });
+});
+
+describe("what fails", () => {
+  test("a rate limit tells how long to wait, and the surface does not wait itself", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", { kind: "rate-limit", retryAfterSeconds: 7 });
+    const error = await failure(surface.post(thread, { kind: "answer", markdown: "hi" }, "k"));
+    expect(error).toMatchObject({ kind: "rate-limited", retryAfterMs: 7_000 });
+    expect(replies()).toHaveLength(0);
+    await surface.post(thread, { kind: "answer", markdown: "hi" }, "k");
+    expect(replies()).toHaveLength(1);
+  });
+
+  test("a rate limit that comes as an answer is one too", async () => {
+    const { slack, surface, thread } = await scene();
+    slack.fail("chat.postMessage", { kind: "refuse", error: "ratelimited" });
+    const error = await failure(surface.post(thread, { kind: "answer", markdown: "hi" }, "k"));
+    expect(error.kind).toBe("rate-limited");
+    expect(error.retryAfterMs).toBeGreaterThan(0);
+  });
+
+  test("a post that failed after its first part goes on with the second", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    const long = { kind: "answer", markdown: "word ".repeat(3_000) } as const;
+    slack.fail("chat.postMessage", { kind: "pass" });
+    slack.fail("chat.postMessage", { kind: "rate-limit", retryAfterSeconds: 1 });
+    expect((await failure(surface.post(thread, long, "k"))).kind).toBe("rate-limited");
+    expect(replies()).toHaveLength(1);
+    const refs = await surface.post(thread, long, "k");
+    expect(refs.map(({ message }) => message)).toEqual(replies().map(({ ts }) => ts));
+    expect(replies()).toHaveLength(2);
+  });
+
+  test("a post whose answer is lost is found in the thread", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", { kind: "lost-response" });
+    const [ref] = await surface.post(thread, { kind: "answer", markdown: "hi" }, "k");
+    expect(ref?.message).toBe(replies()[0]?.ts);
+    expect(replies()).toHaveLength(1);
+  });
+
+  test.each([
+    ["the connection breaks", { kind: "lost-request" }],
+    ["Slack fails with 503", { kind: "http", status: 503 }],
+    ["Slack answers fatal_error", { kind: "refuse", error: "fatal_error" }],
+  ] as const)("a post is uncertain when %s and it is not in the thread", async (_what, fault) => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", fault);
+    expect((await failure(surface.post(thread, { kind: "answer", markdown: "hi" }, "k"))).kind).toBe(
+      "uncertain",
+    );
+    expect(replies()).toHaveLength(0);
+  });
+
+  test("a post that nobody received can be tried again later", async () => {
+    const { slack, surface, thread } = await scene();
+    await slack.close();
+    const error = await failure(surface.post(thread, { kind: "answer", markdown: "hi" }, "k"));
+    expect(error).toMatchObject({
+      kind: "rate-limited",
+      message: expect.stringContaining("cannot be reached"),
+    });
+  });
+
+  test("a channel or message that is no more is gone", async () => {
+    const { slack, surface, thread, general, rootRef } = await scene();
+    const hi = { kind: "answer", markdown: "hi" } as const;
+    expect((await failure(surface.post({ ...thread, channel: "C404" }, hi, "1"))).kind).toBe("gone");
+    expect((await failure(surface.edit({ ...rootRef, message: "1.000000" }, hi))).kind).toBe("gone");
+    slack.archive(general);
+    expect((await failure(surface.post(thread, hi, "2"))).kind).toBe("gone");
+  });
+
+  test("a channel without the bot and a missing scope are forbidden, and it is said which", async () => {
+    const { slack, surface, thread } = await scene({ withoutScopes: ["files:write"] });
+    const elsewhere = slack.channel("elsewhere", { withoutBot: true });
+    const posted = surface.post(
+      { ...thread, channel: elsewhere.id },
+      { kind: "answer", markdown: "hi" },
+      "k",
+    );
+    expect(await failure(posted)).toMatchObject({
+      kind: "forbidden",
+      message: expect.stringContaining("invite"),
+    });
+    const uploaded = surface.upload(thread, { name: "a.txt", data: Buffer.from("a") }, "k");
+    expect(await failure(uploaded)).toMatchObject({
+      kind: "forbidden",
+      message: expect.stringContaining("files:write"),
+    });
+  });
+
+  test("somebody else's message cannot be edited, and the reason is passed on", async () => {
+    const { surface, rootRef } = await scene();
+    const error = await failure(surface.edit(rootRef, { kind: "answer", markdown: "hi" }));
+    expect(error).toMatchObject({
+      kind: "rejected",
+      message: expect.stringContaining("cant_update_message"),
+    });
+  });
+});
+
+describe("edit and remove", () => {
+  test("an edit cuts what is too long", async () => {
+    const { surface, thread, replies } = await scene();
+    const [ref] = await surface.post(thread, { kind: "progress", markdown: "Working" }, "k");
+    if (ref) await surface.edit(ref, { kind: "progress", markdown: "line\n".repeat(5_000), footer: "end" });
+    expect(replies()).toHaveLength(1);
+    expect(replies().map(visibleText).join()).toMatch(/line\n…\n\(end\)$/);
+  });
+
+  test("removing twice is fine", async () => {
+    const { surface, thread, replies } = await scene();
+    const [ref] = await surface.post(thread, { kind: "progress", markdown: "Working" }, "k");
+    if (ref) await surface.remove(ref);
+    expect(replies()).toHaveLength(0);
+    if (ref) await surface.remove(ref);
+  });
+});
+
+describe("marks", () => {
+  test("a mark takes the place of the earlier one", async () => {
+    const { slack, surface, rootRef, general } = await scene();
+    await surface.mark(rootRef, "waiting");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :hourglass:");
+    await surface.mark(rootRef, "taken");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :eyes:");
+    await surface.mark(rootRef, "taken");
+    await surface.mark(rootRef, "answered");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
+  });
+
+  test("marks that are set at the same time end with the last one", async () => {
+    const { slack, surface, rootRef, general } = await scene();
+    await Promise.all([
+      surface.mark(rootRef, "taken"),
+      surface.mark(rootRef, "stopped"),
+      surface.mark(rootRef, "failed"),
+    ]);
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :warning:");
+  });
+
+  test("people's own reactions stay", async () => {
+    const { surface, ada, root, rootRef } = await scene();
+    await ada.reacts("eyes", root);
+    await surface.mark(rootRef, "taken");
+    await surface.mark(rootRef, "answered");
+    expect([...(root.reactions.get("eyes") ?? [])]).toEqual([ada.id]);
+    expect(root.reactions.has("white_check_mark")).toBe(true);
+  });
+
+  test("a mark that failed does not hold up the next one", async () => {
+    const { slack, surface, rootRef, general } = await scene();
+    slack.fail("reactions.add", { kind: "rate-limit", retryAfterSeconds: 1 });
+    const first = failure(surface.mark(rootRef, "taken"));
+    await surface.mark(rootRef, "answered");
+    expect((await first).kind).toBe("rate-limited");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
+  });
+});
+
+describe("upload", () => {
+  test("brings the bytes into the thread", async () => {
+    const { surface, thread, replies } = await scene();
+    const data = Buffer.from([0, 255, 1, 254]);
+    await surface.upload(thread, { name: "plot.png", data }, "k");
+    expect(replies().flatMap(({ files }) => files)).toMatchObject([{ name: "plot.png", content: data }]);
+  });
+
+  test("never reads a file of this machine", async () => {
+    const { surface, thread, replies } = await scene();
+    await surface.upload(thread, { name: "/etc/passwd", data: Buffer.from("/etc/passwd") }, "k");
+    expect(replies()[0]?.files[0]?.content?.toString()).toBe("/etc/passwd");
+  });
+});

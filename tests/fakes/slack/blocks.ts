@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { FakeBlock, FakeMessage } from "./workspace.ts";
+
+/**
+ * What Slack accepts as the blocks of a message; only the kinds that a bot like ours sends.
+ * https://docs.slack.dev/reference/block-kit/blocks
+ */
+
+const plainText = (max: number) =>
+  z.object({ type: z.literal("plain_text"), text: z.string().min(1).max(max) });
+const mrkdwn = z.object({ type: z.literal("mrkdwn"), text: z.string().min(1).max(3_000) });
+
+const button = z.object({
+  type: z.literal("button"),
+  action_id: z.string().min(1).max(255),
+  text: plainText(75),
+  style: z.enum(["primary", "danger"]).optional(),
+  value: z.string().max(2_000).optional(),
+});
+
+const block = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("markdown"), text: z.string().min(1).max(12_000) }),
+  z.object({ type: z.literal("section"), text: z.union([mrkdwn, plainText(3_000)]) }),
+  z.object({ type: z.literal("header"), text: plainText(150) }),
+  z.object({ type: z.literal("divider") }),
+  z.object({
+    type: z.literal("context"),
+    elements: z
+      .array(z.union([mrkdwn, plainText(3_000)]))
+      .min(1)
+      .max(10),
+  }),
+  z.object({ type: z.literal("actions"), elements: z.array(button).min(1).max(25) }),
+]);
+
+const blocks = z.array(z.looseObject({ type: z.string() })).max(50);
+
+/** The blocks, or Slack's refusal. */
+export function checkBlocks(
+  value: unknown,
+): { ok: true; blocks: FakeBlock[] } | { ok: false; error: string; messages: string[] } {
+  const list = blocks.safeParse(value);
+  const parsed = list.success ? z.array(block).safeParse(list.data) : list;
+  if (!list.success || !parsed.success) {
+    const issues = parsed.error?.issues ?? [];
+    const messages = issues.map(
+      ({ message, path }) => `[ERROR] ${message} [json-pointer:/blocks/${path.join("/")}]`,
+    );
+    return { ok: false, error: "invalid_blocks", messages };
+  }
+  const markdown = list.data.filter(({ type }) => type === "markdown").map(({ text }) => String(text));
+  if (markdown.join("").length > 12_000) {
+    return {
+      ok: false,
+      error: "invalid_blocks",
+      messages: ["[ERROR] markdown blocks hold more than 12000 characters"],
+    };
+  }
+  // Seen in the field (slackapi/bolt-js#2509), not documented.
+  if (list.data.flatMap(texts).join("").length > 13_200) {
+    return { ok: false, error: "msg_blocks_too_long", messages: [] };
+  }
+  return { ok: true, blocks: list.data };
+}
+
+/** Every text in a block, however deep. */
+function texts(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === "text" && typeof inner === "string" ? [inner] : texts(inner),
+  );
+}
+
+/** The message as people see it: its blocks, or its text if it has none. */
+export function visibleText(message: FakeMessage): string {
+  const lines = message.blocks.length === 0 ? [message.text] : message.blocks.map(visibleBlock);
+  return [...lines, ...message.files.map((file) => `[file ${file.name}]`)]
+    .filter((line) => line !== "")
+    .join("\n");
+}
+
+function visibleBlock(value: FakeBlock): string {
+  const { data } = block.safeParse(value);
+  switch (data?.type) {
+    case "markdown":
+      return data.text;
+    case "section":
+    case "header":
+      return data.text.text;
+    case "context":
+      return `(${data.elements.map(({ text }) => text).join(" ")})`;
+    case "actions":
+      return data.elements.map(({ text }) => `[${text.text}]`).join(" ");
+    case "divider":
+    case undefined:
+      return "";
+  }
+}
+
+/** The ids of the buttons of a message. */
+export function actionIds(message: FakeMessage): string[] {
+  return message.blocks.flatMap((value) => {
+    const { data } = block.safeParse(value);
+    return data?.type === "actions" ? data.elements.map((element) => element.action_id) : [];
+  });
+}
+
+/** Whom a message notifies: users and groups that its text or its blocks mention. */
+export function notified(message: FakeMessage): string[] {
+  const all = [message.text, ...message.blocks.flatMap(texts)].join("\n");
+  return [...all.matchAll(/<(@[A-Z0-9]+|!(?:channel|here|everyone|subteam\^[A-Z0-9]+))/g)].map(
+    ([, whom = ""]) => whom,
+  );
+}

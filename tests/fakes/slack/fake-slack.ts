@@ -1,0 +1,347 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { parse } from "yaml";
+import { z } from "zod";
+import { slackManifest } from "../../../src/adapters/slack/manifest.ts";
+import { actionIds } from "./blocks.ts";
+import { type Delivery, SocketMode } from "./socket-mode.ts";
+import { transcript } from "./transcript.ts";
+import { type Call, type Fault, WebApi } from "./web-api.ts";
+import {
+  type ChannelKind,
+  type FakeChannel,
+  type FakeEvent,
+  type FakeMessage,
+  type FakeUser,
+  Workspace,
+  wireMessage,
+} from "./workspace.ts";
+
+export interface FakeSlackOptions {
+  /** What is installed decides about scopes and events. Default: the manifest that Heddle ships. */
+  manifest?: string;
+  /** Scopes that were not granted although the manifest asks for them. */
+  withoutScopes?: readonly string[];
+  /** Scopes of the app-level token. Default: `connections:write`. */
+  appScopes?: readonly string[];
+  /** Milliseconds without an acknowledgement after which an event is sent again. Default 3,000, as Slack's. */
+  ackTimeoutMs?: number;
+}
+
+/** A person who writes, reacts and presses buttons. */
+export interface Person {
+  readonly user: FakeUser;
+  readonly id: string;
+  /**
+   * Writes a message; `<@BOT>` becomes the mention of the bot. `thread` is the `ts` of a thread's first
+   * message.
+   */
+  says(channel: FakeChannel, text: string, options?: SayOptions): Promise<FakeMessage>;
+  edits(message: FakeMessage, text: string): Promise<void>;
+  deletes(message: FakeMessage): Promise<void>;
+  /** With the name of the emoji, without colons. */
+  reacts(name: string, message: FakeMessage): Promise<void>;
+  /** Presses the button with that action; fails when the message does not show one. */
+  presses(action: string, message: FakeMessage): Promise<void>;
+  /** Presses Slack's own Stop, which is there only while the session of the thread is processing. */
+  stops(channel: FakeChannel, thread: string): Promise<void>;
+}
+
+interface SayOptions {
+  thread?: string;
+  /** Whether a reply is shown in the channel as well. */
+  broadcast?: boolean;
+  files?: { name: string; content: string; mediaType?: string }[];
+}
+
+interface UserOptions {
+  guest?: boolean;
+  admin?: boolean;
+  /** Of another organisation, through Slack Connect. */
+  external?: boolean;
+  bot?: boolean;
+}
+
+/** What a condition gives as long as it does not hold. */
+type Nothing = false | null | undefined;
+
+/** A workspace with one installed app, behind Slack's real protocols on a loopback port. */
+export interface FakeSlack {
+  /** For `SLACK_API_URL`. */
+  readonly url: string;
+  readonly botToken: string;
+  readonly appToken: string;
+  readonly teamId: string;
+  readonly bot: FakeUser;
+  /** Every call of the Web API, in the order of arrival. */
+  readonly calls: readonly Call[];
+  /** Everything that was to be told to the app. */
+  readonly deliveries: readonly Delivery[];
+  /** Open Socket Mode connections. */
+  readonly connections: number;
+  /** The person of that name; made when it is the first time. */
+  user(name: string, options?: UserOptions): Person;
+  /** The channel of that name; made when it is the first time, with the bot in it. */
+  channel(name: string, options?: { kind?: ChannelKind; withoutBot?: boolean }): FakeChannel;
+  /** The conversation of a person with the bot. */
+  direct(person: Person): FakeChannel;
+  archive(channel: FakeChannel): void;
+  /** The status of the agent session of a thread. */
+  session(channel: FakeChannel, thread: string): string | undefined;
+  /** The first message, now or later, that fits. */
+  message(fits: (message: FakeMessage) => boolean): Promise<FakeMessage>;
+  /** Waits until the condition gives something, and returns that. It is looked at after every change in Slack. */
+  until<T>(condition: () => T | Nothing, timeoutMs?: number): Promise<T>;
+  /** A channel as people read it. */
+  transcript(channel: FakeChannel): string;
+  /** Lets the next calls of a method fail (default 1). */
+  fail(method: string, fault: Fault, times?: number): void;
+  /** Asks the app to open new connections, as Slack does every few hours. */
+  refresh(): void;
+  /** Cuts every connection without a word. */
+  cut(): void;
+  /** Closes the next connections (default 1) before it has said hello. */
+  hangUp(times?: number): void;
+  close(): Promise<void>;
+}
+
+const manifestSchema = z.object({
+  features: z.object({ agent_view: z.unknown() }),
+  oauth_config: z.object({ scopes: z.object({ bot: z.array(z.string()) }) }),
+  settings: z.object({ event_subscriptions: z.object({ bot_events: z.array(z.string()) }) }),
+});
+
+/** The kinds of `message` events that an app subscribes to. */
+const messageEvents: Record<ChannelKind, string> = {
+  public: "message.channels",
+  private: "message.groups",
+  im: "message.im",
+  mpim: "message.mpim",
+};
+
+/** Starts a Slack on a free port of 127.0.0.1. */
+export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<FakeSlack> {
+  const manifest = manifestSchema.parse(parse(options.manifest ?? slackManifest()));
+  const { bot_events: subscriptions } = manifest.settings.event_subscriptions;
+  const botToken = "xoxb-fake-bot-token";
+  const appToken = "xapp-fake-app-token";
+  const changes = new EventTarget();
+  const changed = () => changes.dispatchEvent(new Event("change"));
+
+  const server = createServer((request, response) => {
+    api.handle(request, response).catch((error: unknown) => {
+      response.writeHead(500).end(String(error));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("The fake does not listen on a port.");
+  const address = (path: string, scheme = "http") => `${scheme}://127.0.0.1:${bound.port}${path}`;
+
+  const tell = (event: FakeEvent, channel: FakeChannel) => {
+    const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
+    if (channel.members.has(workspace.bot.id) && subscriptions.includes(subscription)) {
+      socket.deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+    }
+    changed();
+  };
+  const workspace = new Workspace(address, tell);
+  const socket = new SocketMode(server, {
+    appId: workspace.appId,
+    ackTimeoutMs: options.ackTimeoutMs ?? 3_000,
+    maxRetries: 3,
+    onChange: changed,
+  });
+  const api = new WebApi({
+    workspace,
+    botToken,
+    appToken,
+    scopes: manifest.oauth_config.scopes.bot.filter((scope) => !options.withoutScopes?.includes(scope)),
+    appScopes: options.appScopes ?? ["connections:write"],
+    isAgent: manifest.features.agent_view !== undefined,
+    address,
+    issueTicket: () => socket.issueTicket(),
+    onCall: changed,
+  });
+
+  const until = async <T>(condition: () => T | Nothing, timeoutMs = 5_000): Promise<T> => {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    for (;;) {
+      const found = condition();
+      if (found !== false && found !== null && found !== undefined) return found;
+      await once(changes, "change", { signal: deadline }).catch(() => {
+        const all = [...workspace.channels.values()].map(
+          (channel) => `#${channel.name}\n${transcript(workspace, channel)}`,
+        );
+        throw new Error(`It did not happen in ${timeoutMs} ms. What people see:\n${all.join("\n\n")}`);
+      });
+    }
+  };
+
+  return {
+    url: address("/api/"),
+    botToken,
+    appToken,
+    teamId: workspace.teamId,
+    bot: workspace.bot,
+    calls: api.calls,
+    deliveries: socket.deliveries,
+    get connections() {
+      return socket.connections;
+    },
+    user: (name, userOptions = {}) => personOf(workspace, socket, userNamed(workspace, name, userOptions)),
+    channel: (name, { kind = "public", withoutBot = false } = {}) => {
+      const members = withoutBot ? [] : [workspace.bot.id];
+      return channelNamed(workspace, name, kind, members);
+    },
+    direct: ({ user }) => channelNamed(workspace, `@${user.name}`, "im", [user.id, workspace.bot.id]),
+    archive: (channel) => {
+      channel.isArchived = true;
+    },
+    session: (channel, thread) => workspace.sessions.get(`${channel.id}:${thread}`),
+    message: (fits) =>
+      until(() => [...workspace.channels.values()].flatMap(({ messages }) => messages).find(fits)),
+    until,
+    transcript: (channel) => transcript(workspace, channel),
+    fail: (method, fault, times = 1) => api.fail(method, fault, times),
+    refresh: () => socket.refresh(),
+    cut: () => socket.cut(),
+    hangUp: (times = 1) => socket.hangUp(times),
+    async close() {
+      if (!server.listening) return;
+      await socket.close();
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function eventBody(workspace: Workspace, event: FakeEvent): Record<string, unknown> {
+  const authorization = { team_id: workspace.teamId, user_id: workspace.bot.id, is_bot: true };
+  return {
+    type: "event_callback",
+    team_id: workspace.teamId,
+    api_app_id: workspace.appId,
+    event_id: workspace.id("Ev"),
+    event_time: Math.floor(Date.now() / 1_000),
+    authorizations: [{ ...authorization, enterprise_id: null, is_enterprise_install: false }],
+    event,
+  };
+}
+
+function userNamed(workspace: Workspace, name: string, options: UserOptions): FakeUser {
+  const known = [...workspace.users.values()].find((user) => user.name === name);
+  if (known) return known;
+  const user: FakeUser = {
+    id: workspace.id("U"),
+    name,
+    teamId: options.external ? "T0OTHER" : workspace.teamId,
+    isBot: options.bot ?? false,
+    isGuest: options.guest ?? false,
+    isAdmin: options.admin ?? false,
+    ...(options.bot && { botId: workspace.id("B") }),
+  };
+  workspace.users.set(user.id, user);
+  return user;
+}
+
+function channelNamed(workspace: Workspace, name: string, kind: ChannelKind, members: string[]): FakeChannel {
+  const known = [...workspace.channels.values()].find((channel) => channel.name === name);
+  if (known) return known;
+  const id = workspace.id(kind === "im" ? "D" : kind === "public" ? "C" : "G");
+  const channel: FakeChannel = { id, name, kind, members: new Set(members), isArchived: false, messages: [] };
+  workspace.channels.set(id, channel);
+  return channel;
+}
+
+function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Person {
+  return {
+    user,
+    id: user.id,
+
+    async says(channel, text, { thread, broadcast = false, files = [] } = {}) {
+      channel.members.add(user.id);
+      const uploaded = files.map(({ name, content, mediaType = "text/plain" }) => {
+        const file = { id: workspace.id("F"), name, mediaType, user: user.id, content: Buffer.from(content) };
+        workspace.files.set(file.id, file);
+        return file;
+      });
+      return workspace.post({
+        channel,
+        user,
+        text: typed(text.replaceAll("<@BOT>", `<@${workspace.bot.id}>`)),
+        files: uploaded,
+        ...(thread !== undefined && { threadTs: thread }),
+        ...(files.length > 0 && { subtype: "file_share" }),
+        ...(broadcast && { subtype: "thread_broadcast" }),
+      });
+    },
+
+    async edits(message, text) {
+      workspace.edit(message, { text: typed(text), blocks: [] });
+    },
+
+    async deletes(message) {
+      workspace.remove(message);
+    },
+
+    async reacts(name, message) {
+      workspace.react(user, name, message);
+    },
+
+    async presses(action, message) {
+      if (!actionIds(message).includes(action)) throw new Error(`The message shows no button "${action}".`);
+      socket.deliver({
+        kind: "interactive",
+        type: "block_actions",
+        payload: pressOf(workspace, user, action, message),
+      });
+    },
+
+    async stops(channel, thread) {
+      const status = workspace.sessions.get(`${channel.id}:${thread}`);
+      if (status !== "processing")
+        throw new Error(`Slack shows no Stop: the session is ${status ?? "unknown"}.`);
+      workspace.stopSession(user, channel, thread);
+    },
+  };
+}
+
+function pressOf(
+  workspace: Workspace,
+  user: FakeUser,
+  action: string,
+  message: FakeMessage,
+): Record<string, unknown> {
+  const { channel, ts, threadTs } = message;
+  return {
+    type: "block_actions",
+    user: { id: user.id, username: user.name, name: user.name, team_id: user.teamId },
+    api_app_id: workspace.appId,
+    container: {
+      type: "message",
+      message_ts: ts,
+      channel_id: channel.id,
+      is_ephemeral: false,
+      thread_ts: threadTs,
+    },
+    trigger_id: workspace.id("Tr"),
+    team: { id: workspace.teamId, domain: "fake" },
+    enterprise: null,
+    is_enterprise_install: false,
+    channel: { id: channel.id, name: channel.name },
+    message: wireMessage(workspace, message),
+    state: { values: {} },
+    response_url: workspace.address("/response"),
+    actions: [{ type: "button", action_id: action, block_id: "b", action_ts: workspace.timestamp() }],
+  };
+}
+
+/** What somebody typed in Slack's markup: mentions and links stay, the rest is escaped. */
+function typed(text: string): string {
+  return text.replaceAll(/<(?:[@#!]|https?:|mailto:)[^<>\s][^<>]*>|[&<>]/g, (found) => {
+    return { "&": "&amp;", "<": "&lt;", ">": "&gt;" }[found] ?? found;
+  });
+}

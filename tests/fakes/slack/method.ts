@@ -1,0 +1,49 @@
+import type { Arguments } from "./arguments.ts";
+import { Refusal } from "./refusal.ts";
+import type { ChannelKind, FakeChannel, FakeMessage, Workspace } from "./workspace.ts";
+
+/** What a method works with. */
+export interface MethodContext {
+  workspace: Workspace;
+  /** Scopes of the bot token. */
+  scopes: readonly string[];
+  /** Whether the app is declared as an agent. */
+  isAgent: boolean;
+  /** An address on this server. */
+  address(path: string, scheme?: "http" | "ws"): string;
+  issueTicket(): string;
+}
+
+/** A method of the Web API: what it asks for, and what it does. It throws a {@link Refusal} for `ok: false`. */
+export interface Method {
+  token: "bot" | "app";
+  /** The scope that it takes; by kind where it depends on the channel. */
+  scope?: string | Record<ChannelKind, string>;
+  run(args: Arguments, context: MethodContext): Record<string, unknown>;
+}
+
+/** The channel of a call, if the bot may know of it. */
+export function channelOf(args: Arguments, { workspace }: MethodContext, name = "channel"): FakeChannel {
+  const channel = workspace.channels.get(args.text(name));
+  const isVisible = channel?.kind === "public" || channel?.members.has(workspace.bot.id);
+  if (!channel || !isVisible) throw new Refusal("channel_not_found");
+  return channel;
+}
+
+/** The channel of a call that only members may make. */
+export function joinedChannelOf(args: Arguments, context: MethodContext, name = "channel"): FakeChannel {
+  const channel = channelOf(args, context, name);
+  if (!channel.members.has(context.workspace.bot.id)) throw new Refusal("not_in_channel");
+  return channel;
+}
+
+export function messageOf(
+  args: Arguments,
+  channel: FakeChannel,
+  context: MethodContext,
+  name: string,
+): FakeMessage {
+  const message = context.workspace.message(channel, args.text(name));
+  if (!message) throw new Refusal("message_not_found");
+  return message;
+}

@@ -1,0 +1,107 @@
+import type { Arguments } from "./arguments.ts";
+import { checkBlocks } from "./blocks.ts";
+import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
+import { invalid, Refusal } from "./refusal.ts";
+import { type FakeChannel, type FakeMessage, wireMessage } from "./workspace.ts";
+
+const sessionStatuses = ["active", "processing", "suspended", "closed"];
+
+/** Text and blocks of a message to be posted or changed. */
+function contentOf(args: Arguments): Pick<FakeMessage, "text" | "blocks"> {
+  const text = args.optionalText("text") ?? "";
+  if (args.has("markdown_text") && (args.has("text") || args.has("blocks")))
+    throw new Refusal("markdown_text_conflict");
+  if (text === "" && !args.has("blocks")) throw new Refusal("no_text");
+  if (text.length > 40_000) throw new Refusal("msg_too_long");
+  const checked = checkBlocks(args.json("blocks") ?? []);
+  if (!checked.ok) throw invalid(checked.error, ...checked.messages);
+  return { text, blocks: checked.blocks };
+}
+
+function threadOf(args: Arguments, channel: FakeChannel): { threadTs?: string } {
+  const threadTs = args.optionalText("thread_ts");
+  if (threadTs === undefined) return {};
+  if (!/^\d+\.\d{6}$/.test(threadTs)) throw new Refusal("invalid_thread_ts");
+  const parent = channel.messages.find(({ ts }) => ts === threadTs);
+  if (!parent) throw new Refusal("thread_not_found");
+  return { threadTs: parent.threadTs ?? threadTs };
+}
+
+function ownMessageOf(args: Arguments, context: MethodContext, refusal: string): FakeMessage {
+  const message = messageOf(args, channelOf(args, context), context, "ts");
+  if (message.user !== context.workspace.bot) throw new Refusal(refusal);
+  return message;
+}
+
+/** Methods that write messages, and those that set the state of an agent's thread. */
+export const chatMethods: Record<string, Method> = {
+  "chat.postMessage": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      const channel = joinedChannelOf(args, context);
+      if (channel.isArchived) throw new Refusal("is_archived");
+      const { workspace } = context;
+      const metadata = args.json("metadata");
+      const message = workspace.post({
+        channel,
+        user: workspace.bot,
+        ...contentOf(args),
+        ...threadOf(args, channel),
+        ...(metadata !== undefined && { metadata }),
+        unfurls: args.flag("unfurl_links", true) || args.flag("unfurl_media", true),
+      });
+      return { channel: channel.id, ts: message.ts, message: wireMessage(workspace, message) };
+    },
+  },
+
+  "chat.update": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      const message = ownMessageOf(args, context, "cant_update_message");
+      if (message.channel.isArchived) throw new Refusal("is_archived");
+      context.workspace.edit(message, contentOf(args));
+      return { channel: message.channel.id, ts: message.ts, text: message.text };
+    },
+  },
+
+  "chat.delete": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      const message = ownMessageOf(args, context, "cant_delete_message");
+      context.workspace.remove(message);
+      return { channel: message.channel.id, ts: message.ts };
+    },
+  },
+
+  "agents.sessions.setStatus": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      if (!context.isAgent || !context.scopes.includes("assistant:write"))
+        throw new Refusal("not_authorized");
+      const channel = joinedChannelOf(args, context, "channel_id");
+      const status = args.text("status");
+      if (!sessionStatuses.includes(status)) throw invalid("invalid_arguments", "[ERROR] unknown status");
+      const { threadTs } = threadOf(args, channel);
+      if (threadTs === undefined)
+        throw invalid("invalid_arguments", "[ERROR] missing required field: thread_ts");
+      context.workspace.sessions.set(`${channel.id}:${threadTs}`, status);
+      return { session: { channel_id: channel.id, thread_ts: threadTs, status } };
+    },
+  },
+
+  "assistant.threads.setStatus": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      const channel = joinedChannelOf(args, context, "channel_id");
+      args.text("status");
+      args.text("thread_ts");
+      threadOf(args, channel);
+      return {};
+    },
+  },
+};

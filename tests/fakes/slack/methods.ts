@@ -1,0 +1,175 @@
+import type { Arguments } from "./arguments.ts";
+import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
+import { chatMethods } from "./methods-chat.ts";
+import { fileMethods } from "./methods-files.ts";
+import { Refusal } from "./refusal.ts";
+import { type FakeMessage, wireMessage } from "./workspace.ts";
+
+const historyScopes = {
+  public: "channels:history",
+  private: "groups:history",
+  im: "im:history",
+  mpim: "mpim:history",
+};
+const readScopes = { public: "channels:read", private: "groups:read", im: "im:read", mpim: "mpim:read" };
+
+const emojiName = /^[a-z0-9_+'-]{1,100}(::skin-tone-[2-6])?$/;
+
+function reactionOf(args: Arguments): string {
+  const name = args.text("name");
+  if (!emojiName.test(name)) throw new Refusal("invalid_name");
+  return name;
+}
+
+function page(messages: FakeMessage[], args: Arguments, context: MethodContext): Record<string, unknown> {
+  const limit = Number(args.optionalText("limit") ?? 100);
+  const start = Number(args.optionalText("cursor") ?? 0);
+  const hasMore = messages.length > start + limit;
+  const withMetadata = args.flag("include_all_metadata", false);
+  return {
+    messages: messages
+      .slice(start, start + limit)
+      .map((message) => wireMessage(context.workspace, message, { withMetadata })),
+    has_more: hasMore,
+    response_metadata: { next_cursor: hasMore ? String(start + limit) : "" },
+  };
+}
+
+/** Every method that the fake knows; any other is `unknown_method`. */
+export const methods: Record<string, Method> = {
+  ...chatMethods,
+  ...fileMethods,
+
+  "auth.test": {
+    token: "bot",
+    run: (_args, { workspace, address }) => ({
+      url: address("/"),
+      team: "Fake team",
+      user: workspace.bot.name,
+      team_id: workspace.teamId,
+      user_id: workspace.bot.id,
+      bot_id: workspace.bot.botId,
+      is_enterprise_install: false,
+    }),
+  },
+
+  "apps.connections.open": {
+    token: "app",
+    scope: "connections:write",
+    run: (_args, { address, issueTicket }) => ({ url: address(`/link/?ticket=${issueTicket()}`, "ws") }),
+  },
+
+  "users.info": {
+    token: "bot",
+    scope: "users:read",
+    run: (args, { workspace }) => {
+      const user = workspace.users.get(args.text("user"));
+      if (!user) throw new Refusal("user_not_found");
+      return {
+        user: {
+          id: user.id,
+          name: user.name,
+          real_name: user.name,
+          team_id: user.teamId,
+          is_bot: user.isBot,
+          is_admin: user.isAdmin,
+          is_owner: false,
+          is_restricted: user.isGuest,
+          is_ultra_restricted: false,
+          is_stranger: user.teamId !== workspace.teamId,
+          profile: { display_name: user.name, real_name: user.name },
+        },
+      };
+    },
+  },
+
+  "reactions.add": {
+    token: "bot",
+    scope: "reactions:write",
+    run: (args, context) => {
+      const message = messageOf(args, joinedChannelOf(args, context), context, "timestamp");
+      const name = reactionOf(args);
+      const { bot } = context.workspace;
+      if (message.reactions.get(name)?.has(bot.id)) throw new Refusal("already_reacted");
+      context.workspace.react(bot, name, message);
+      return {};
+    },
+  },
+
+  "reactions.remove": {
+    token: "bot",
+    scope: "reactions:write",
+    run: (args, context) => {
+      const message = messageOf(args, joinedChannelOf(args, context), context, "timestamp");
+      const name = reactionOf(args);
+      const { bot } = context.workspace;
+      if (!message.reactions.get(name)?.has(bot.id)) throw new Refusal("no_reaction");
+      context.workspace.unreact(bot, name, message);
+      return {};
+    },
+  },
+
+  "reactions.get": {
+    token: "bot",
+    scope: "reactions:read",
+    run: (args, context) => {
+      const channel = joinedChannelOf(args, context);
+      const message = messageOf(args, channel, context, "timestamp");
+      return { type: "message", channel: channel.id, message: wireMessage(context.workspace, message) };
+    },
+  },
+
+  "conversations.info": {
+    token: "bot",
+    scope: readScopes,
+    run: (args, context) => {
+      const channel = channelOf(args, context);
+      return {
+        channel: {
+          id: channel.id,
+          name: channel.name,
+          is_im: channel.kind === "im",
+          is_private: channel.kind !== "public",
+          is_archived: channel.isArchived,
+          is_member: channel.members.has(context.workspace.bot.id),
+        },
+      };
+    },
+  },
+
+  "conversations.members": {
+    token: "bot",
+    scope: readScopes,
+    run: (args, context) => ({ members: [...channelOf(args, context).members] }),
+  },
+
+  "conversations.history": {
+    token: "bot",
+    scope: historyScopes,
+    run: (args, context) => {
+      const { messages } = joinedChannelOf(args, context);
+      const shown = messages.filter(({ threadTs, ts, subtype }) => {
+        return threadTs === undefined || threadTs === ts || subtype === "thread_broadcast";
+      });
+      return page(shown.toReversed(), args, context);
+    },
+  },
+
+  "conversations.replies": {
+    token: "bot",
+    scope: historyScopes,
+    run: (args, context) => {
+      const channel = joinedChannelOf(args, context);
+      const parent = args.text("ts");
+      const oldest = Number(args.optionalText("oldest") ?? 0);
+      const thread = channel.messages.filter(({ ts, threadTs }) => ts === parent || threadTs === parent);
+      if (thread.length === 0) throw new Refusal("thread_not_found");
+      // The first message of a thread is always in the answer.
+      return page(
+        thread.filter(({ ts }) => ts === parent || Number(ts) >= oldest),
+        args,
+        context,
+      );
+    },
+  },
+};

@@ -1,0 +1,165 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Arguments } from "./arguments.ts";
+import type { Method, MethodContext } from "./method.ts";
+import { methods } from "./methods.ts";
+import { Refusal } from "./refusal.ts";
+
+/** What goes wrong with a call. All but `lost-response` happen before anything is done. */
+export type Fault =
+  /** Nothing: lets a call through before the next fault. */
+  | { kind: "pass" }
+  | { kind: "rate-limit"; retryAfterSeconds: number }
+  /** `ok: false` with that code, with HTTP 200. */
+  | { kind: "refuse"; error: string; details?: Record<string, unknown> }
+  | { kind: "http"; status: number }
+  /** The connection breaks before the call is read. */
+  | { kind: "lost-request" }
+  /** The work is done and the connection breaks before the answer. */
+  | { kind: "lost-response" };
+
+/** A call that was received. */
+export interface Call {
+  method: string;
+  args: Record<string, unknown>;
+}
+
+interface WebApiOptions extends MethodContext {
+  botToken: string;
+  appToken: string;
+  appScopes: readonly string[];
+  /** Called after every call. */
+  onCall(call: Call): void;
+}
+
+/** The HTTP side: tokens, scopes, arguments, faults; the methods themselves are in methods.ts. */
+export class WebApi {
+  readonly calls: Call[] = [];
+  readonly #options: WebApiOptions;
+  readonly #faults = new Map<string, Fault[]>();
+
+  constructor(options: WebApiOptions) {
+    this.#options = options;
+  }
+
+  /** Lets the next `times` calls of a method fail. */
+  fail(method: string, fault: Fault, times: number): void {
+    const planned = this.#faults.get(method) ?? [];
+    this.#faults.set(method, [...planned, ...Array.from({ length: times }, () => fault)]);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, area = "", name = ""] = new URL(request.url ?? "/", "http://fake").pathname.split("/");
+    const body = await readBody(request);
+    switch (area) {
+      case "api":
+        return this.#call(name, request, body, response);
+      case "upload":
+        return this.#upload(name, request, body, response);
+      case "files-pri":
+        return this.#download(name, request, response);
+      default:
+        response.writeHead(404).end();
+    }
+  }
+
+  async #call(name: string, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+    const args = new Arguments(readArguments(request.headers["content-type"] ?? "", body));
+    const call: Call = { method: name, args: args.shown() };
+    this.calls.push(call);
+    const fault = this.#faults.get(name)?.shift();
+    if (fault?.kind === "lost-request") {
+      request.socket.destroy();
+    } else if (fault?.kind === "rate-limit") {
+      response.writeHead(429, { "retry-after": String(fault.retryAfterSeconds) }).end("ratelimited");
+    } else if (fault?.kind === "http") {
+      response.writeHead(fault.status).end("upstream failed");
+    } else {
+      const answer =
+        fault?.kind === "refuse"
+          ? { ok: false, error: fault.error, ...fault.details }
+          : this.#run(name, args, request);
+      if (fault?.kind === "lost-response") request.socket.destroy();
+      else this.#answer(response, answer);
+    }
+    this.#options.onCall(call);
+  }
+
+  #run(name: string, args: Arguments, request: IncomingMessage): Record<string, unknown> {
+    try {
+      const method = methods[name];
+      if (!method) throw new Refusal("unknown_method", { req_method: name });
+      this.#authorise(method, args, request);
+      return { ok: true, ...method.run(args, this.#options) };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { ok: false, error: error.code, ...error.details };
+    }
+  }
+
+  #authorise(method: Method, args: Arguments, request: IncomingMessage): void {
+    const { botToken, appToken, appScopes, scopes, workspace } = this.#options;
+    const token = bearer(request) ?? args.optionalText("token");
+    if (token === undefined) throw new Refusal("not_authed");
+    if (token !== botToken && token !== appToken) throw new Refusal("invalid_auth");
+    if (token !== (method.token === "bot" ? botToken : appToken)) throw new Refusal("not_allowed_token_type");
+    const granted = method.token === "bot" ? scopes : appScopes;
+    const channel = workspace.channels.get(args.optionalText("channel") ?? "");
+    const needed = typeof method.scope === "object" ? method.scope[channel?.kind ?? "public"] : method.scope;
+    if (needed !== undefined && !granted.includes(needed)) {
+      throw new Refusal("missing_scope", { needed, provided: granted.join(",") });
+    }
+  }
+
+  #answer(response: ServerResponse, answer: Record<string, unknown>): void {
+    response.writeHead(200, {
+      "content-type": "application/json; charset=utf-8",
+      "x-oauth-scopes": this.#options.scopes.join(","),
+    });
+    response.end(JSON.stringify(answer));
+  }
+
+  async #upload(id: string, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+    const file = this.#options.workspace.files.get(id);
+    if (!file) {
+      response.writeHead(404).end();
+      return;
+    }
+    const type = request.headers["content-type"] ?? "";
+    file.content = type.startsWith("multipart/form-data") ? await firstFile(type, body) : body;
+    response.end(`OK - ${file.content.length}`);
+  }
+
+  #download(id: string, request: IncomingMessage, response: ServerResponse): void {
+    const file = this.#options.workspace.files.get(id);
+    const isAllowed =
+      bearer(request) === this.#options.botToken && this.#options.scopes.includes("files:read");
+    if (!file?.content || !isAllowed) {
+      // Slack shows its login page, with status 200.
+      response.writeHead(200, { "content-type": "text/html" }).end("<!DOCTYPE html><title>Sign in</title>");
+      return;
+    }
+    response.writeHead(200, { "content-type": file.mediaType }).end(file.content);
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+function readArguments(type: string, body: Buffer): Record<string, unknown> {
+  if (type.startsWith("application/json")) return JSON.parse(body.toString()) as Record<string, unknown>;
+  return Object.fromEntries(new URLSearchParams(body.toString()));
+}
+
+function bearer(request: IncomingMessage): string | undefined {
+  return /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
+}
+
+async function firstFile(type: string, body: Buffer): Promise<Buffer> {
+  const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+  for (const value of form.values())
+    if (typeof value !== "string") return Buffer.from(await value.arrayBuffer());
+  throw new Error("The upload holds no file.");
+}

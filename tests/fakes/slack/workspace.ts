@@ -1,0 +1,268 @@
+import { randomUUID } from "node:crypto";
+
+/** A person or bot of the fake workspace. */
+export interface FakeUser {
+  id: string;
+  name: string;
+  /** Another organisation's id makes the user external (Slack Connect). */
+  teamId: string;
+  isBot: boolean;
+  isGuest: boolean;
+  isAdmin: boolean;
+  /** Set for bots. */
+  botId?: string;
+}
+
+export type ChannelKind = "public" | "private" | "im" | "mpim";
+
+export interface FakeChannel {
+  id: string;
+  name: string;
+  kind: ChannelKind;
+  members: Set<string>;
+  isArchived: boolean;
+  /** In the order of their time; deleted ones are gone. */
+  messages: FakeMessage[];
+}
+
+interface FakeFile {
+  id: string;
+  name: string;
+  mediaType: string;
+  user: string;
+  /** Undefined until the bytes have been uploaded. */
+  content?: Buffer;
+}
+
+export interface FakeMessage {
+  channel: FakeChannel;
+  ts: string;
+  threadTs?: string;
+  user: FakeUser;
+  /** In Slack's markup, as the API carries it. */
+  text: string;
+  blocks: FakeBlock[];
+  subtype?: "file_share" | "thread_broadcast";
+  files: FakeFile[];
+  /** Names of reactions to ids of users. */
+  reactions: Map<string, Set<string>>;
+  metadata?: unknown;
+  editedTs?: string;
+  /** Whether links are shown with a preview. */
+  unfurls: boolean;
+}
+
+/** A Block Kit block; what it holds depends on its type and has been validated. */
+export interface FakeBlock {
+  type: string;
+  [field: string]: unknown;
+}
+
+/** Something that Slack would tell the app, before it is decided whether the app is told. */
+export interface FakeEvent {
+  type: string;
+  channel?: string;
+  [field: string]: unknown;
+}
+
+type NewMessage = Pick<FakeMessage, "channel" | "user" | "text"> &
+  Partial<Pick<FakeMessage, "threadTs" | "blocks" | "subtype" | "files" | "metadata" | "unfurls">>;
+
+/** The state of one workspace with one app in it. Every change is told as the event that Slack would send. */
+export class Workspace {
+  readonly teamId = "T0TEAM";
+  readonly appId = "A0HEDDLE";
+  readonly bot: FakeUser = {
+    id: "U0HEDDLE",
+    botId: "B0HEDDLE",
+    name: "heddle",
+    teamId: this.teamId,
+    isBot: true,
+    isGuest: false,
+    isAdmin: false,
+  };
+  readonly users = new Map<string, FakeUser>([[this.bot.id, this.bot]]);
+  readonly channels = new Map<string, FakeChannel>();
+  readonly files = new Map<string, FakeFile>();
+  /** Status of agent sessions by `channel:thread`. */
+  readonly sessions = new Map<string, string>();
+  /** An address on the fake's server. */
+  readonly address: (path: string) => string;
+  readonly #tell: (event: FakeEvent, channel: FakeChannel) => void;
+  #lastMicros = 0;
+  #lastId = 0;
+
+  /** @param tell called with every event, for channels that the bot is in or not */
+  constructor(address: (path: string) => string, tell: (event: FakeEvent, channel: FakeChannel) => void) {
+    this.address = address;
+    this.#tell = tell;
+  }
+
+  /** A time stamp as Slack makes them: the real time, and never the same twice. */
+  timestamp(): string {
+    this.#lastMicros = Math.max(this.#lastMicros + 1, Date.now() * 1_000);
+    return `${Math.floor(this.#lastMicros / 1e6)}.${String(this.#lastMicros % 1e6).padStart(6, "0")}`;
+  }
+
+  id(prefix: string): string {
+    this.#lastId += 1;
+    return `${prefix}${String(this.#lastId).padStart(8, "0")}`;
+  }
+
+  message(channel: FakeChannel, ts: string): FakeMessage | undefined {
+    return channel.messages.find((message) => message.ts === ts);
+  }
+
+  post(message: NewMessage): FakeMessage {
+    const posted: FakeMessage = {
+      ts: this.timestamp(),
+      blocks: [],
+      files: [],
+      reactions: new Map(),
+      unfurls: true,
+      ...message,
+    };
+    posted.channel.messages.push(posted);
+    const event = messageEvent(this, posted);
+    const isMention = !posted.user.isBot && posted.text.includes(`<@${this.bot.id}>`);
+    if (isMention && posted.channel.kind !== "im") {
+      const { channel_type: _channelType, subtype: _subtype, ...mention } = event;
+      this.#tell({ ...mention, type: "app_mention" }, posted.channel);
+    }
+    this.#tell(event, posted.channel);
+    return posted;
+  }
+
+  edit(message: FakeMessage, change: Pick<FakeMessage, "text" | "blocks">): void {
+    const previous = wireMessage(this, message);
+    Object.assign(message, change, { editedTs: this.timestamp() });
+    this.#tell(
+      {
+        ...messageChange(this, message.channel),
+        subtype: "message_changed",
+        message: wireMessage(this, message),
+        previous_message: previous,
+      },
+      message.channel,
+    );
+  }
+
+  remove(message: FakeMessage): void {
+    const { channel } = message;
+    channel.messages.splice(channel.messages.indexOf(message), 1);
+    this.#tell(
+      {
+        ...messageChange(this, channel),
+        subtype: "message_deleted",
+        deleted_ts: message.ts,
+        previous_message: wireMessage(this, message),
+      },
+      channel,
+    );
+  }
+
+  react(user: FakeUser, name: string, message: FakeMessage): void {
+    const users = message.reactions.get(name) ?? new Set();
+    message.reactions.set(name, users.add(user.id));
+    this.#tell(this.#reactionEvent("reaction_added", user, name, message), message.channel);
+  }
+
+  unreact(user: FakeUser, name: string, message: FakeMessage): void {
+    const users = message.reactions.get(name);
+    users?.delete(user.id);
+    if (users?.size === 0) message.reactions.delete(name);
+    this.#tell(this.#reactionEvent("reaction_removed", user, name, message), message.channel);
+  }
+
+  /** The press of Slack's own Stop button; it leaves the status of the session alone. */
+  stopSession(user: FakeUser, channel: FakeChannel, threadTs: string): void {
+    const type = "agent_session_stopped";
+    const place = { channel: channel.id, thread_ts: threadTs };
+    this.#tell(
+      { type, ...place, user: user.id, streaming_message_ts: [], event_ts: this.timestamp() },
+      channel,
+    );
+  }
+
+  #reactionEvent(type: string, user: FakeUser, name: string, message: FakeMessage): FakeEvent {
+    return {
+      type,
+      user: user.id,
+      reaction: name,
+      item_user: message.user.id,
+      item: { type: "message", channel: message.channel.id, ts: message.ts },
+      event_ts: this.timestamp(),
+    };
+  }
+}
+
+const channelTypes: Record<ChannelKind, string> = {
+  public: "channel",
+  private: "group",
+  im: "im",
+  mpim: "mpim",
+};
+
+function messageEvent(workspace: Workspace, message: FakeMessage): FakeEvent {
+  return {
+    ...wireMessage(workspace, message),
+    channel: message.channel.id,
+    channel_type: channelTypes[message.channel.kind],
+    event_ts: message.ts,
+  };
+}
+
+function messageChange(workspace: Workspace, channel: FakeChannel): FakeEvent {
+  const ts = workspace.timestamp();
+  return {
+    type: "message",
+    hidden: true,
+    channel: channel.id,
+    channel_type: channelTypes[channel.kind],
+    ts,
+    event_ts: ts,
+  };
+}
+
+/** A message as the API shows it. */
+export function wireMessage(
+  workspace: Workspace,
+  message: FakeMessage,
+  options: { withMetadata?: boolean } = {},
+): FakeEvent {
+  const { user, blocks, files, reactions } = message;
+  return {
+    type: "message",
+    ...(message.subtype && { subtype: message.subtype }),
+    user: user.id,
+    ...(user.botId && { bot_id: user.botId, app_id: workspace.appId }),
+    team: user.teamId,
+    ts: message.ts,
+    ...(message.threadTs && { thread_ts: message.threadTs }),
+    text: message.text,
+    client_msg_id: user.isBot ? undefined : randomUUID(),
+    ...(blocks.length > 0 && { blocks }),
+    ...(files.length > 0 && { files: files.map((file) => wireFile(workspace, file)) }),
+    ...(reactions.size > 0 && {
+      reactions: [...reactions].map(([name, users]) => ({ name, users: [...users], count: users.size })),
+    }),
+    ...(message.editedTs && { edited: { user: user.id, ts: message.editedTs } }),
+    ...(options.withMetadata && message.metadata !== undefined && { metadata: message.metadata }),
+  };
+}
+
+export function wireFile(workspace: Workspace, file: FakeFile): Record<string, unknown> {
+  return {
+    id: file.id,
+    name: file.name,
+    title: file.name,
+    mimetype: file.mediaType,
+    size: file.content?.length ?? 0,
+    user: file.user,
+    mode: "hosted",
+    url_private: workspace.address(`/files-pri/${file.id}/${encodeURIComponent(file.name)}`),
+    url_private_download: workspace.address(
+      `/files-pri/${file.id}/download/${encodeURIComponent(file.name)}`,
+    ),
+  };
+}

@@ -1,0 +1,100 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { cutMarkdown, splitMarkdown } from "../../src/progress/markdown.ts";
+
+const limit = 400;
+
+describe("splitMarkdown", () => {
+  test("leaves a short text as it is", () => {
+    expect(splitMarkdown("# Title\n\n text \n", limit)).toEqual(["# Title\n\n text \n"]);
+  });
+
+  test("prefers the end of a paragraph to the end of a line", () => {
+    const paragraph = `${"word ".repeat(30)}\n${"word ".repeat(30)}`;
+    const parts = splitMarkdown(`${paragraph}\n\n${paragraph}`, limit);
+    expect(parts).toEqual([paragraph.trimEnd(), paragraph]);
+  });
+
+  test("moves a fence that fits into one part to the next part in one piece", () => {
+    const code = `\`\`\`python\n${"x = 1\n".repeat(40)}\`\`\``;
+    expect(splitMarkdown(`${"Intro. ".repeat(30)}\n${code}`, limit)[1]).toBe(code);
+  });
+
+  test("closes a longer fence and opens it again with its language", () => {
+    const [first, second] = splitMarkdown(`\`\`\`python\n${"x = 1\n".repeat(100)}\`\`\``, limit);
+    expect(first).toMatch(/^```python\n(x = 1\n)+```$/);
+    expect(second).toMatch(/^```python\n(x = 1\n)+```$/);
+  });
+
+  test("cuts a line that is too long after a word and not within a character", () => {
+    expect(splitMarkdown("word ".repeat(200), limit)[0]).toMatch(/^(word )+$/);
+    for (const part of splitMarkdown("🧵".repeat(500), limit)) expect(part).toMatch(/^(🧵)+$/u);
+  });
+
+  test("keeps every part within the limit, every fence balanced and every word", () => {
+    const word = fc.stringMatching(/^[a-z<>&*_#🧵é]{1,12}$/u);
+    const line = fc.oneof(
+      { weight: 6, arbitrary: fc.array(word, { maxLength: 20 }).map((words) => words.join(" ")) },
+      { weight: 1, arbitrary: fc.constant("") },
+      { weight: 1, arbitrary: word.map((text) => text.repeat(90)) },
+    );
+    const code = fc
+      .tuple(
+        fc.constantFrom("```", "````", "~~~", "  ```"),
+        fc.constantFrom("", "ts", "python title"),
+        fc.array(line),
+      )
+      .map(([marker, info, lines]) => [marker + info, ...lines, marker].join("\n"));
+    const document = fc.array(fc.oneof(line, code), { maxLength: 60 }).map((blocks) => blocks.join("\n"));
+
+    fc.assert(
+      fc.property(document, fc.integer({ min: 400, max: 2_000 }), (text, size) => {
+        const parts = splitMarkdown(text, size);
+        for (const part of parts) {
+          expect(part.length).toBeLessThanOrEqual(size);
+          expect(endsInFence(part)).toBe(false);
+        }
+        expect(withoutFences(parts.join("\n"))).toBe(withoutFences(text));
+      }),
+    );
+  });
+
+  test("ends for any text", () => {
+    const hostile = fc.string({
+      unit: fc.constantFrom("`", "~", " ", "\n", "\r", "a", "🧵"),
+      maxLength: 3_000,
+    });
+    fc.assert(
+      fc.property(hostile, (text) => {
+        for (const part of splitMarkdown(text, limit)) expect(part.length).toBeLessThanOrEqual(limit);
+      }),
+    );
+  });
+});
+
+describe("cutMarkdown", () => {
+  test("keeps the beginning, says that something is missing, and closes the fence", () => {
+    const text = cutMarkdown(`\`\`\`\n${"x\n".repeat(500)}\`\`\``, limit);
+    expect(text.length).toBeLessThanOrEqual(limit);
+    expect(text).toMatch(/^```\n(x\n)+```\n…$/);
+  });
+
+  test("leaves a text that fits as it is", () => {
+    expect(cutMarkdown("short", limit)).toBe("short");
+  });
+});
+
+/** Whether a code fence is open at the end: an independent reading of the CommonMark rule. */
+function endsInFence(text: string): boolean {
+  let open = "";
+  for (const line of text.split("\n")) {
+    const marker = /^\s*(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
+    if (open === "") open = marker;
+    else if (marker.startsWith(open) && line.trim() === marker) open = "";
+  }
+  return open !== "";
+}
+
+function withoutFences(text: string): string {
+  return text.replaceAll(/^\s*(```|~~~).*$/gm, "").replaceAll(/\s/g, "");
+}
