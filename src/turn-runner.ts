@@ -1,5 +1,7 @@
 import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "./adapters/adapter.ts";
+import { createContextKeeper } from "./agent/context/compaction.ts";
 import type { Masker } from "./agent/context/mask.ts";
+import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
 import { runTurn, type TurnLimits } from "./agent/loop.ts";
 import { systemPrompt } from "./agent/prompt.ts";
@@ -30,6 +32,7 @@ const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 }
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
   const { backend, model, masker, log } = options;
   const system = systemPrompt({ noSandbox: options.noSandbox, instructions: options.instructions });
+  const context = createContextKeeper({ model, counter: createTokenCounter() });
   const opened = new Map<ThreadId, Promise<Sandbox>>();
 
   const sandboxOf = (thread: ThreadId): Promise<Sandbox> | undefined => {
@@ -79,6 +82,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         model,
         tools,
         system,
+        context,
         limits,
         followUps,
         signal,

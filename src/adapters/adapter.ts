@@ -127,6 +127,8 @@ export interface ChatSurface {
   /** Replaces the content of a message that `post` made; what does not fit is cut, never split. */
   edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
   remove(ref: MessageRef): Promise<void>;
+  /** Asks the platform which thread a message is in; undefined when there is no such message. */
+  threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
   /** Shows the state of somebody's message, replacing the earlier mark. */
   mark(ref: MessageRef, mark: MessageMark): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;

@@ -1,12 +1,12 @@
 import type { Usage } from "./llm/model.ts";
-import type { AssistantMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
+import type { AssistantMessage, SummaryMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
 
 /**
  * Everything that a running turn tells the outside: the whole contract between the loop and what shows or
  * stores it. `runTurn` is a generator, so the loop goes on only when the consumer asks for the next event:
  * a consumer that stores an event before it asks again gets "persist, then act" for nothing.
  *
- * To be stored: `assistant`, `tool-start`, `tool-end`, `nudge`, `summary` (see `recordOf` in `history.ts`).
+ * To be stored: `assistant`, `tool-start`, `tool-end`, `nudge`, `trim`, `summary` (see `recordOf` in `history.ts`).
  * The others are for live display.
  */
 export type AgentEvent =
@@ -24,7 +24,10 @@ export type AgentEvent =
   | { type: "follow-up"; messages: UserMessage[] }
   /** What the loop itself tells the model. */
   | { type: "nudge"; message: UserMessage }
-  | { type: "summary"; text: string; keep: number; usage: Usage; before: number; after: number }
+  /** Old tool results were cut short for the model; sizes are tokens of the next request. */
+  | { type: "trim"; callIds: string[]; before: number; after: number }
+  /** Older messages were replaced by a summary. */
+  | { type: "summary"; message: SummaryMessage; keep: number; usage: Usage; before: number; after: number }
   /** Something the thread should be told, in one sentence. */
   | { type: "notice"; text: string };
 

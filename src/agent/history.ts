@@ -4,6 +4,7 @@ import { addUsage, noUsage, type Usage } from "./llm/model.ts";
 import {
   heddle,
   type Message,
+  type SummaryMessage,
   type ToolCall,
   type ToolMessage,
   toolCalls,
@@ -48,7 +49,9 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
     case "nudge":
       return { type: "nudge", message: event.message };
     case "summary":
-      return { type: "summary", text: event.text, keep: event.keep, usage: event.usage, at };
+      return { type: "summary", message: event.message, keep: event.keep, usage: event.usage, at };
+    case "trim":
+      return { type: "trim", callIds: event.callIds, at };
     case "step-start":
     case "text-delta":
     case "thinking-delta":
@@ -115,8 +118,11 @@ export function replay(records: readonly JournalRecord[]): History {
         messages.push(record.message);
         open = open.filter((entry) => entry.call.id !== record.message.callId);
         break;
+      case "trim":
+        messages = trimResults(messages, new Set(record.callIds));
+        break;
       case "summary":
-        messages = [{ role: "summary", text: record.text }, ...messages.slice(messages.length - record.keep)];
+        messages = afterSummary(record.message, messages, record.keep);
         if (turn) turn.usage = addUsage(turn.usage, record.usage);
         break;
       case "turn-end":
@@ -127,6 +133,36 @@ export function replay(records: readonly JournalRecord[]): History {
     }
   }
   return { messages, open, turn };
+}
+
+/**
+ * The last `keep` messages behind a summary of the others. Their thinking is left out: it is bound to all that
+ * was said before it, and a service may refuse it behind anything else.
+ */
+export function afterSummary(summary: SummaryMessage, messages: readonly Message[], keep: number): Message[] {
+  const kept = messages.slice(messages.length - keep).map((message) => {
+    if (message.role !== "assistant") return message;
+    const parts = message.parts.filter((part) => part.type !== "thinking");
+    const { tokens: _, ...rest } = message;
+    return parts.length > 0 && parts.length < message.parts.length ? { ...rest, parts } : message;
+  });
+  return [summary, ...kept];
+}
+
+/** How much of a trimmed result stays, in characters. */
+const trimmedChars = 200;
+
+/** The messages with the results of these calls cut short. Makes new objects: others may hold the old ones. */
+export function trimResults(messages: readonly Message[], callIds: ReadonlySet<string>): Message[] {
+  return messages.map((message) => {
+    if (message.role !== "tool" || !callIds.has(message.callId)) return message;
+    const { images: _, tokens: __, ...rest } = message;
+    const start = message.text.slice(0, trimmedChars).replace(/[\ud800-\udbff]$/, "");
+    return {
+      ...rest,
+      text: `${start}\n[… cut to save space; run ${message.name} again if you need the rest]`,
+    };
+  });
 }
 
 /** The result of a call that was started by a process which is gone. */

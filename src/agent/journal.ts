@@ -1,5 +1,5 @@
 import type { Usage } from "./llm/model.ts";
-import type { AssistantMessage, ToolMessage, UserMessage } from "./messages.ts";
+import type { AssistantMessage, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
 import type { TurnOutcome } from "./events.ts";
 
 /**
@@ -19,6 +19,8 @@ export type JournalRecord =
   /** Written before the tool runs. A start without a result is never run again: its outcome is unknown. */
   | { type: "tool-start"; callId: string; at: number }
   | { type: "tool-result"; message: ToolMessage; durationMs: number; at: number }
-  /** Everything before it is replaced, for the model, by `text`; `keep` names how many messages stay verbatim. */
-  | { type: "summary"; text: string; keep: number; usage: Usage; at: number }
+  /** The results of these calls are shown to the model in short from here on. */
+  | { type: "trim"; callIds: string[]; at: number }
+  /** All messages but the last `keep` are replaced, for the model, by the summary. */
+  | { type: "summary"; message: SummaryMessage; keep: number; usage: Usage; at: number }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; at: number };

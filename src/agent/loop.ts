@@ -1,3 +1,4 @@
+import type { ContextKeeper } from "./context/compaction.ts";
 import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "./events.ts";
 import { type History, type OpenCall, unknownResult } from "./history.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "./llm/model.ts";
@@ -34,6 +35,7 @@ export interface Turn {
   model: LanguageModel;
   tools: Dispatcher;
   system: string;
+  context: ContextKeeper;
   limits: TurnLimits;
   /** Messages that arrived since; they must be stored when this resolves. Asked for between steps. */
   followUps(): Promise<UserMessage[]>;
@@ -53,7 +55,7 @@ const parallelReads = 8;
  * store each event that `recordOf` names before it asks for the next one.
  */
 export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
-  const messages: Message[] = [...turn.history.messages];
+  let messages: Message[] = [...turn.history.messages];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
   const startedAt = turn.history.turn?.startedAt ?? turn.now();
@@ -62,13 +64,23 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
   let nudged = false;
 
   const totals = () => ({ steps, usage });
-  const nudge = (text: string): UserMessage => ({
-    role: "user",
-    id: `${turn.id}:${steps}:nudge`,
-    author: heddle,
-    text,
-    at: turn.now(),
-  });
+  const nudge = (text: string): UserMessage =>
+    turn.context.measure({
+      role: "user",
+      id: `${turn.id}:${steps}:nudge`,
+      author: heddle,
+      text,
+      at: turn.now(),
+    });
+  // Everything that goes with each request beside the messages.
+  const fixed = turn.system + JSON.stringify(turn.tools.definitions);
+  /** Makes room in the window; false when there is none to make. */
+  async function* makeRoom(force: boolean): AsyncGenerator<AgentEvent, boolean> {
+    const fitted = yield* turn.context.fit(messages, { fixed, force, signal: turn.signal });
+    messages = fitted.messages;
+    usage = addUsage(usage, fitted.usage);
+    return !fitted.tooLarge;
+  }
 
   let open = turn.history.open;
   for (;;) {
@@ -97,12 +109,35 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
       yield { type: "follow-up", messages: arrived };
     }
 
+    try {
+      if (asksToCompact(messages)) {
+        const before = messages.length;
+        yield* makeRoom(true);
+        const text =
+          messages.length < before
+            ? "I summarised the earlier conversation."
+            : "There is nothing to summarise yet.";
+        return { kind: "answered", text, ...totals() };
+      }
+      if (!(yield* makeRoom(false))) return { kind: "model-error", text: tooLarge, ...totals() };
+    } catch (error) {
+      if (turn.signal.aborted) return aborted(turn.signal.reason as TurnAbort, totals());
+      throw error;
+    }
+
     steps += 1;
     yield { type: "step-start", step: steps };
-    const reply = yield* callModel(turn, steps, messages, "auto");
+    let reply = yield* callModel(turn, steps, messages, "auto");
+    if (reply.kind === "failed" && reply.error.kind === "overflow") {
+      // The service counts otherwise than we do: make room as if the window were full, and try once more.
+      const before = messages.length;
+      if ((yield* makeRoom(true)) || messages.length < before)
+        reply = yield* callModel(turn, steps, messages, "auto");
+    }
     if (reply.kind === "aborted") return aborted(reply.reason, totals());
     if (reply.kind === "failed") return { kind: "model-error", text: reply.error.message, ...totals() };
     usage = addUsage(usage, reply.usage);
+    turn.context.learn(messages, fixed, reply.usage);
 
     const { message } = reply;
     if (message.parts.length > 0) messages.push(message);
@@ -167,7 +202,8 @@ async function* callModel(
           break;
         case "done":
           if (event.message.parts.length > 0) {
-            yield { type: "assistant", step, message: event.message, usage: event.usage };
+            const message = turn.context.measure(event.message);
+            yield { type: "assistant", step, message, usage: event.usage };
           }
           return { kind: "message", message: event.message, usage: event.usage };
       }
@@ -208,7 +244,7 @@ async function* runCalls(
     }
     for (const result of running) {
       const { message, durationMs } = await result;
-      messages.push(message);
+      messages.push(turn.context.measure(message));
       yield { type: "tool-end", step, message, durationMs };
     }
   }
@@ -261,6 +297,15 @@ function limitReached(
   }
   if (limits.cost && cost >= limits.cost) return { kind: "budget", limit: `$${limits.cost}` };
   return undefined;
+}
+
+const tooLarge =
+  "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part.";
+
+/** Whether the newest message is nothing but the order to compact. */
+function asksToCompact(messages: readonly Message[]): boolean {
+  const last = messages.at(-1);
+  return last?.role === "user" && /^[/!]?compact$/i.test(last.text.trim());
 }
 
 /** What to show when there is no model call left for a summary. */

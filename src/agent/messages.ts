@@ -25,6 +25,8 @@ export interface UserMessage {
   images?: Image[];
   /** The platform's own time of the message, in milliseconds since the epoch. */
   at: number;
+  /** Its size, counted once; see `context/tokens.ts`. */
+  tokens?: number;
 }
 
 /** A model's request to run a tool. */
@@ -79,6 +81,7 @@ export interface AssistantMessage {
   /** The model that wrote it, as `provider/model`. */
   model: string;
   stop: StopReason;
+  tokens?: number;
 }
 
 /** How a tool call ended. `unknown`: it was started and the process died, so nobody can tell. */
@@ -92,12 +95,19 @@ export interface ToolMessage {
   status: ToolStatus;
   text: string;
   images?: Image[];
+  tokens?: number;
 }
 
-/** What compaction leaves in place of older messages. Providers send it as tagged user text. */
+/** What compaction leaves in place of older messages. Providers send its text as tagged user text. */
 export interface SummaryMessage {
   role: "summary";
+  /** All that the model reads: what people asked, the state of the work, what is pinned. */
   text: string;
+  /** What people asked, one entry a message, for the next compaction to carry on. */
+  intents?: string[];
+  /** Bodies of skills in use, for the next compaction to carry on. */
+  pinned?: string[];
+  tokens?: number;
 }
 
 export type Message = UserMessage | AssistantMessage | ToolMessage | SummaryMessage;

@@ -58,6 +58,7 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
         case "tool-output":
         case "follow-up":
         case "nudge":
+        case "trim":
         case "summary":
           break;
       }

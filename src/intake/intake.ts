@@ -3,6 +3,8 @@ import {
   type ChatSurface,
   type Door,
   type InboundEvent,
+  type MessageRef,
+  type ThreadId,
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
@@ -37,11 +39,22 @@ export function createIntake(options: IntakeOptions): Door {
       .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
   };
 
+  /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
+  const findThread = async (message: MessageRef): Promise<ThreadId | undefined> => {
+    const known = await threadOfMessage(redis, message);
+    if (known) return known;
+    try {
+      const thread = await options.surface(message.platform).threadOf(message);
+      return thread && threadId(thread);
+    } catch (error) {
+      options.onProblem("The platform did not tell which thread a message belongs to.", error);
+      return undefined;
+    }
+  };
+
   const receiveStop = async (event: StopEvent): Promise<Verdict> => {
     const thread =
-      "thread" in event.target
-        ? threadId(event.target.thread)
-        : await threadOfMessage(redis, event.target.message);
+      "thread" in event.target ? threadId(event.target.thread) : await findThread(event.target.message);
     if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
     const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
     if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };

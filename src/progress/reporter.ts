@@ -134,6 +134,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "summary":
         notice = `Older messages were summarised (${count(event.before, "token")} to ${count(event.after, "token")}).`;
         break;
+      case "trim":
+        notice = `Old tool results were cut short (${count(event.before, "token")} to ${count(event.after, "token")}).`;
+        break;
       case "notice":
         notice = event.text;
         break;

@@ -16,5 +16,10 @@ export function redisNotes(redis: Redis, thread: ThreadId): NoteStore {
     async list() {
       return (await redis.lrange(key, 0, -1)).map((entry) => JSON.parse(entry) as Note);
     },
+    async remove(id) {
+      const entries = await redis.lrange(key, 0, -1);
+      const entry = entries.find((candidate) => (JSON.parse(candidate) as Note).id === id);
+      return entry !== undefined && (await redis.lrem(key, 1, entry)) === 1;
+    },
   };
 }

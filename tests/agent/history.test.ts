@@ -11,14 +11,12 @@ const author = { id: "U1", name: "Ada" };
 const records = fc.array(
   fc.oneof(
     fc.constant<JournalRecord>({ type: "turn-start", turn: "t", at: 1 }),
-    fc
-      .nat(9)
-      .map(
-        (n): JournalRecord => ({
-          type: "user",
-          message: { role: "user", id: `m${n}`, author, text: "x", at: n },
-        }),
-      ),
+    fc.nat(9).map(
+      (n): JournalRecord => ({
+        type: "user",
+        message: { role: "user", id: `m${n}`, author, text: "x", at: n },
+      }),
+    ),
     fc.nat(9).map((n): JournalRecord => ({ type: "withdrawn", id: `m${n}`, reason: "stopped" })),
     fc.array(fc.nat(5), { maxLength: 3 }).map(
       (ids): JournalRecord => ({

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
+import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "../../src/agent/events.ts";
 import { recordOf, replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
@@ -22,13 +24,13 @@ const say = (text: string, at = 1_000): UserMessage => ({
 
 const noteStore = { add: () => Promise.reject(new Error("not used")), list: () => Promise.resolve([]) };
 
-function tool(name: string, effect: Tool["effect"], run: (signal: AbortSignal) => Promise<string>): Tool {
+function tool(name: string, effect: Tool["effect"], work: (signal: AbortSignal) => Promise<string>): Tool {
   return defineTool({
     name,
     description: name,
     input: z.object({}),
     effect,
-    run: async (_input, { signal }) => ({ status: "ok", text: await run(signal) }),
+    run: async (_input, { signal }) => ({ status: "ok", text: await work(signal) }),
   });
 }
 
@@ -55,6 +57,7 @@ async function run(options: Options) {
     history: replay(journal),
     model,
     system: "system",
+    context: createContextKeeper({ model, counter: createTokenCounter() }),
     limits: { ...defaultTurnLimits, ...options.limits },
     tools: createDispatcher({
       tools: options.tools ?? [],

@@ -52,6 +52,7 @@ export function memoryChat(options: { idempotent?: boolean } = {}) {
       marks.set(ref.message, [...(marks.get(ref.message) ?? []), mark]);
       changed();
     },
+    threadOf: () => Promise.resolve(undefined),
     upload: () => Promise.reject(new SurfaceError("rejected", "no files here")),
   };
   return {

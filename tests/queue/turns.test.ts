@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
+import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
+import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import { defaultTurnLimits, runTurn } from "../../src/agent/loop.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
@@ -89,6 +91,7 @@ async function worker(
         history,
         model,
         system: "system",
+        context: createContextKeeper({ model, counter: createTokenCounter() }),
         limits: defaultTurnLimits,
         tools: createDispatcher({
           tools: options.tools ?? [],
@@ -168,8 +171,11 @@ function waitingTool() {
   return { tool, started: started.promise, release: release.resolve, runs: () => runs };
 }
 
-const answer = (chat: Chat, text: string) =>
-  chat.until(() => chat.shown.find(({ message }) => message.markdown.includes(text)));
+const shows = (chat: Chat, kind: "progress" | "final", text: string) =>
+  chat.until(() =>
+    chat.shown.find(({ message }) => (message.kind === "progress") === (kind === "progress") && message.markdown.includes(text)),
+  );
+const answer = (chat: Chat, text: string) => shows(chat, "final", text);
 
 describe("A message", () => {
   test("is answered in its thread, marked on its way, and remembered in the next turn", async () => {
@@ -247,7 +253,7 @@ describe("A stop", () => {
     const { says, stops } = gateway(chat);
     await worker(chat, { replies: [{ hang: "I am thinking about this" }] });
     await says("think");
-    await answer(chat, "I am thinking");
+    await shows(chat, "progress", "I am thinking");
     await stops();
     await answer(chat, "Stopped by Bob");
   });

@@ -1,0 +1,226 @@
+import type { AgentEvent } from "../events.ts";
+import { afterSummary, trimResults } from "../history.ts";
+import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../llm/model.ts";
+import type { Message, SummaryMessage } from "../messages.ts";
+import { stateWithoutModel, summarise, summaryMessage } from "./summary.ts";
+import type { TokenCounter } from "./tokens.ts";
+
+/** When and how far a conversation is made smaller. Shares are of the model's usable window. */
+export interface CompactionPolicy {
+  /** A request larger than this share is made smaller. Exactly this share is not. */
+  startAt: number;
+  /** What compaction aims for, so that it does not come again with the next message. */
+  aimFor: number;
+  /** Rounds (a person's message and all up to the next) that stay verbatim when they fit. */
+  retainRounds: number;
+  /** Steps that stay verbatim even when their round does not fit. */
+  retainSteps: number;
+}
+
+export const defaultCompactionPolicy: CompactionPolicy = {
+  startAt: 0.8,
+  aimFor: 0.5,
+  retainRounds: 10,
+  retainSteps: 2,
+};
+
+/** Keeps the requests of one model within its window. Shared by all turns: what it learns about sizes is the model's. */
+export interface ContextKeeper {
+  /**
+   * Returns the messages to send, made smaller if they have to be. Every change is an event that must be stored
+   * (`trim`, `summary`). `tooLarge` when no rung of the ladder helped.
+   *
+   * @param fixed text that goes with every request: system prompt and tool definitions
+   * @param force compact although the size does not ask for it (`/compact`, an overflow told by the service)
+   */
+  fit(
+    messages: readonly Message[],
+    options: { fixed: string; force: boolean; signal: AbortSignal },
+  ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage; tooLarge: boolean }>;
+  /** Corrects the estimate by what the service counted for these messages. */
+  learn(messages: readonly Message[], fixed: string, usage: Usage): void;
+  /** Counts a message once, for storing with it. */
+  measure<M extends Message>(message: M): M;
+}
+
+/** Room for the reply within the window: the model's limit, but at most this share. */
+const replyShare = 0.25;
+
+/** A rung that frees less than this share did not help. */
+const worthwhile = 0.2;
+
+/** Results smaller than this stay when results are trimmed, in tokens. */
+const bulky = 150;
+
+/** How far a service's count may differ from ours before we rather distrust it. */
+const correctionBounds = { least: 0.5, most: 3 };
+
+export function createContextKeeper(options: {
+  model: LanguageModel;
+  counter: TokenCounter;
+  /** Writes the summaries. Default: the model itself. */
+  summariser?: LanguageModel;
+  policy?: CompactionPolicy;
+}): ContextKeeper {
+  const { model, counter } = options;
+  const policy = options.policy ?? defaultCompactionPolicy;
+  const { contextTokens, maxOutputTokens } = model.limits;
+  const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
+  let correction = 1;
+  let fixedText = "";
+  let fixedTokens = 0;
+
+  const countFixed = (fixed: string): number => {
+    if (fixed !== fixedText) {
+      fixedText = fixed;
+      fixedTokens = counter.count(fixed);
+    }
+    return fixedTokens;
+  };
+  const raw = (messages: readonly Message[]) =>
+    messages.reduce((sum, message) => sum + counter.countMessage(message), 0);
+  const sizeOf = (messages: readonly Message[], fixed: string) =>
+    Math.ceil((countFixed(fixed) + raw(messages)) * correction);
+
+  return {
+    async *fit(messages, { fixed, force, signal }) {
+      const limit = usable * policy.startAt;
+      const before = sizeOf(messages, fixed);
+      const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
+      let current = [...messages];
+      let usage = noUsage;
+      if (before <= limit && !force) return { messages: current, usage, tooLarge: false };
+
+      const enough = () => {
+        const size = sizeOf(current, fixed);
+        return size <= target || (!force && size <= limit && size <= before * (1 - worthwhile));
+      };
+
+      const callIds = bulkyResults(
+        current,
+        policy.retainSteps,
+        counter,
+        Math.ceil(before - target) / correction,
+      );
+      if (callIds.length > 0) {
+        current = trimResults(current, new Set(callIds));
+        yield { type: "trim", callIds, before, after: sizeOf(current, fixed) };
+        if (enough()) return { messages: current, usage, tooLarge: false };
+      }
+
+      const keep = tailLength(current, policy, (tail) => raw(tail) * correction <= target / 2);
+      const head = current.slice(0, current.length - keep);
+      // A lone summary cannot become shorter by being summarised again.
+      if (head.length > 0 && !(head.length === 1 && head[0]?.role === "summary")) {
+        const budget = Math.floor(target / 3 / correction);
+        const made = await makeSummary(head, budget, signal);
+        usage = addUsage(usage, made.usage);
+        const size = sizeOf(current, fixed);
+        const next = afterSummary(made.message, current, keep);
+        if (sizeOf(next, fixed) < size) {
+          current = next;
+          yield {
+            type: "summary",
+            message: made.message,
+            keep,
+            usage: made.usage,
+            before: size,
+            after: sizeOf(current, fixed),
+          };
+        }
+      }
+      if (sizeOf(current, fixed) <= limit) return { messages: current, usage, tooLarge: false };
+
+      // The last steps alone are too large: their results must go too.
+      const rest = bulkyResults(current, 0, counter, Infinity);
+      if (rest.length > 0) {
+        const size = sizeOf(current, fixed);
+        current = trimResults(current, new Set(rest));
+        yield { type: "trim", callIds: rest, before: size, after: sizeOf(current, fixed) };
+      }
+      return { messages: current, usage, tooLarge: sizeOf(current, fixed) > usable };
+    },
+
+    learn(messages, fixed, usage) {
+      const counted = countFixed(fixed) + raw(messages);
+      const told = usage.input + usage.cacheRead + usage.cacheWrite;
+      if (counted === 0 || told === 0) return;
+      correction = Math.min(correctionBounds.most, Math.max(correctionBounds.least, told / counted));
+    },
+
+    measure(message) {
+      message.tokens ??= counter.countMessage(message);
+      return message;
+    },
+  };
+
+  async function makeSummary(
+    head: readonly Message[],
+    budget: number,
+    signal: AbortSignal,
+  ): Promise<{ message: SummaryMessage; usage: Usage }> {
+    const limits = { tokens: budget, counter };
+    try {
+      const { text, usage } = await summarise(options.summariser ?? model, head, limits, signal);
+      const message = summaryMessage(head, text || stateWithoutModel(head, limits), limits);
+      // One that is no shorter than what it stands for is no summary.
+      if (text && counter.count(text) < raw(head)) return { message, usage };
+      return { message: summaryMessage(head, stateWithoutModel(head, limits), limits), usage };
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error;
+      return { message: summaryMessage(head, stateWithoutModel(head, limits), limits), usage: noUsage };
+    }
+  }
+}
+
+/** Calls whose results are large, oldest first, until `excess` tokens are freed. The last steps are spared. */
+function bulkyResults(
+  messages: readonly Message[],
+  spared: number,
+  counter: TokenCounter,
+  excess: number,
+): string[] {
+  const until = stepStart(messages, spared);
+  const callIds: string[] = [];
+  let freed = 0;
+  for (const message of messages.slice(0, until)) {
+    if (freed >= excess) break;
+    if (message.role !== "tool" || message.name === "get_skill") continue;
+    const tokens = counter.countMessage(message);
+    if (tokens < bulky) continue;
+    freed += tokens - bulky / 2;
+    callIds.push(message.callId);
+  }
+  return callIds;
+}
+
+/** Where the last `steps` steps begin. */
+function stepStart(messages: readonly Message[], steps: number): number {
+  let at = messages.length;
+  for (let left = steps; left > 0 && at > 0; left -= 1) {
+    at = messages.slice(0, at).findLastIndex(({ role }) => role === "assistant");
+    if (at < 0) return 0;
+  }
+  return at;
+}
+
+/**
+ * How many messages stay verbatim: as many of the last rounds as `fits` allows, else the last steps. It never
+ * starts with a tool's result, whose call would be lost.
+ */
+function tailLength(
+  messages: readonly Message[],
+  policy: CompactionPolicy,
+  fits: (tail: readonly Message[]) => boolean,
+): number {
+  let best = messages.length - stepStart(messages, policy.retainSteps);
+  let rounds = 0;
+  for (let at = messages.length - 1; at > 0 && rounds < policy.retainRounds; at -= 1) {
+    if (messages[at]?.role !== "user") continue;
+    const tail = messages.slice(at);
+    if (!fits(tail)) break;
+    rounds += 1;
+    best = Math.max(best, tail.length);
+  }
+  return best;
+}

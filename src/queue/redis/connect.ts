@@ -1,0 +1,40 @@
+import { connectLocal } from "./local.ts";
+import { connectRemote } from "./remote.ts";
+import type { RedisLog, RedisServer } from "./server.ts";
+
+export interface RedisSettings {
+  /** `redis://`, `rediss://`, `unix://` or the path of a socket. Given but unreachable is an error, never a fall-back. */
+  url?: string;
+  /** Without a `url`, the server and its data live in `<dataDir>/redis`. */
+  dataDir: string;
+  /** Refuses the embedded server unless `allowEmbedded`. */
+  production: boolean;
+  allowEmbedded: boolean;
+  /** How long a `url` may be unreachable at the start (a container that is still coming up). Default 10,000 ms. */
+  patienceMs?: number;
+  /** Where `valkey-server` and `redis-server` are looked for. Default: the PATH of this process. */
+  searchPath?: string;
+  log: RedisLog;
+}
+
+/**
+ * Finds or starts the Redis that this installation works with, and says in one log line which one that is:
+ *
+ * 1. `url`;
+ * 2. `valkey-server` or `redis-server` of the system, on a Unix socket in the data folder;
+ * 3. the embedded server, for development.
+ *
+ * Several processes with one data folder share one server: the first starts it, the last ends it.
+ *
+ * @throws {RedisUnavailable} with a sentence for the operator.
+ */
+export async function connectRedis(settings: RedisSettings): Promise<RedisServer> {
+  const { url, log } = settings;
+  const server =
+    url === undefined
+      ? await connectLocal({ ...settings, searchPath: settings.searchPath ?? process.env["PATH"] ?? "" })
+      : await connectRemote(url, settings.patienceMs ?? 10_000, log);
+  log.info(`Redis: ${server.describe}.`);
+  for (const warning of server.warnings) log.warn(warning);
+  return server;
+}

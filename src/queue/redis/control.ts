@@ -1,0 +1,51 @@
+import { Redis } from "ioredis";
+import type { ClientOptions, RedisLog } from "./server.ts";
+
+/**
+ * Opens the one connection that a `RedisServer` keeps for itself, and waits until the server is ready. It tries
+ * again for `patienceMs`, but not after a refusal (a wrong password). Later it says in the log when the server
+ * is lost and when it is back.
+ */
+export async function openControl(
+  options: ClientOptions,
+  { patienceMs, signal, log }: { patienceMs: number; signal?: AbortSignal; log: RedisLog },
+): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {
+  let cause = "no answer in time";
+  const control = new Redis({
+    ...options,
+    connectTimeout: patienceMs,
+    // A lost server must fail the commands on this connection at once: closing waits for them.
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(attempt * 20, 1_000),
+  });
+
+  const { promise: ready, resolve } = Promise.withResolvers<boolean>();
+  const giveUp = () => resolve(false);
+  const timer = setTimeout(giveUp, patienceMs);
+  signal?.addEventListener("abort", giveUp);
+  control.once("ready", () => resolve(true));
+  control.on("error", (error: NodeJS.ErrnoException) => {
+    // Several addresses that all failed come as an AggregateError with an empty message.
+    cause = error.message || error.code || error.name;
+    if (error.name === "ReplyError") giveUp();
+  });
+  const answered = await ready;
+  clearTimeout(timer);
+  signal?.removeEventListener("abort", giveUp);
+  if (!answered) {
+    control.disconnect();
+    return { ok: false, cause };
+  }
+
+  let lost = false;
+  control.on("close", () => {
+    if (lost || control.status === "end") return;
+    lost = true;
+    log.warn("The connection to Redis is lost; trying again until it is back.");
+  });
+  control.on("ready", () => {
+    lost = false;
+    log.info("Redis is back.");
+  });
+  return { ok: true, control };
+}

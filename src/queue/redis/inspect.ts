@@ -1,0 +1,52 @@
+import type { Redis } from "ioredis";
+
+export interface Inspection {
+  /** Such as `Redis 7.0.15`. */
+  name: string;
+  /** Cluster mode, which a plain client cannot work with. */
+  cluster: boolean;
+  /** One sentence each, with the way out. */
+  warnings: string[];
+}
+
+/** Oldest version with the commands that BullMQ uses. */
+const oldest = [6, 2] as const;
+
+/** Reads what the server says of itself. CONFIG is not asked: managed services forbid it. */
+export async function inspect(client: Redis): Promise<Inspection> {
+  let info: string;
+  try {
+    info = await client.info();
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    const unchecked = `Redis refuses INFO (${words}), so its version, eviction policy and persistence are unchecked.`;
+    return { name: "Redis of unknown version", cluster: false, warnings: [unchecked] };
+  }
+  return judge(
+    new Map([...info.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, key = "", value = ""]) => [key, value])),
+  );
+}
+
+function judge(info: ReadonlyMap<string, string>): Inspection {
+  const valkey = info.get("valkey_version");
+  const version = info.get("redis_version") ?? "0";
+  const name = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`;
+  const warnings: string[] = [];
+
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+    warnings.push(`${name} is older than ${oldest.join(".")}, which BullMQ needs: upgrade it.`);
+  }
+  const policy = info.get("maxmemory_policy");
+  if (policy !== undefined && policy !== "noeviction") {
+    warnings.push(
+      `${name} may throw away messages and sessions when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy noeviction.`,
+    );
+  }
+  if (info.get("aof_enabled") === "0") {
+    warnings.push(
+      `${name} keeps no append-only file, so a crash loses what it accepted last: set appendonly yes and appendfsync everysec.`,
+    );
+  }
+  return { name, cluster: info.get("redis_mode") === "cluster", warnings };
+}

@@ -1,0 +1,66 @@
+import { Redis, type RedisOptions } from "ioredis";
+
+/** Where this module says what happens. A pino logger fits. */
+export interface RedisLog {
+  info(text: string): void;
+  warn(text: string): void;
+}
+
+/** `replyMapping` changes the types of all replies; we keep ioredis's default. */
+export type ClientOptions = Omit<RedisOptions, "replyMapping">;
+
+/** Why there is no Redis. The message names the server, the cause and the way out, and never a password. */
+export class RedisUnavailable extends Error {
+  override readonly name = "RedisUnavailable";
+}
+
+export interface RedisServer {
+  readonly kind: "url" | "system" | "embedded";
+  /** Name, version and place, for people; without a password. */
+  readonly describe: string;
+  /** What is unsafe about this server, one sentence each. Already in the log. */
+  readonly warnings: readonly string[];
+  /** For BullMQ's `streams.events.maxLen`: the embedded server copies a whole stream at every write. */
+  readonly eventStreamMaxLen: number;
+  /**
+   * A new client, with options of its role (`maxRetriesPerRequest: null` for a BullMQ worker). It reconnects
+   * by itself and has an error listener: failures reach the caller through its commands.
+   */
+  connect(options?: ClientOptions): Redis;
+  /** Ends what is left of the clients, and the server when it is ours and nobody else uses it. Call it last. */
+  close(): Promise<void>;
+}
+
+/** What a rung of the ladder has to say; the rest is the same for all. */
+interface Rung {
+  kind: RedisServer["kind"];
+  describe: string;
+  warnings: readonly string[];
+  options: ClientOptions;
+  /** Runs when all clients are disconnected. */
+  end: () => Promise<void>;
+}
+
+export function redisServer({ kind, describe, warnings, options, end }: Rung): RedisServer {
+  const clients = new Set<Redis>();
+  let ended: Promise<void> | undefined;
+  return {
+    kind,
+    describe,
+    warnings,
+    // 10,000 is BullMQ's own default.
+    eventStreamMaxLen: kind === "embedded" ? 50 : 10_000,
+    connect(own = {}) {
+      const client = new Redis({ ...options, ...own });
+      client.on("error", () => undefined);
+      clients.add(client);
+      client.once("end", () => clients.delete(client));
+      return client;
+    },
+    close() {
+      for (const client of clients) client.disconnect();
+      ended ??= end();
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** The program as its users start it: a process with an environment, files and signals. */
+export interface Program {
+  readonly pid: number;
+  /** What it printed so far, both streams. */
+  output(): string;
+  /** Resolves with the first line, also an earlier one, that matches. Rejects when the program ends without it. */
+  line(pattern: RegExp): Promise<string>;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves with its exit code, or the signal that ended it. */
+  ended: Promise<number | string>;
+}
+
+export interface Place {
+  /** The working directory: empty, so that neither `.env` nor `heddle.yaml` of the developer matter. */
+  folder: string;
+  start(args: string[], env?: Record<string, string>): Program;
+  /** What the programs printed, for the report of a failed test. */
+  outputs(): string;
+  /** Kills what still runs and removes the folder. */
+  clean(): Promise<void>;
+}
+
+/** A folder to run the program in. Nothing of the test's own environment reaches it but the PATH. */
+export async function newPlace(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "heddle-e2e-"));
+  const programs: Program[] = [];
+  return {
+    folder,
+    start(args, env = {}) {
+      const program = start(folder, args, env);
+      programs.push(program);
+      return program;
+    },
+    outputs: () => programs.map((program) => program.output()).join("\n---\n"),
+    async clean() {
+      for (const program of programs) program.signal("SIGKILL");
+      await Promise.all(programs.map(({ ended }) => ended));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function start(folder: string, args: string[], env: Record<string, string>): Program {
+  const child = spawn(process.execPath, [join(root, "src/main.ts"), ...args], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder, HEDDLE_PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines: string[] = [];
+  const waiters = new Set<(line: string) => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on("line", (line) => {
+      lines.push(line);
+      for (const waiter of waiters) waiter(line);
+    });
+  }
+  const ended = once(child, "close").then(([code, signal]: unknown[]) => (code ?? signal) as number | string);
+  return {
+    pid: child.pid ?? 0,
+    output: () => lines.join("\n"),
+    line: (pattern) =>
+      new Promise((found, failed) => {
+        const earlier = lines.find((line) => pattern.test(line));
+        if (earlier !== undefined) return found(earlier);
+        const check = (line: string) => {
+          if (!pattern.test(line)) return;
+          waiters.delete(check);
+          found(line);
+        };
+        waiters.add(check);
+        void ended.then((code) =>
+          failed(new Error(`The program ended (${code}) before ${pattern}:\n${lines.join("\n")}`)),
+        );
+      }),
+    signal: (name) => void child.kill(name),
+    ended,
+  };
+}

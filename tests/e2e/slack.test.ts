@@ -1,0 +1,167 @@
+import { writeFile } from "node:fs/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { processesWith, running, uniqueSleep } from "./processes.ts";
+import { newPlace, type Place, type Program } from "./program.ts";
+
+let redis: TestRedis;
+let place: Place;
+let slack: FakeSlack;
+let model: FakeModelServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  [place, slack, model] = await Promise.all([newPlace(), startFakeSlack(), startFakeAnthropic()]);
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+  await Promise.all([slack.close(), model.close(), redis.client().flushall()]);
+});
+
+const environment = () => ({
+  REDIS_URL: redis.path,
+  SLACK_BOT_TOKEN: slack.botToken,
+  SLACK_APP_TOKEN: slack.appToken,
+  SLACK_API_URL: slack.url,
+  ANTHROPIC_API_KEY: model.apiKey,
+  ANTHROPIC_BASE_URL: model.url,
+});
+
+async function heddle(env: Record<string, string> = {}, args = ["start"]): Promise<Program> {
+  const program = place.start(args, { ...environment(), ...env });
+  await program.line(/Heddle is ready/);
+  return program;
+}
+
+const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
+const runs = (command: string): FakeReply => ({
+  content: [{ type: "tool_use", name: "bash", input: { command } }],
+});
+
+describe("In a Slack channel", () => {
+  test("a mention is answered in its thread after real work in the sandbox, and a follow-up needs no mention", async () => {
+    model.push(
+      {
+        content: [
+          { type: "thinking", thinking: "Where am I?" },
+          { type: "tool_use", name: "bash", input: { command: "pwd; id -u" } },
+        ],
+      },
+      says("I work in `/workspace`."),
+      says("Still here."),
+    );
+    await heddle();
+    const ada = slack.user("ada");
+    const general = slack.channel("general");
+    const question = await ada.says(general, "<@BOT> where are you?");
+    const answer = await slack.message(({ text }) => text.includes("I work in"));
+    expect(answer.threadTs).toBe(question.ts);
+    expect(JSON.stringify(model.bodies[1]?.messages.at(-1))).toContain(
+      String.raw`exit code 0\n/workspace\n1000`,
+    );
+
+    await ada.says(general, "and now?", { thread: question.ts });
+    await slack.message(({ text, threadTs }) => text.includes("Still here.") && threadTs === question.ts);
+    expect(model.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
+  });
+
+  test("a message without a mention in somebody else's thread is left alone", async () => {
+    model.push(says("Yes?"));
+    await heddle();
+    const ada = slack.user("ada");
+    const general = slack.channel("general");
+    const other = await ada.says(general, "lunch?");
+    await ada.says(general, "sure", { thread: other.ts });
+    await ada.says(general, "<@BOT> hello");
+    await slack.message(({ text }) => text.includes("Yes?"));
+    expect(model.bodies).toHaveLength(1);
+  });
+
+  test("🛑 in the middle of a command ends it with nothing alive, and the thread says so", async () => {
+    const { command, seconds } = uniqueSleep();
+    model.push(runs(command));
+    await heddle();
+    const ada = slack.user("ada");
+    const general = slack.channel("general");
+    await ada.says(general, "<@BOT> sleep well");
+    const progress = await slack.message(({ text }) => text.includes(seconds));
+    await running(seconds);
+    await slack.user("bob").reacts("octagonal_sign", progress);
+    const receipt = await slack.message(({ text }) => text.includes("Stopped by bob"));
+    expect(receipt.text).toMatch(/1 command ended \(\d+ processes\), 0 left alive/);
+    expect(processesWith(seconds)).toEqual([]);
+  });
+
+  test("🛑 on the question stops a model call", async () => {
+    model.push({
+      content: [{ type: "text", text: "Let me think about it for a very long time" }],
+      breaks: { after: 4, how: "stall" },
+    });
+    await heddle();
+    const ada = slack.user("ada");
+    const general = slack.channel("general");
+    const question = await ada.says(general, "<@BOT> think");
+    await (await model.request(2)).body;
+    await ada.reacts("octagonal_sign", question);
+    await slack.message(({ text }) => text.includes("Stopped by ada"));
+    await model.requests.at(-1)?.aborted;
+  });
+
+  test("two mentions in the same second are two threads, each answered once", async () => {
+    model.push(says("Answer."), says("Answer."));
+    await heddle();
+    const general = slack.channel("general");
+    const asked = await Promise.all([
+      slack.user("ada").says(general, "<@BOT> a"),
+      slack.user("bob").says(general, "<@BOT> b"),
+    ]);
+    const answers = await slack.until(() => {
+      const found = general.messages.filter(({ text }) => text.includes("Answer."));
+      return found.length === 2 ? found : undefined;
+    });
+    expect(answers.map(({ threadTs }) => threadTs).toSorted()).toEqual(asked.map(({ ts }) => ts).toSorted());
+  });
+
+  test("a mention without a task gets a hint", async () => {
+    await heddle();
+    await slack.user("ada").says(slack.channel("general"), "<@BOT>");
+    await slack.message(({ text }) => text.includes("without a task"));
+    expect(model.bodies).toHaveLength(0);
+  });
+});
+
+test("A direct message is a thread of its own", async () => {
+  model.push(says("Hello, ada."));
+  await heddle();
+  const ada = slack.user("ada");
+  const message = await ada.says(slack.direct(ada), "hi");
+  const answer = await slack.message(({ text }) => text.includes("Hello, ada."));
+  expect(answer.threadTs).toBe(message.ts);
+});
+
+describe("A worker that is killed with SIGKILL in the middle of a turn", () => {
+  test("is replaced, the turn goes on, and no command is run twice", async () => {
+    const { command, seconds } = uniqueSleep();
+    model.push(runs(`echo once >> log.txt; ${command}`), runs("cat log.txt"), says("It ran once."));
+    const settings = { HEDDLE_CONFIG: `${place.folder}/fast.yaml` };
+    await writeFile(settings.HEDDLE_CONFIG, "queue: { lockSeconds: 2 }\n");
+    await heddle(settings, ["start", "--role", "gateway"]);
+    const first = await heddle(settings, ["start", "--role", "worker"]);
+    const general = slack.channel("general");
+    await slack.user("ada").says(general, "<@BOT> work");
+    await running(seconds);
+    first.signal("SIGKILL");
+    await first.ended;
+    await heddle(settings, ["start", "--role", "worker"]);
+    await slack.until(() => general.messages.find(({ text }) => text.includes("It ran once.")), 20_000);
+    expect(processesWith(seconds)).toEqual([]);
+    const [unknown, log] = model.bodies.slice(1).map(({ messages }) => JSON.stringify(messages.at(-1)));
+    expect(unknown).toContain("Outcome unknown");
+    expect(log).toContain(String.raw`exit code 0\nonce"`);
+  });
+});
