@@ -23,8 +23,8 @@ export interface ToolResult {
   /** For displays and tests; never sent to the model. */
   details?: unknown;
   /**
-   * With status `error`: what stands behind the tool did not work (unreachable, broken), whatever the
-   * arguments. The circuit breaker counts it.
+   * What stands behind the tool did not work (unreachable, broken), whatever the arguments. The circuit breaker
+   * counts it.
    */
   outage?: boolean;
 }
@@ -76,8 +76,8 @@ export interface Tool<Input = unknown> {
 
 /** Keeps the input type while the tool is written, and forgets it where tools are collected. */
 export function defineTool<Input>(tool: Tool<Input>): Tool {
-  // The dispatcher only ever calls run() with what tool.input parsed, so the erased type is safe.
-  return tool as Tool;
+  // Safe although run() takes less than unknown: the dispatcher only calls it with what tool.input parsed.
+  return tool;
 }
 
 /** The context of a tool that cannot work without a sandbox. */
@@ -94,7 +94,10 @@ export function defineSandboxTool<Input>(
     async run(input, context) {
       const { sandbox } = context;
       if (!sandbox) {
-        return { status: "error", text: `${tool.name} needs a sandbox, and this host has none; ask the operator.` };
+        return {
+          status: "error",
+          text: `${tool.name} needs a sandbox, and this host has none; ask the operator.`,
+        };
       }
       return tool.run(input, { ...context, sandbox });
     },

@@ -1,0 +1,130 @@
+import type { AssistantPart, Message } from "../messages.ts";
+import { countPiece, loadVocabulary, type Vocabulary } from "./bpe.ts";
+
+/**
+ * Counts tokens as the o200k encoding has them. For other models it is an estimate: correct it by what the
+ * service reports, and keep a margin.
+ *
+ * The first use starts to load the vocabulary; until it is there, counts are estimates on the high side.
+ */
+export interface TokenCounter {
+  /** Text that looks like a special token is plain text. */
+  count(text: string): number;
+  /** With a message's overhead and its images. Remembered per message object. */
+  countMessage(message: Message): number;
+  /** Resolves when counts are exact. */
+  load(): Promise<void>;
+}
+
+/** What a message costs besides its content. */
+const messageOverhead = 4;
+/** The most that a provider charges for one image of up to 1,568 pixels a side, rounded up. */
+const imageTokens = 1_600;
+/** Longer pieces are counted in slices: merging is quadratic, and one pasted run would freeze the process. */
+const maxPieceChars = 256;
+/** Pieces whose counts are remembered, in two halves: when the newer is full the older is dropped. */
+const halfCache = 25_000;
+
+export function createTokenCounter(): TokenCounter {
+  let vocabulary: Vocabulary | undefined;
+  let newer = new Map<string, number>();
+  let older = new Map<string, number>();
+  const messages = new WeakMap<Message, number>();
+
+  return { count, countMessage, load };
+
+  async function load(): Promise<void> {
+    vocabulary = await loadVocabulary();
+  }
+
+  function count(text: string): number {
+    if (!vocabulary) {
+      // A vocabulary that cannot be loaded leaves the estimate in force; load() tells whoever wants to know.
+      load().catch(() => undefined);
+      return estimateTokens(text);
+    }
+    let tokens = 0;
+    for (const piece of text.match(vocabulary.pattern) ?? []) tokens += countCached(piece, vocabulary.ranks);
+    return tokens;
+  }
+
+  function countCached(piece: string, ranks: ReadonlyMap<string, number>): number {
+    if (piece.length > maxPieceChars) {
+      return slices(piece).reduce((sum, slice) => sum + countCached(slice, ranks), 0);
+    }
+    const known = newer.get(piece) ?? older.get(piece);
+    if (known !== undefined) return known;
+    const tokens = countPiece(Buffer.from(piece).toString("latin1"), ranks);
+    if (newer.size >= halfCache) {
+      older = newer;
+      newer = new Map();
+    }
+    newer.set(ownCopy(piece), tokens);
+    return tokens;
+  }
+
+  function countMessage(message: Message): number {
+    const known = messages.get(message);
+    if (known !== undefined) return known;
+    const images = "images" in message ? (message.images?.length ?? 0) : 0;
+    const texts = textsOf(message);
+    const tokens = texts.reduce((sum, text) => sum + count(text), messageOverhead + images * imageTokens);
+    if (vocabulary) messages.set(message, tokens);
+    return tokens;
+  }
+}
+
+/** About one token for a Chinese, Japanese or Korean character, two for three others beyond ASCII, one for three of ASCII. */
+export function estimateTokens(text: string): number {
+  let ascii = 0;
+  let wide = 0;
+  let other = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0x80) ascii += 1;
+    else if (code >= 0x2e80 && code < 0xfb00) wide += 1;
+    else other += 1;
+  }
+  return Math.ceil(ascii / 3 + wide + (other * 2) / 3);
+}
+
+function textsOf(message: Message): string[] {
+  switch (message.role) {
+    case "user":
+      return [message.author.name, message.text];
+    case "assistant":
+      return message.parts.flatMap(textsOfPart);
+    case "tool":
+      return [message.name, message.text];
+    case "summary":
+      return [message.text];
+  }
+}
+
+function textsOfPart(part: AssistantPart): string[] {
+  switch (part.type) {
+    case "text":
+    case "thinking":
+      return [part.text];
+    case "tool-call":
+      return [part.call.name, JSON.stringify(part.call.input) ?? ""];
+  }
+}
+
+/** A half of a surrogate pair would be counted as a replacement character, so pairs stay whole. */
+function slices(piece: string): string[] {
+  const result: string[] = [];
+  for (let at = 0; at < piece.length; ) {
+    let end = Math.min(at + maxPieceChars, piece.length);
+    const last = piece.charCodeAt(end - 1);
+    if (end < piece.length && last >= 0xd800 && last < 0xdc00) end -= 1;
+    result.push(piece.slice(at, end));
+    at = end;
+  }
+  return result;
+}
+
+/** V8 keeps the whole text alive behind a slice of it, and the cache would keep the slice. */
+function ownCopy(piece: string): string {
+  return Buffer.from(piece, "utf16le").toString("utf16le");
+}

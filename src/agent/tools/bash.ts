@@ -1,0 +1,99 @@
+import { StringDecoder } from "node:string_decoder";
+import { z } from "zod";
+import type { ExecResult } from "../../sandbox/sandbox.ts";
+import { defineSandboxTool, type ToolResult } from "./tool.ts";
+
+const defaultSeconds = 120;
+const maxSeconds = 600;
+/** Output that is kept whole, in the result or in a file; what is beyond it is counted. */
+const maxOutputBytes = 4 * 1024 * 1024;
+
+export const bash = defineSandboxTool({
+  name: "bash",
+  description:
+    "Run a command with bash in the workspace. Each call is a new shell: directories and variables do not persist, " +
+    "and processes left behind with & end with the call. The result has the exit code and both output streams. " +
+    "For servers and long work use run_in_background.",
+  input: z.object({
+    command: z.string().min(1),
+    timeout_seconds: z
+      .number()
+      .optional()
+      .describe(`Default ${defaultSeconds}, at most ${maxSeconds}; not for background commands`),
+    run_in_background: z
+      .boolean()
+      .optional()
+      .describe("Return at once with an id for bash_output and bash_kill; the command runs on"),
+  }),
+  effect: "write",
+  // Above the longest command, so that the command's own limit speaks first.
+  timeoutMs: (maxSeconds + 30) * 1000,
+  async run({ command, timeout_seconds = defaultSeconds, run_in_background = false }, context) {
+    const { sandbox, signal, output } = context;
+    if (run_in_background) {
+      const started = await sandbox.start({ command });
+      if (!started.ok) return { status: "error", text: started.message };
+      const { id } = started.job;
+      return {
+        status: "ok",
+        text: `Started in the background with id ${id}. Read its output with bash_output, end it with bash_kill.`,
+      };
+    }
+    const seconds = timeout_seconds < 1 ? defaultSeconds : Math.min(timeout_seconds, maxSeconds);
+    const decoder = new StringDecoder("utf8");
+    const result = await sandbox.exec({
+      command,
+      timeoutMs: seconds * 1000,
+      maxOutputBytes,
+      signal,
+      onOutput: (chunk) => output(decoder.write(chunk)),
+    });
+    return report(result, seconds);
+  },
+});
+
+/** How it ended comes first, so that it is seen whatever is cut from the output. */
+function report(result: ExecResult, seconds: number): ToolResult {
+  const text = [ending(result, seconds), outputOf(result)].join("\n");
+  switch (result.end) {
+    case "exit":
+      return { status: "ok", text };
+    case "timeout":
+    case "memory":
+    case "output":
+    case "disk":
+      return { status: "partial", text };
+    case "stopped":
+      return { status: "stopped", text };
+    case "failed":
+      return { status: "error", text, outage: true };
+  }
+}
+
+function ending({ end, exitCode, problem }: ExecResult, seconds: number): string {
+  switch (end) {
+    case "exit":
+      return `exit code ${exitCode}`;
+    case "timeout":
+      return `TIMEOUT: ended after ${seconds} s with all its processes. For longer work use run_in_background.`;
+    case "memory":
+      return "Ended with all its processes: they used more memory than this thread has. Work on smaller pieces.";
+    case "output":
+      return "Ended with all its processes: far too much output. Write it to a file, or filter it.";
+    case "disk":
+      return "Ended with all its processes: the workspace's disk space is used up. Remove what is not needed.";
+    case "stopped":
+      return "Ended with all its processes before it was finished.";
+    case "failed":
+      return problem ?? "The sandbox could not run the command; ask the operator to look at its log.";
+  }
+}
+
+function outputOf({ stdout, stderr, droppedBytes }: ExecResult): string {
+  const parts: string[] = [];
+  if (stdout.length > 0) parts.push(stdout.toString());
+  if (stderr.length > 0) parts.push(`[stderr]\n${stderr.toString()}`);
+  if (parts.length === 0) parts.push("(no output)");
+  if (droppedBytes > 0) parts.push(`[${droppedBytes} bytes of output were not kept]`);
+  return parts.map((part) => part.replace(/\n$/, "")).join("\n");
+}

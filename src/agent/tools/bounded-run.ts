@@ -1,0 +1,61 @@
+import type { ToolResult } from "./tool.ts";
+
+/** How a tool's run ended. `abandoned`: it was aborted and did not say anything within its grace. */
+export type Ending = { timedOut: boolean } & (
+  | { kind: "returned"; result: ToolResult }
+  | { kind: "threw"; error: unknown }
+  | { kind: "abandoned" }
+);
+
+/**
+ * Runs a tool until it returns or throws, at the longest for `timeoutMs` or until `signal` is aborted, and then
+ * for `graceMs` more, so that it can say what it had done. Never throws.
+ */
+export async function runBounded(
+  run: (signal: AbortSignal) => Promise<ToolResult>,
+  bounds: { signal: AbortSignal; timeoutMs: number; graceMs: number },
+): Promise<Ending> {
+  const limit = new AbortController();
+  const grace = new AbortController();
+  let timer = setTimeout(() => limit.abort(new Error("time limit")), bounds.timeoutMs);
+  const either = AbortSignal.any([bounds.signal, limit.signal]);
+  const startGrace = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => grace.abort(), bounds.graceMs);
+  };
+  either.addEventListener("abort", startGrace, { once: true });
+  try {
+    const returned = run(either).then(
+      (result): Ending => ({ kind: "returned", result, timedOut: limit.signal.aborted }),
+      (error: unknown): Ending => ({ kind: "threw", error, timedOut: limit.signal.aborted }),
+    );
+    const abandoned = whenAborted(grace.signal).then(
+      (): Ending => ({ kind: "abandoned", timedOut: limit.signal.aborted }),
+    );
+    return await Promise.race([returned, abandoned]);
+  } finally {
+    clearTimeout(timer);
+    either.removeEventListener("abort", startGrace);
+  }
+}
+
+/** What `work` gives, or undefined when `signal` is aborted first. */
+export async function untilAborted<Value>(
+  work: Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value | undefined> {
+  const done = new AbortController();
+  try {
+    return await Promise.race([work, whenAborted(AbortSignal.any([signal, done.signal]))]);
+  } finally {
+    // Lets go of the turn's signal, which outlives many calls.
+    done.abort();
+  }
+}
+
+function whenAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}

@@ -1,0 +1,58 @@
+/**
+ * Keeps the agent from calling a broken tool again and again: after some failures in a row the tool rests, and
+ * then one call at a time may probe whether it works again.
+ */
+export interface CircuitBreaker {
+  /** Asks to run `tool`. Every pass must be settled exactly once. */
+  enter(tool: string): { ok: true; pass: Pass } | { ok: false; failures: number; retryInMs: number };
+}
+
+interface Pass {
+  /** `undecided`: the call says nothing about the tool (it was stopped). */
+  settle(outcome: "worked" | "failed" | "undecided"): void;
+}
+
+interface Circuit {
+  failures: number;
+  /** When the rest ends, in the clock's milliseconds; null while closed. */
+  restsUntil: number | null;
+  probing: boolean;
+}
+
+/**
+ * @param options.failures failures in a row that open the circuit. Default 3.
+ * @param options.restMs how long it stays open before a probe. Default 300,000.
+ */
+export function createCircuitBreaker(options: {
+  now(): number;
+  failures?: number;
+  restMs?: number;
+}): CircuitBreaker {
+  const { now, failures: limit = 3, restMs = 300_000 } = options;
+  const circuits = new Map<string, Circuit>();
+
+  return {
+    enter(tool) {
+      const circuit = circuits.get(tool) ?? { failures: 0, restsUntil: null, probing: false };
+      circuits.set(tool, circuit);
+      const wait = circuit.restsUntil === null ? 0 : circuit.restsUntil - now();
+      if (wait > 0 || circuit.probing) {
+        return { ok: false, failures: circuit.failures, retryInMs: Math.max(wait, 0) };
+      }
+      const probe = circuit.restsUntil !== null;
+      circuit.probing = probe;
+      return { ok: true, pass: { settle: (outcome) => settle(circuit, outcome, probe) } };
+    },
+  };
+
+  function settle(circuit: Circuit, outcome: "worked" | "failed" | "undecided", probe: boolean): void {
+    if (probe) circuit.probing = false;
+    if (outcome === "worked") {
+      circuit.failures = 0;
+      circuit.restsUntil = null;
+    } else if (outcome === "failed") {
+      circuit.failures += 1;
+      if (circuit.failures >= limit) circuit.restsUntil = now() + restMs;
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { createTokenCounter } from "../context/tokens.ts";
+import { attachFile } from "./attach-file.ts";
+import { bash } from "./bash.ts";
+import { editFile } from "./edit-file.ts";
+import type { FileKnowledge } from "./file-knowledge.ts";
+import { bashKill, bashOutput } from "./jobs.ts";
+import { listFiles } from "./list-files.ts";
+import { forgetNote, recallNotes, recordNote } from "./note-tools.ts";
+import { readFile } from "./read-file.ts";
+import { searchFiles } from "./search-files.ts";
+import { todo } from "./todo.ts";
+import type { Tool } from "./tool.ts";
+import { writeFile } from "./write-file.ts";
+
+/** One for the process: its caches are worth more the longer they live. */
+const counter = createTokenCounter();
+
+/**
+ * The tools that work in the thread's sandbox; without one they are not registered. Made anew for each turn,
+ * because what they know of the files holds for one turn.
+ */
+export function sandboxTools(): Tool[] {
+  const known: FileKnowledge = new Map();
+  return [
+    bash,
+    bashOutput,
+    bashKill,
+    readFile(known, counter),
+    writeFile(known),
+    editFile(known),
+    listFiles,
+    searchFiles,
+    attachFile,
+  ];
+}
+
+/** The tools that need no sandbox. */
+export function sessionTools(): Tool[] {
+  return [recordNote, recallNotes, forgetNote, todo];
+}

@@ -1,0 +1,27 @@
+import { z } from "zod";
+import type { ToolDefinition } from "../llm/model.ts";
+import type { Tool } from "./tool.ts";
+
+/**
+ * What the model is told about a tool. The schema is that of the input before parsing, so a field with a default
+ * is optional, and it is free of what picky endpoints refuse: `$schema` and the bounds that stand for "any
+ * integer".
+ */
+export function definitionOf(tool: Tool): ToolDefinition {
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name)) {
+    throw new Error(`"${tool.name}" cannot be a tool's name: use 1 to 64 of a-z, A-Z, 0-9, _ and -.`);
+  }
+  const { $schema: _, ...schema } = tool.schema ?? schemaOf(tool);
+  if (schema.type !== "object") throw new Error(`The input of tool "${tool.name}" must be an object schema.`);
+  return { name: tool.name, description: tool.description, schema };
+}
+
+function schemaOf(tool: Tool): Record<string, unknown> {
+  return z.toJSONSchema(tool.input, {
+    io: "input",
+    override({ jsonSchema }) {
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
+}

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { applyEdits } from "./edits.ts";
+import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
+import { defineSandboxTool, type Tool } from "./tool.ts";
+
+export function editFile(known: FileKnowledge): Tool {
+  return defineSandboxTool({
+    name: "edit_file",
+    description:
+      "Replace exact pieces of a text file. All edits are found in the file as it is now, must not overlap, and " +
+      "are made together or not at all. Each old_text must occur exactly once, unless replace_all is set.",
+    input: z.object({
+      path: z.string().min(1),
+      edits: z
+        .array(
+          z.object({
+            old_text: z.string().describe("Exactly as in the file, without line numbers"),
+            new_text: z.string(),
+            replace_all: z.boolean().default(false),
+          }),
+        )
+        .min(1)
+        .max(100),
+    }),
+    effect: "write",
+    async run({ path, edits }, { sandbox, signal }) {
+      const key = fileKey(path);
+      const conflict = `CONFLICT: ${path} was changed since you read it. Nothing was edited; use read_file first.`;
+      const read = await sandbox.readFile(path, { signal });
+      if (!read.ok) return { status: "error", text: read.message };
+      if (read.sha256 === undefined) {
+        return { status: "error", text: `${path} has ${read.size} bytes, too many to edit; use bash.` };
+      }
+      const before = known.get(key);
+      if (before !== undefined && before !== read.sha256) return { status: "error", text: conflict };
+
+      const edited = applyEdits(read.data, edits);
+      if (!edited.ok) return { status: "error", text: `INVALID_PARAM: ${path}: ${edited.problem}` };
+      const written = await sandbox.writeFile(path, edited.data, { ifSha256: read.sha256, signal });
+      if (!written.ok) {
+        return { status: "error", text: written.reason === "conflict" ? conflict : written.message };
+      }
+      known.set(key, written.sha256);
+      return { status: "ok", text: `Edited ${path}.\n${edited.diff}` };
+    },
+  });
+}

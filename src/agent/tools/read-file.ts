@@ -1,0 +1,112 @@
+import { z } from "zod";
+import type { TokenCounter } from "../context/tokens.ts";
+import { type TextLimits, truncate } from "../context/truncate.ts";
+import type { Image } from "../messages.ts";
+import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
+import { defineSandboxTool, type Tool, type ToolResult } from "./tool.ts";
+
+/** What one call may show. A token is up to eight bytes here: text of longer ones is cut by its bytes. */
+const maxTokens = 32_000;
+const maxTextBytes = 8 * maxTokens;
+/** Read at once; what is beyond it is for bash. */
+const maxFileBytes = 4 * 1024 * 1024;
+
+export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
+  const limits: TextLimits = {
+    lines: Number.MAX_SAFE_INTEGER,
+    size: maxTokens,
+    measure(text) {
+      const byBytes = (Buffer.byteLength(text) * maxTokens) / maxTextBytes;
+      return byBytes > maxTokens ? byBytes : Math.max(counter.count(text), byBytes);
+    },
+  };
+  const bounded = async (text: string, firstLine: number) => {
+    // A token has at least one byte: a small text needs neither the vocabulary nor a cut.
+    if (Buffer.byteLength(text) <= maxTokens) return text;
+    await counter.load();
+    return truncate(text, limits, { keep: "both", firstLine, more: "Read them with offset and limit." });
+  };
+  return defineSandboxTool({
+    name: "read_file",
+    description:
+      "Read a text file with line numbers (they are not part of the file), or look at an image. Very long texts " +
+      "are cut in the middle; read parts of them with offset and limit.",
+    input: z.object({
+      path: z.string().min(1),
+      offset: z.number().int().min(1).default(1).describe("The first line to read, from 1"),
+      limit: z.number().int().min(1).optional().describe("How many lines. Default: to the end"),
+    }),
+    effect: "read",
+    limits: { lines: Number.MAX_SAFE_INTEGER, size: maxTextBytes + 1_024 },
+    async run({ path, offset, limit }, { sandbox, signal }) {
+      const read = await sandbox.readFile(path, { maxBytes: maxFileBytes, signal });
+      if (!read.ok) {
+        if (read.reason === "not-found") known.delete(fileKey(path));
+        return { status: "error", text: read.message };
+      }
+      if (read.sha256 !== undefined) known.set(fileKey(path), read.sha256);
+      const mediaType = imageType(read.data);
+      if (mediaType) return image(path, mediaType, read.data, read.truncated);
+      if (read.data.subarray(0, 8_192).includes(0)) {
+        return {
+          status: "error",
+          text: `${path} is not text (${read.size} bytes); use bash to look into it.`,
+        };
+      }
+      if (read.size === 0) return { status: "ok", text: `${path} is empty.` };
+
+      const lines = linesOf(read.data);
+      if (offset > lines.length) {
+        return {
+          status: "error",
+          text: `${path} has ${lines.length} lines in total; line ${offset} is past its end.`,
+        };
+      }
+      const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
+      const numbered = wanted
+        .map((line, index) => `${String(offset + index).padStart(6)}|${line}`)
+        .join("\n");
+      const shown = await bounded(numbered, offset);
+
+      const remarks: string[] = [];
+      if (wanted.length < lines.length) {
+        remarks.push(`lines ${offset} to ${offset + wanted.length - 1} of ${lines.length} lines total`);
+      }
+      if (read.data.includes("\r\n")) remarks.push("lines end in CRLF");
+      if (read.truncated) {
+        remarks.push(
+          `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`,
+        );
+      }
+      return { status: "ok", text: remarks.length === 0 ? shown : `${shown}\n[${remarks.join("; ")}]` };
+    },
+  });
+}
+
+/** A line break at the end ends the last line and begins no new one. */
+function linesOf(data: Buffer): string[] {
+  return new TextDecoder()
+    .decode(data)
+    .replace(/\r?\n$/, "")
+    .split(/\r?\n/);
+}
+
+function image(path: string, mediaType: Image["mediaType"], data: Buffer, truncated: boolean): ToolResult {
+  if (truncated) {
+    return {
+      status: "error",
+      text: `${path} is an image of more than ${maxFileBytes} bytes; make it smaller first.`,
+    };
+  }
+  const images = [{ mediaType, data: data.toString("base64") }];
+  return { status: "ok", text: `${path}: ${mediaType}, ${data.length} bytes.`, images };
+}
+
+function imageType(data: Buffer): Image["mediaType"] | undefined {
+  const head = data.toString("latin1", 0, 12);
+  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("GIF87a") || head.startsWith("GIF89a")) return "image/gif";
+  if (head.startsWith("RIFF") && head.endsWith("WEBP")) return "image/webp";
+  return undefined;
+}

@@ -1,0 +1,184 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+
+/** Apart from its number, so that no scanner takes a test for a leak. */
+const slackBot = "xoxb";
+const secret = "pa55/word+with=odd&chars?";
+const masker = createMasker([secret, "another-secret-value"]);
+
+describe("known values", () => {
+  test("are masked, and the text around them stays", () => {
+    expect(masker.mask(`before ${secret} after`)).toBe("before [masked] after");
+  });
+
+  const bytes = Buffer.from(secret);
+  test.each([
+    ["base64", bytes.toString("base64").replace(/=+$/, "")],
+    ["base64url", bytes.toString("base64url")],
+    ["hex", bytes.toString("hex")],
+    ["upper-case hex", bytes.toString("hex").toUpperCase()],
+    ["URL encoding", encodeURIComponent(secret)],
+    ["lower-case URL encoding", encodeURIComponent(secret).toLowerCase()],
+  ])("are masked in %s", (_, encoded) => {
+    const masked = masker.mask(`value: ${encoded}\n`);
+    expect(masked).toContain("[masked]");
+    expect(masked).not.toContain(encoded.slice(2, -2));
+  });
+
+  test("are masked inside a JSON string, line breaks included", () => {
+    const multiline = createMasker(['first "line"\nsecond line']);
+    expect(multiline.mask(JSON.stringify({ key: 'first "line"\nsecond line' }))).toBe('{"key":"[masked]"}');
+  });
+
+  test("are masked when an encoder wraps its lines", () => {
+    const wrapped = Buffer.from(`${"x".repeat(50)}${secret}`)
+      .toString("base64")
+      .replace(/(.{76})/g, "$1\r\n");
+    const masked = masker.mask(`${wrapped}\n`);
+    expect(masked).toContain("[masked]");
+    expect(Buffer.from(masked.replace("[masked]", "").replace(/\s/g, ""), "base64").toString()).not.toContain(
+      "word",
+    );
+  });
+
+  test("of fewer than 8 characters are ignored", () => {
+    expect(createMasker(["the"]).mask("the end")).toBe("the end");
+  });
+
+  test("never survive, whatever is around them and in whichever alignment they are encoded", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 8 }), fc.string(), fc.string(), (value, before, after) => {
+        const known = createMasker([value]);
+        const all = Buffer.from(before + value + after);
+        const inner = Buffer.from(value).toString("base64").slice(0, -4);
+        expect(known.mask(before + value + after)).not.toContain(value);
+        expect(known.mask(all.toString("hex"))).not.toContain(Buffer.from(value).toString("hex"));
+        expect(known.mask(all.toString("base64"))).toContain("[masked]");
+        expect(known.mask(Buffer.from(value).toString("base64"))).not.toContain(inner);
+      }),
+    );
+  });
+
+  test("do not come back when a masked text is masked again", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(secret, "sk-ant-api03-abcdefghijklmnopq", "\n", " ", "a-", "[masked]")),
+        (parts) => {
+          const once = masker.mask(parts.join(""));
+          expect(masker.mask(once)).toBe(once);
+        },
+      ),
+    );
+  });
+});
+
+describe("well-known shapes", () => {
+  const letters = "Ab3dEf6hIj9lMn2pQr5tUv8xYz1Bc4Ef7Hi0";
+  test.each([
+    ["a Slack bot token", `${slackBot}-123456789012-${letters}`],
+    ["a Slack app token", `xapp-1-A0${letters}`],
+    ["a Discord token", `M${letters.slice(0, 25)}.Gabcde.${letters.slice(0, 30)}`],
+    ["an Anthropic key", `sk-ant-api03-${letters}`],
+    ["an OpenAI key", `sk-proj-${letters}`],
+    ["a GitHub token", `ghp_${letters}`],
+    ["a fine-grained GitHub token", `github_pat_11AB_${letters}`],
+    ["an AWS key id", "AKIAIOSFODNN7EXAMPLE"],
+    ["a Google key", `AIza${letters.slice(0, 35)}`],
+    ["a JSON Web Token", `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${letters}`],
+  ])("%s is masked", (_, token) => {
+    expect(masker.mask(`TOKEN=${token}\nnext`)).toBe("TOKEN=[masked]\nnext");
+    expect(masker.mask(`{"/${token}": 1}`)).toBe('{"/[masked]": 1}');
+  });
+
+  test("a token behind an underscore is masked", () => {
+    expect(masker.mask(`backup_ghp_${letters}`)).toBe("backup_[masked]");
+  });
+
+  const body = `${letters}${letters}\n${letters}\nab==`;
+  test("a private key is masked whole, also with its line breaks escaped", () => {
+    const key = `-----BEGIN RSA PRIVATE KEY-----\n${body}\n-----END RSA PRIVATE KEY-----`;
+    expect(masker.mask(`a ${key} b`)).toBe("a [masked] b");
+    expect(masker.mask(JSON.stringify({ key }))).toBe('{"key":"[masked]"}');
+  });
+
+  test("a private key whose end was cut off is masked as far as it goes", () => {
+    expect(masker.mask(`-----BEGIN PRIVATE KEY-----\n${letters}\n${letters}\n... more`)).toBe(
+      "[masked]\n... more",
+    );
+  });
+
+  test.each([
+    "grep -rn '-----BEGIN PRIVATE KEY-----' src",
+    "the sk-learn-like-names-of-a-package stay",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "a task-1234567890-1234567890-1234567890",
+  ])("ordinary text stays: %s", (text) => {
+    expect(masker.mask(text)).toBe(text);
+  });
+});
+
+describe("hostile text", () => {
+  const large = 1 << 20;
+  test.each([
+    ["-eyJ", "-eyJ".repeat(large / 4)],
+    ["eyJ and dots", ".eyJaaaaaaaa".repeat(large / 12)],
+    ["sk-", "sk-".repeat(large / 3)],
+    ["key headers", "-----BEGIN PRIVATE KEY-----".repeat(large / 27)],
+    ["blanks after a key header", `-----BEGIN PRIVATE KEY-----${" \n".repeat(large / 2)}`],
+    ["SG. with dashes", "-SG.".repeat(large / 4)],
+    ["one letter", "a".repeat(large)],
+  ])("of 1 MB made of %s takes no more than a moment", (_, text) => {
+    const startedAt = performance.now();
+    masker.mask(text);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+});
+
+describe("a stream", () => {
+  function streamed(chunks: readonly string[]): string {
+    let result = "";
+    const stream = masker.stream((chunk) => {
+      result += chunk;
+    });
+    for (const chunk of chunks) stream.write(chunk);
+    stream.end();
+    return result;
+  }
+
+  test("hands on whole lines at once", () => {
+    const seen: string[] = [];
+    const stream = masker.stream((chunk) => seen.push(chunk));
+    stream.write("building\n");
+    stream.write("100 tests, all of them ");
+    expect(seen).toEqual(["building\n", "100 tests, all of them "]);
+  });
+
+  test("masks what is split over chunks exactly as in one text", () => {
+    const token = `${slackBot}-123456789012-abcdefghijk`;
+    const key = `-----BEGIN PRIVATE KEY-----\n${"Ab3d".repeat(16)}\n-----END PRIVATE KEY-----`;
+    const part = fc.constantFrom(
+      secret,
+      encodeURIComponent(secret),
+      token,
+      key,
+      "word ",
+      "line\n",
+      "pa55",
+      "/",
+    );
+    fc.assert(
+      fc.property(fc.array(part), fc.array(fc.nat(40)), (parts, lengths) => {
+        const text = parts.join("");
+        const chunks: string[] = [];
+        let rest = text;
+        for (const length of lengths) {
+          chunks.push(rest.slice(0, length));
+          rest = rest.slice(length);
+        }
+        expect(streamed([...chunks, rest])).toBe(masker.mask(text));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,301 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import type { TurnAbort } from "../../../src/agent/events.ts";
+import { createCircuitBreaker } from "../../../src/agent/tools/breaker.ts";
+import { defineTool, type Tool, type ToolContext, type ToolResult } from "../../../src/agent/tools/tool.ts";
+import { callOf, dispatcherOf, run } from "./services.ts";
+
+function tool(
+  name: string,
+  body: (context: ToolContext) => Promise<ToolResult>,
+  more: Partial<Tool> = {},
+): Tool {
+  return {
+    ...defineTool({ name, description: name, input: z.object({}), effect: "write", run: (_, c) => body(c) }),
+    ...more,
+  };
+}
+
+const ok = async (): Promise<ToolResult> => ({ status: "ok", text: "done" });
+const stop: TurnAbort = { kind: "stop", order: { by: "Ann", at: 0 } };
+const aborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener("abort", resolve));
+
+const add = defineTool({
+  name: "add",
+  description: "Adds numbers",
+  input: z.object({
+    a: z.number().int(),
+    b: z.number().int().default(1),
+    unit: z.enum(["m", "ft"]).optional(),
+  }),
+  effect: "read",
+  run: async ({ a, b }) => ({ status: "ok", text: String(a + b) }),
+});
+
+describe("what the model is told about tools", () => {
+  test("is the schema of the input: defaults are optional, no $schema, no integer bounds", () => {
+    expect(dispatcherOf({ tools: [add] }).definitions).toEqual([
+      {
+        name: "add",
+        description: "Adds numbers",
+        schema: {
+          type: "object",
+          properties: {
+            a: { type: "integer" },
+            b: { type: "integer", default: 1 },
+            unit: { type: "string", enum: ["m", "ft"] },
+          },
+          required: ["a"],
+        },
+      },
+    ]);
+  });
+
+  test("is the tool's own schema where it has one", () => {
+    const schema = { type: "object", properties: { q: { type: "string" } } };
+    const [definition] = dispatcherOf({ tools: [tool("mcp__search", ok, { schema })] }).definitions;
+    expect(definition?.schema).toEqual(schema);
+  });
+
+  test.each(["", "with space", "a/b", "x".repeat(65)])("refuses the name %j", (name) => {
+    expect(() => dispatcherOf({ tools: [tool(name, ok)] })).toThrow("cannot be a tool's name");
+  });
+
+  test("refuses two tools of one name", () => {
+    expect(() => dispatcherOf({ tools: [tool("a", ok), tool("a", ok)] })).toThrow('Two tools are named "a"');
+  });
+
+  test("refuses an input that is not an object", () => {
+    expect(() => dispatcherOf({ tools: [tool("a", ok, { input: z.string() })] })).toThrow(
+      "must be an object",
+    );
+  });
+});
+
+describe("a call that cannot be run", () => {
+  const dispatcher = dispatcherOf({ tools: [add, tool("other", ok)] });
+
+  test("of an unknown tool names the valid ones (C01)", async () => {
+    const message = await run(dispatcher, "nope", {});
+    expect(message).toMatchObject({ status: "error", name: "nope" });
+    expect(message.text).toBe('Unknown tool "nope". Valid tools: add, other.');
+  });
+
+  test("with arguments that are not JSON says so (C11)", async () => {
+    const call = { ...callOf("add", {}), malformed: '{"a": ' };
+    const { message } = await dispatcher.dispatch(call, new AbortController().signal);
+    expect(message.status).toBe("error");
+    expect(message.text).toMatch(/^invalid JSON arguments for add: .+ Send one JSON object\.$/);
+  });
+
+  test("with wrong arguments names the fields, in one line", async () => {
+    const { status, text } = await run(dispatcher, "add", { a: "1", unit: "mile" });
+    expect(status).toBe("error");
+    expect(text).toMatch(/^INVALID_PARAM: add was not run\. a: .*; unit: .*$/);
+  });
+
+  test("because a policy denies it says why", async () => {
+    const denying = dispatcherOf({
+      tools: [add],
+      policy: async ({ name }) => ({ allow: false, reason: `${name} needs an approval.` }),
+    });
+    expect(await run(denying, "add", { a: 1 })).toMatchObject({
+      status: "error",
+      text: "DENIED: add was not run: add needs an approval.",
+    });
+  });
+});
+
+describe("a tool that fails", () => {
+  test("by throwing gives one line with a trace id, and no stack (C02)", async () => {
+    const traces: string[] = [];
+    const failing = dispatcherOf({
+      tools: [tool("broken", () => Promise.reject(new Error("secret detail")))],
+      onError: (trace) => traces.push(trace),
+    });
+    const { status, text } = await run(failing, "broken", {});
+    expect(status).toBe("error");
+    expect(text).toBe(
+      `broken failed unexpectedly (trace ${traces[0]}). Try another way; an operator can look it up.`,
+    );
+  });
+
+  test("three times rests, is probed after its rest, and is back when the probe works (C64)", async () => {
+    let now = 0;
+    let runs = 0;
+    let works = false;
+    const flaky = tool("flaky", async () => {
+      runs += 1;
+      return works ? { status: "ok", text: "up" } : { status: "error", text: "unreachable", outage: true };
+    });
+    const dispatcher = dispatcherOf({ tools: [flaky], breaker: createCircuitBreaker({ now: () => now }) });
+    for (let call = 0; call < 3; call++) await run(dispatcher, "flaky", {});
+    const refused = await run(dispatcher, "flaky", {});
+    expect(refused.text).toMatch(
+      /^CIRCUIT_OPEN: flaky was not run: it failed 3 times in a row\. .* 300 s\.$/,
+    );
+    expect(runs).toBe(3);
+
+    now = 300_000;
+    expect((await run(dispatcher, "flaky", {})).text).toBe("unreachable");
+    expect((await run(dispatcher, "flaky", {})).text).toMatch(/^CIRCUIT_OPEN/);
+
+    now = 600_000;
+    works = true;
+    expect((await run(dispatcher, "flaky", {})).text).toBe("up");
+    expect((await run(dispatcher, "flaky", {})).text).toBe("up");
+  });
+
+  test("for its arguments never rests", async () => {
+    const dispatcher = dispatcherOf({
+      tools: [tool("picky", async () => ({ status: "error", text: "wrong path" }))],
+    });
+    for (let call = 0; call < 5; call++) expect((await run(dispatcher, "picky", {})).text).toBe("wrong path");
+  });
+});
+
+describe("a circuit breaker", () => {
+  test("lets one probe through at a time", () => {
+    let now = 0;
+    const breaker = createCircuitBreaker({ now: () => now, failures: 1, restMs: 10 });
+    const first = breaker.enter("t");
+    if (first.ok) first.pass.settle("failed");
+    now = 10;
+    const probe = breaker.enter("t");
+    expect([probe.ok, breaker.enter("t").ok]).toEqual([true, false]);
+    if (probe.ok) probe.pass.settle("undecided");
+    expect(breaker.enter("t").ok).toBe(true);
+  });
+});
+
+describe("a tool that runs too long", () => {
+  test("is aborted, and what it says then is a partial result", async () => {
+    const slow = tool(
+      "slow",
+      async ({ signal }) => {
+        await aborted(signal);
+        return { status: "error", text: "half of it" };
+      },
+      { timeoutMs: 20 },
+    );
+    expect(await run(dispatcherOf({ tools: [slow] }), "slow", {})).toMatchObject({
+      status: "partial",
+      text: "TIMEOUT: slow was ended after 0.02 s; what it had begun may be half done.\nhalf of it",
+    });
+  });
+
+  test("and does not listen is given up after a grace", async () => {
+    const deaf = tool("deaf", () => new Promise(() => {}), { timeoutMs: 10 });
+    const { status, text } = await run(dispatcherOf({ tools: [deaf], graceMs: 10 }), "deaf", {});
+    expect([status, text.slice(0, 7)]).toEqual(["error", "TIMEOUT"]);
+  });
+});
+
+describe("a stop", () => {
+  test("before the call keeps the tool from running", async () => {
+    const { message } = await dispatcherOf({ tools: [add] }).dispatch(
+      callOf("add", { a: 1 }),
+      AbortSignal.abort(stop),
+    );
+    expect(message).toMatchObject({ status: "stopped", text: "stopped by Ann before it ran" });
+  });
+
+  async function stopDuring(body: (context: ToolContext) => Promise<ToolResult>, graceMs = 1_000) {
+    const turn = new AbortController();
+    const stopped = tool("work", (context) => {
+      turn.abort(stop);
+      return body(context);
+    });
+    const dispatcher = dispatcherOf({ tools: [stopped], graceMs });
+    return (await dispatcher.dispatch(callOf("work", {}), turn.signal)).message;
+  }
+
+  test("during the call says who stopped it and what was done until then (C04)", async () => {
+    const message = await stopDuring(async () => ({ status: "stopped", text: "3 of 9 files" }));
+    expect(message).toMatchObject({ status: "stopped", text: "stopped by Ann\n3 of 9 files" });
+  });
+
+  test("leaves the result of a tool that was done (C06)", async () => {
+    expect(await stopDuring(ok)).toMatchObject({ status: "ok", text: "done" });
+  });
+
+  test("covers a tool that throws because of it", async () => {
+    const message = await stopDuring(async ({ signal }) => {
+      signal.throwIfAborted();
+      return ok();
+    });
+    expect(message).toMatchObject({ status: "stopped", text: "stopped by Ann" });
+  });
+
+  test("does not wait for a tool that does not listen", async () => {
+    const message = await stopDuring(() => new Promise(() => {}), 10);
+    expect(message).toMatchObject({
+      status: "stopped",
+      text: "stopped by Ann before it could say what it had done",
+    });
+  });
+
+  test("ends the wait for an approval", async () => {
+    const turn = new AbortController();
+    const asking = dispatcherOf({
+      tools: [add],
+      policy: (_tool, _input, _call, signal) => {
+        turn.abort(stop);
+        return aborted(signal).then(() => ({ allow: true }));
+      },
+    });
+    const { message } = await asking.dispatch(callOf("add", { a: 1 }), turn.signal);
+    expect(message.text).toBe("stopped by Ann before it ran");
+  });
+
+  test("of the worker leaves the outcome unknown", async () => {
+    const turn = new AbortController();
+    const shut = tool("work", async () => {
+      turn.abort({ kind: "shutdown" } satisfies TurnAbort);
+      return { status: "stopped", text: "" };
+    });
+    const { message } = await dispatcherOf({ tools: [shut] }).dispatch(callOf("work", {}), turn.signal);
+    expect(message).toMatchObject({ status: "unknown", text: expect.stringContaining("Outcome unknown") });
+  });
+});
+
+describe("what comes out of a tool", () => {
+  const secret = "a-very-secret-value";
+  const masker = createMasker([secret]);
+
+  test("is masked, errors included", async () => {
+    const leaky = tool("leaky", async () => ({ status: "error", text: `token ${secret}` }));
+    expect((await run(dispatcherOf({ tools: [leaky], masker }), "leaky", {})).text).toBe("token [masked]");
+  });
+
+  test("is masked before it is cut, so that no half of a secret is left", async () => {
+    const text = `${"x".repeat(30)} ${secret} ${"x".repeat(200)}`;
+    const leaky = tool("leaky", async () => ({ status: "ok", text }), { limits: { lines: 10, size: 170 } });
+    const message = await run(dispatcherOf({ tools: [leaky], masker }), "leaky", {});
+    expect(message.text).toContain("[left out");
+    expect(message.text).not.toContain("a-very");
+  });
+
+  test("is masked live as well, also when a secret comes in pieces", async () => {
+    const chunks: string[] = [];
+    const live = tool("live", async ({ output }) => {
+      output(`key ${secret.slice(0, 9)}`);
+      output(`${secret.slice(9)} end\n`);
+      return ok();
+    });
+    await run(dispatcherOf({ tools: [live], masker, output: (_, chunk) => chunks.push(chunk) }), "live", {});
+    expect(chunks.join("")).toBe("key [masked] end\n");
+  });
+
+  test("brings its images along", async () => {
+    const images = [{ mediaType: "image/png" as const, data: "AAAA" }];
+    const eye = tool("eye", async () => ({ status: "ok", text: "see", images }));
+    expect(await run(dispatcherOf({ tools: [eye] }), "eye", {})).toMatchObject({ images });
+  });
+});
+
+test("the effect of a tool is known by its name, and an unknown name has none", () => {
+  const dispatcher = dispatcherOf({ tools: [tool("writer", ok)] });
+  expect([dispatcher.effectOf("writer"), dispatcher.effectOf("nope")]).toEqual(["write", "read"]);
+});

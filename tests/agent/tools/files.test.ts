@@ -1,0 +1,281 @@
+import { describe, expect, test } from "vitest";
+import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
+import { workspaces } from "./workspace.ts";
+
+const workspace = workspaces();
+const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join("");
+
+describe("read_file", () => {
+  test("numbers the lines in six columns", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", "one\ntwo\n");
+    expect(await use("read_file", { path: "a.txt" })).toMatchObject({
+      status: "ok",
+      text: "     1|one\n     2|two",
+    });
+  });
+
+  test("reads from a line on, and says which lines of how many these are", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", lines(10));
+    const { text } = await use("read_file", { path: "a.txt", offset: 4, limit: 2 });
+    expect(text).toBe("     4|line 4\n     5|line 5\n[lines 4 to 5 of 10 lines total]");
+  });
+
+  test("says how long a file is when asked for lines past its end (C54)", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", lines(3));
+    expect(await use("read_file", { path: "a.txt", offset: 9 })).toMatchObject({
+      status: "error",
+      text: "a.txt has 3 lines in total; line 9 is past its end.",
+    });
+  });
+
+  test("says when a file is empty (C54)", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", "");
+    expect((await use("read_file", { path: "a.txt" })).text).toBe("a.txt is empty.");
+  });
+
+  test("mentions CRLF line ends", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", "one\r\ntwo\r\n");
+    expect((await use("read_file", { path: "a.txt" })).text).toBe(
+      "     1|one\n     2|two\n[lines end in CRLF]",
+    );
+  });
+
+  test("names a file that does not exist, and refuses an offset below 1", async () => {
+    const { use } = await workspace();
+    expect(await use("read_file", { path: "no.txt" })).toMatchObject({
+      status: "error",
+      text: expect.stringMatching(/^no\.txt does not exist/),
+    });
+    expect((await use("read_file", { path: "no.txt", offset: -1 })).text).toMatch(/^INVALID_PARAM: .*offset/);
+  });
+
+  test("cuts the middle of what has more than 32,000 tokens, however unevenly they are spread (C28)", async () => {
+    const { use, put } = await workspace();
+    const dense = "§¶ł€ŧ←↓→øþ ".repeat(6);
+    const file = `${"plain words in a long line of text\n".repeat(4_000)}${`${dense}\n`.repeat(800)}`;
+    await put("big.txt", file);
+    const { text } = await use("read_file", { path: "big.txt" });
+    const counter = createTokenCounter();
+    await counter.load();
+    const tokens = counter.count(text);
+    expect(tokens).toBeLessThanOrEqual(32_000);
+    expect(tokens).toBeGreaterThan(28_000);
+    expect(text).toMatch(/^ {5}1\|plain words/);
+    const [, first, last] =
+      /\n\[left out: lines (\d+) to (\d+), \d+ bytes\. Read them with offset/.exec(text) ?? [];
+    expect(text).toContain(`\n${String(Number(first) - 1).padStart(6)}|`);
+    expect(text).toContain(`\n${String(Number(last) + 1).padStart(6)}|`);
+    expect(text).toContain("  4800|§¶");
+  });
+
+  test("shows an image to the model", async () => {
+    const { use, put } = await workspace();
+    const png = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(20)]);
+    await put("a.png", png);
+    const message = await use("read_file", { path: "a.png" });
+    expect(message.images).toEqual([{ mediaType: "image/png", data: png.toString("base64") }]);
+  });
+
+  test("refuses other binary files", async () => {
+    const { use, put } = await workspace();
+    await put("a.bin", Buffer.from([1, 0, 2]));
+    expect((await use("read_file", { path: "a.bin" })).text).toContain("is not text (3 bytes)");
+  });
+});
+
+describe("write_file", () => {
+  test("creates a file and its folders", async () => {
+    const { use, content } = await workspace();
+    const message = await use("write_file", { path: "deep/er/a.txt", content: "one\ntwo" });
+    expect(message).toMatchObject({ status: "ok", text: "Created deep/er/a.txt: 2 lines, 7 bytes." });
+    expect(await content("deep/er/a.txt")).toBe("one\ntwo");
+  });
+
+  test("overwrites what the agent wrote or read, whatever the path's spelling", async () => {
+    const { use, put, content } = await workspace();
+    await use("write_file", { path: "a.txt", content: "1" });
+    expect((await use("write_file", { path: "/workspace/./a.txt", content: "2" })).status).toBe("ok");
+    await put("b.txt", "theirs");
+    await use("read_file", { path: "b.txt" });
+    expect((await use("write_file", { path: "b.txt", content: "mine" })).text).toMatch(/^Replaced b\.txt/);
+    expect([await content("a.txt"), await content("b.txt")]).toEqual(["2", "mine"]);
+  });
+
+  test("refuses to overwrite a file that was not read", async () => {
+    const { use, put, content } = await workspace();
+    await put("a.txt", "theirs");
+    expect(await use("write_file", { path: "a.txt", content: "mine" })).toMatchObject({
+      status: "error",
+      text: "CONFLICT: a.txt exists and has not been read in this turn. Nothing was written; use read_file first.",
+    });
+    expect(await content("a.txt")).toBe("theirs");
+  });
+
+  test("refuses to overwrite a file that was changed since it was read", async () => {
+    const { use, put, content } = await workspace();
+    await put("a.txt", "old");
+    await use("read_file", { path: "a.txt" });
+    await put("a.txt", "theirs");
+    expect((await use("write_file", { path: "a.txt", content: "mine" })).text).toMatch(
+      /^CONFLICT: a\.txt is not as/,
+    );
+    expect(await content("a.txt")).toBe("theirs");
+  });
+
+  test("writes a file anew that was removed, once it was seen to be gone", async () => {
+    const { use } = await workspace();
+    await use("write_file", { path: "a.txt", content: "1" });
+    await use("bash", { command: "rm a.txt" });
+    expect((await use("write_file", { path: "a.txt", content: "2" })).text).toMatch(/^CONFLICT/);
+    await use("read_file", { path: "a.txt" });
+    expect((await use("write_file", { path: "a.txt", content: "2" })).text).toMatch(/^Created/);
+  });
+});
+
+describe("edit_file", () => {
+  test("edits several places and shows a diff", async () => {
+    const { use, put, content } = await workspace();
+    await put("a.txt", "one\ntwo\nthree\n");
+    const edits = [
+      { old_text: "one", new_text: "1" },
+      { old_text: "three", new_text: "3" },
+    ];
+    const { status, text } = await use("edit_file", { path: "a.txt", edits });
+    expect(status).toBe("ok");
+    expect(text).toBe("Edited a.txt.\n@@ line 1 @@\n-one\n+1\n@@ line 3 @@\n-three\n+3");
+    expect(await content("a.txt")).toBe("1\ntwo\n3\n");
+  });
+
+  test("leaves the file as it is when an edit is wrong (C47, C52)", async () => {
+    const { use, put, content } = await workspace();
+    await put("a.txt", "foo\nfoo\nbar");
+    const edits = [
+      { old_text: "bar", new_text: "x" },
+      { old_text: "foo", new_text: "y" },
+    ];
+    const { status, text } = await use("edit_file", { path: "a.txt", edits });
+    expect(status).toBe("error");
+    expect(text).toMatch(/^INVALID_PARAM: a\.txt: edit 2: old_text has 2 matches at lines 1, 2;/);
+    expect(await content("a.txt")).toBe("foo\nfoo\nbar");
+  });
+
+  test("finds out by itself that the file was changed since it was read (C53)", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", "one two");
+    await use("read_file", { path: "a.txt" });
+    await put("a.txt", "one two three");
+    const edit = { path: "a.txt", edits: [{ old_text: "one", new_text: "1" }] };
+    expect((await use("edit_file", edit)).text).toMatch(/^CONFLICT: a\.txt was changed since you read it\./);
+    await use("read_file", { path: "a.txt" });
+    expect((await use("edit_file", edit)).status).toBe("ok");
+    expect((await use("write_file", { path: "a.txt", content: "known after the edit" })).status).toBe("ok");
+  });
+
+  test("keeps the file's mode", async () => {
+    const { use } = await workspace();
+    await use("bash", { command: "echo 'echo old' > run.sh; chmod 755 run.sh" });
+    await use("edit_file", { path: "run.sh", edits: [{ old_text: "old", new_text: "new" }] });
+    expect((await use("bash", { command: "./run.sh; stat -c %a run.sh" })).text).toContain("new\n755");
+  });
+});
+
+describe("paths", () => {
+  test.each(["../../x", "/etc/x", "/workspace/../x"])("outside are denied: %s (C50)", async (path) => {
+    const { use } = await workspace();
+    for (const [tool, more] of [
+      ["read_file", {}],
+      ["write_file", { content: "x" }],
+      ["edit_file", { edits: [{ old_text: "a", new_text: "b" }] }],
+      ["list_files", {}],
+    ] as const) {
+      expect([tool, (await use(tool, { path, ...more })).status]).toEqual([tool, "error"]);
+    }
+  });
+
+  test("cannot lead out through a link (C50)", async () => {
+    const { use } = await workspace();
+    await use("bash", { command: "ln -s / out" });
+    expect((await use("read_file", { path: "out/root/.profile" })).status).toBe("error");
+    expect((await use("write_file", { path: "out/x", content: "x" })).status).toBe("error");
+  });
+});
+
+describe("list_files", () => {
+  test("lists what is there, and says when there is more or nothing", async () => {
+    const { use, put } = await workspace();
+    expect((await use("list_files", {})).text).toBe("There are no files.");
+    await put("src/a.ts", "12345");
+    await put("b.txt", "1");
+    expect((await use("list_files", {})).text).toBe("b.txt  1\nsrc/\nsrc/a.ts  5");
+    expect((await use("list_files", { limit: 1 })).text).toMatch(/^b\.txt {2}1\n\[only the first 1 entries/);
+  });
+});
+
+describe("search_files", () => {
+  test("finds lines with their files and numbers", async () => {
+    const { use, put } = await workspace();
+    await put("src/a.ts", "let a = 1;\nlet b = 2;\n");
+    await put("b.md", "let it be\n");
+    const all = await use("search_files", { pattern: "^let [ab]" });
+    expect(all.text).toBe("src/a.ts:1:let a = 1;\nsrc/a.ts:2:let b = 2;");
+    const some = await use("search_files", { pattern: "LET", ignore_case: true, files: "*.md", path: "." });
+    expect(some.text).toBe("./b.md:1:let it be");
+  });
+
+  test("takes every pattern and path as text, never as a part of a command", async () => {
+    const { use, put, sandbox } = await workspace();
+    await put("it's $(touch pwned)/-x", "it's `touch pwned` $HOME\n");
+    const found = await use("search_files", { pattern: "it's `touch", path: "it's $(touch pwned)/-x" });
+    expect(found.text).toMatch(/it's `touch pwned` \$HOME$/);
+    expect((await use("search_files", { pattern: "-e", path: "--help" })).status).toBe("error");
+    expect((await sandbox.readFile("pwned")).ok).toBe(false);
+  });
+
+  test("tells no match from a wrong pattern", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", "x\n");
+    expect(await use("search_files", { pattern: "nowhere" })).toMatchObject({
+      status: "ok",
+      text: "No line matches.",
+    });
+    expect((await use("search_files", { pattern: "a(" })).status).toBe("error");
+  });
+});
+
+describe("attach_file", () => {
+  test("hands the file over once for each call", async () => {
+    const files: { name: string; text: string; key: string }[] = [];
+    const { use, put } = await workspace({
+      deliver: async ({ name, data, key }) => {
+        files.push({ name, text: Buffer.from(data).toString(), key });
+        return { ok: true };
+      },
+    });
+    await put("out/report.txt", "done");
+    const message = await use("attach_file", { path: "out/report.txt" });
+    expect(message).toMatchObject({ status: "ok", text: "Attached out/report.txt (4 bytes)." });
+    expect(files).toEqual([{ name: "report.txt", text: "done", key: message.callId }]);
+  });
+
+  test("says why a file was not handed over", async () => {
+    const { use, put } = await workspace({
+      deliver: async () => ({ ok: false, message: "The channel is archived." }),
+    });
+    await put("a.txt", "x");
+    expect(await use("attach_file", { path: "a.txt" })).toMatchObject({
+      status: "error",
+      text: "The channel is archived.",
+    });
+    expect((await use("attach_file", { path: "no.txt" })).text).toContain("does not exist");
+  });
+
+  test("refuses where there is nobody to hand it to", async () => {
+    const { use } = await workspace();
+    expect((await use("attach_file", { path: "a.txt" })).text).toMatch(/^Files cannot be attached here/);
+  });
+});

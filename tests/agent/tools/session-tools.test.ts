@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { sandboxTools, sessionTools } from "../../../src/agent/tools/core.ts";
+import { dispatcherOf, run } from "./services.ts";
+
+const session = () => dispatcherOf({ tools: sessionTools() });
+
+describe("notes", () => {
+  test("are recalled by category and by words (C55)", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "Ann likes tabs", category: "user_preference" });
+    await run(notes, "record_note", { content: "Deploys go out on Monday" });
+    expect((await run(notes, "recall_notes", {})).text).toBe(
+      "n1 [user_preference] Ann likes tabs (Ann, 2023-11-14)\nn2 [general] Deploys go out on Monday (Ann, 2023-11-14)",
+    );
+    expect((await run(notes, "recall_notes", { category: "general" })).text).toMatch(
+      /^n2 \[general\][^\n]*$/,
+    );
+    expect((await run(notes, "recall_notes", { query: "monday deploys" })).text).toMatch(/^n2[^\n]*$/);
+  });
+
+  test("say when there are none, and when none match", async () => {
+    const notes = session();
+    expect((await run(notes, "recall_notes", {})).text).toBe("There are no notes yet.");
+    await run(notes, "record_note", { content: "x", category: "decision" });
+    expect((await run(notes, "recall_notes", { category: "general" })).text).toBe(
+      "No note matches. There are 1 notes, in: decision.",
+    );
+  });
+
+  test("are removed by their id", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "wrong" });
+    expect((await run(notes, "forget_note", { id: "n1" })).status).toBe("ok");
+    expect((await run(notes, "forget_note", { id: "n1" })).status).toBe("error");
+    expect((await run(notes, "recall_notes", {})).text).toBe("There are no notes yet.");
+  });
+
+  test("are refused when they are empty", async () => {
+    expect((await run(session(), "record_note", { content: "  " })).text).toMatch(
+      /^INVALID_PARAM: .*content/,
+    );
+  });
+});
+
+describe("the todo list", () => {
+  test("is shown with its progress", async () => {
+    const items = [
+      { content: "read", status: "completed" },
+      { content: "write", status: "in_progress" },
+      { content: "test", status: "pending" },
+    ];
+    expect((await run(session(), "todo", { items })).text).toBe("1 of 3 done\n[x] read\n[>] write\n[ ] test");
+  });
+
+  test.each([
+    [
+      "two items in progress",
+      [
+        { content: "a", status: "in_progress" },
+        { content: "b", status: "in_progress" },
+      ],
+    ],
+    ["an item without content", [{ content: " ", status: "pending" }]],
+    ["an unknown status", [{ content: "a", status: "paused" }]],
+  ])("is refused with %s (C65)", async (_, items) => {
+    expect((await run(session(), "todo", { items })).text).toMatch(
+      /^INVALID_PARAM: todo was not run\. items/,
+    );
+  });
+});
+
+test("every tool can be offered to every provider", () => {
+  const { definitions } = dispatcherOf({ tools: [...sandboxTools(), ...sessionTools()] });
+  expect(definitions.map(({ name }) => name)).toEqual([
+    "bash",
+    "bash_output",
+    "bash_kill",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_files",
+    "search_files",
+    "attach_file",
+    "record_note",
+    "recall_notes",
+    "forget_note",
+    "todo",
+  ]);
+});
