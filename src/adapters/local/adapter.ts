@@ -1,0 +1,148 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Redis } from "ioredis";
+import type { BaseLogger } from "pino";
+import type { ChatAdapter, Door } from "../adapter.ts";
+import { answerApi } from "./api.ts";
+import type { ConsoleStatus, Services, WorkspaceFiles } from "./api.ts";
+import { Conversations } from "./conversations.ts";
+import { consoleAuthor, createLocalDoor } from "./door.ts";
+import { createGate, unsafeSettings } from "./gate.ts";
+import { problem, send, setCommonHeaders } from "./http.ts";
+import type { Reply } from "./http.ts";
+import { LiveStreams, maxStreams } from "./live.ts";
+import { readPage } from "./page.ts";
+
+export interface LocalAdapterOptions {
+  redis: Redis;
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Needed where `host` is not the loopback interface; asked for wherever it is set. */
+  token?: string;
+  files: WorkspaceFiles;
+  status(): Promise<ConsoleStatus>;
+  log: Pick<BaseLogger, "error">;
+}
+
+/** The page is one person's; this is only far from what it could ever need. */
+const maxConnections = 4 * maxStreams;
+
+/** How long a request that is being answered may hold up a stop, in milliseconds. */
+const graceMs = 5000;
+
+/**
+ * The console: a small chat client in the browser, an adapter like those of the chat platforms. `url` is the
+ * page's address, known once it has started.
+ */
+export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & { readonly url: string } {
+  const { redis, host, port, token, files, log } = options;
+  let running: { server: Server; live: LiveStreams; url: string } | undefined;
+
+  return {
+    platform: "local",
+
+    get url() {
+      return running?.url ?? "";
+    },
+
+    async start(door: Door) {
+      const unsafe = unsafeSettings(host, token);
+      if (unsafe) throw new Error(unsafe);
+
+      const conversations = new Conversations(redis, Date.now);
+      const live = new LiveStreams(conversations, redis.duplicate(), (error) => {
+        log.error({ err: error }, "a live stream of the console failed");
+      });
+      const services: Services = {
+        conversations,
+        door: createLocalDoor({ redis, door }),
+        author: consoleAuthor(),
+        live,
+        files,
+        gate: createGate({ host, token }),
+        status: () => options.status(),
+      };
+      try {
+        const server = createConsoleServer(services, await readPage(), log);
+        await live.start();
+        running = { server, live, url: `http://${nameOf(host)}:${await listen(server, port, host)}` };
+      } catch (error) {
+        live.close();
+        throw error;
+      }
+    },
+
+    async stop() {
+      if (!running) return;
+      const { server, live } = running;
+      running = undefined;
+      const closed = once(server, "close");
+      server.close();
+      live.close();
+      const late = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(late);
+    },
+  };
+}
+
+function createConsoleServer(
+  services: Services,
+  page: ReadonlyMap<string, Reply>,
+  log: LocalAdapterOptions["log"],
+): Server {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
+    const stranger = services.gate.stranger(request);
+    if (stranger) return problem(stranger.status, stranger.error);
+    const url = URL.parse(request.url ?? "", "http://console");
+    if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
+    const file = request.method === "GET" ? page.get(url?.pathname ?? "") : undefined;
+    return file ?? problem(404, "There is nothing at this address.");
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    setCommonHeaders(response);
+    try {
+      const reply = await answer(request, response);
+      if (reply) send(response, reply);
+    } catch (error) {
+      log.error({ err: error }, "the console could not answer a request");
+      if (response.headersSent) response.destroy();
+      else
+        send(
+          response,
+          problem(503, "Heddle could not do this now; its log says why. Try again in a moment."),
+        );
+    }
+  };
+
+  const server = createServer(
+    { requestTimeout: 30_000 },
+    (request, response) => void serve(request, response),
+  );
+  server.maxConnections = maxConnections;
+  return server;
+}
+
+async function listen(server: Server, port: number, host: string): Promise<number> {
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(
+      `The console cannot listen on ${host}:${port} (${why}): set HEDDLE_HOST or HEDDLE_PORT to a free one.`,
+      { cause },
+    );
+  }
+  const address = server.address();
+  return typeof address === "object" && address ? address.port : port;
+}
+
+/** A name by which a browser on this machine reaches the console. */
+function nameOf(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}

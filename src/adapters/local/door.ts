@@ -1,0 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { userInfo } from "node:os";
+import type { Redis } from "ioredis";
+import type { Author, Door, ThreadRef, Verdict } from "../adapter.ts";
+import { Conversations, consoleMessageRef, consoleThread } from "./conversations.ts";
+
+/** What a person at the console or at the terminal can do. Both methods throw when the {@link Door} throws. */
+export interface LocalDoor {
+  /**
+   * Puts the message into the thread, where the page shows it, and hands it to the intake. A refusal appears in
+   * the thread. `key` is the same for every attempt to say the same thing; by default each call is a new message.
+   */
+  say(thread: ThreadRef, text: string, author: Author, key?: string): Promise<Verdict>;
+  stop(thread: ThreadRef, author: Author): Promise<Verdict>;
+}
+
+export function createLocalDoor(options: { redis: Redis; door: Door; now?: () => number }): LocalDoor {
+  const { redis, door, now = Date.now } = options;
+  const conversations = new Conversations(redis, now);
+
+  const answerRefusal = async (thread: string, message: string, reply: string): Promise<void> => {
+    await conversations.change(thread, message, (content) =>
+      content.kind === "person" ? { ...content, mark: "failed" } : content,
+    );
+    await conversations.setState(thread, "failed");
+    await conversations.add(thread, `refusal ${message}`, { kind: "notice", markdown: reply });
+  };
+
+  return {
+    async say(thread, text, author, key = randomBytes(16).toString("hex")) {
+      const at = now();
+      const content = { kind: "person" as const, name: author.name, text };
+      // The message is there before the intake knows of it, since a worker may mark it at once.
+      const id = await conversations.add(thread.thread, `said ${key}`, content);
+      const verdict = await door.receive({
+        kind: "message",
+        thread,
+        ref: consoleMessageRef(thread.thread, id),
+        author,
+        text,
+        attachments: [],
+        addressed: "direct",
+        at,
+      });
+      if (verdict.kind === "refused") await answerRefusal(thread.thread, id, verdict.reply);
+      if (verdict.kind === "ignored") await answerRefusal(thread.thread, id, `Not taken: ${verdict.why}`);
+      return verdict;
+    },
+
+    async stop(thread, author) {
+      return await door.receive({ kind: "stop", target: { thread }, author, at: now() });
+    },
+  };
+}
+
+/** A thread that nobody has written in yet. */
+export function newConsoleThread(): ThreadRef {
+  return consoleThread(randomBytes(8).toString("hex"));
+}
+
+/** The person at this machine: everybody who can use the console is the one who runs it. */
+export function consoleAuthor(): Author {
+  return { id: "console", name: loginName(), standing: "member", roles: [] };
+}
+
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a user id that has no name.
+    return "console";
+  }
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** A complete answer. */
+export interface Reply {
+  status: number;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+}
+
+/** Sent with every answer; the page has no inline script, no inline style and no business with other hosts. */
+const commonHeaders = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+export function setCommonHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value);
+}
+
+export function send(response: ServerResponse, reply: Reply): void {
+  response.writeHead(reply.status, reply.headers);
+  response.end(reply.body);
+}
+
+export function json(status: number, value: unknown): Reply {
+  return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(value) };
+}
+
+/** `error` is one sentence for the person. */
+export function problem(status: number, error: string): Reply {
+  return json(status, { error });
+}
+
+/** A file to be saved, never shown: its content and its name come from the sandbox. */
+export function download(name: string, data: Buffer): Reply {
+  const plain = name.replaceAll(/[^\w .()-]/g, "_");
+  const exact = encodeURIComponent(name.toWellFormed()).replaceAll(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16)}`,
+  );
+  const headers = {
+    "content-type": "application/octet-stream",
+    "content-disposition": `attachment; filename="${plain}"; filename*=UTF-8''${exact}`,
+    "content-security-policy": "default-src 'none'; sandbox",
+  };
+  return { status: 200, headers, body: data };
+}
+
+/** The JSON body of a request. Requiring its media type keeps plain HTML forms of other sites out. */
+export async function readJson(
+  request: IncomingMessage,
+  maxBytes: number,
+): Promise<{ ok: true; value: unknown } | { ok: false; reply: Reply }> {
+  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+    return { ok: false, reply: problem(415, "The body must be JSON, with content-type application/json.") };
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Without an encoding it yields Buffers. The connection stays, so that a refusal can still be read.
+  const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) {
+      const reply = problem(413, `The body is larger than ${maxBytes} bytes.`);
+      return { ok: false, reply: { ...reply, headers: { ...reply.headers, connection: "close" } } };
+    }
+    chunks.push(chunk);
+  }
+  try {
+    return { ok: true, value: JSON.parse(Buffer.concat(chunks).toString("utf8")) };
+  } catch {
+    return { ok: false, reply: problem(400, "The body is not valid JSON.") };
+  }
+}

@@ -1,0 +1,77 @@
+/** Everything that the page asks of its server. A failure is an {@link ApiError} with a sentence for the person. */
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export function getStatus() {
+  return request("GET", "/api/status");
+}
+
+export function postMessage(thread, text, key) {
+  return request("POST", `/api/threads/${thread}/messages`, { text, key });
+}
+
+export function stopThread(thread) {
+  return request("POST", `/api/threads/${thread}/stop`, {});
+}
+
+export function listFiles(thread) {
+  return request("GET", `/api/threads/${thread}/files`);
+}
+
+export function fileAddress(thread, path) {
+  return `/api/threads/${thread}/file?path=${encodeURIComponent(path.toWellFormed())}`;
+}
+
+export function uploadAddress(thread, message) {
+  return `/api/threads/${thread}/uploads/${message}`;
+}
+
+/** Trades the token for a cookie that scripts cannot read. */
+export function signIn(token) {
+  return request("POST", "/api/session", {}, { authorization: `Bearer ${token}` });
+}
+
+/**
+ * The live stream. The browser connects again by itself after a broken connection, but not after a refusal:
+ * `on.refused` is called then. Returns what closes it.
+ */
+export function connect(thread, on) {
+  const source = new EventSource(thread ? `/api/events?thread=${thread}` : "/api/events");
+  for (const name of ["threads", "thread", "conversation", "message", "removed"]) {
+    source.addEventListener(name, (event) => on[name](JSON.parse(event.data)));
+  }
+  source.addEventListener("open", () => on.connected(true));
+  source.addEventListener("error", () => {
+    on.connected(false);
+    if (source.readyState === EventSource.CLOSED) on.refused();
+  });
+  return () => source.close();
+}
+
+/** A random id, as the server wants it for threads and for messages. */
+export function randomId() {
+  // crypto.randomUUID is missing from pages that are served over plain http by another machine.
+  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
+async function request(method, address, body, headers = {}) {
+  const init = { method, headers };
+  if (body)
+    Object.assign(init, {
+      body: JSON.stringify(body),
+      headers: { ...headers, "content-type": "application/json" },
+    });
+  const response = await fetch(address, init).catch(() => {
+    throw new ApiError(0, "Heddle does not answer: is it running?");
+  });
+  const answer = response.status === 204 ? {} : await response.json();
+  if (!response.ok) throw new ApiError(response.status, answer.error);
+  return answer;
+}

@@ -1,0 +1,111 @@
+import type { Redis } from "ioredis";
+import { SurfaceError } from "../adapter.ts";
+import type { ChatSurface, MessageRef, ThreadRef } from "../adapter.ts";
+import { Conversations, consoleMessageRef, consoleThread, parseMessageRef } from "./conversations.ts";
+import type { ConsoleContent } from "./conversations.ts";
+
+/** The largest file that the console keeps, in bytes. It is held in Redis, thus in memory. */
+const maxUploadBytes = 16 * 1024 * 1024;
+
+const messageChars = 100_000;
+
+/** The way into console threads, for any process that reaches the same Redis. */
+export function createLocalSurface(options: { redis: Redis; now?: () => number }): ChatSurface {
+  const conversations = new Conversations(options.redis, options.now ?? Date.now);
+
+  const change = async (ref: MessageRef, to: (content: ConsoleContent) => ConsoleContent): Promise<void> => {
+    const { thread, message } = parseMessageRef(ref);
+    if (await stored(conversations.change(thread, message, to))) return;
+    throw new SurfaceError(
+      "gone",
+      `The console has no message ${ref.message}: it was removed or has expired.`,
+    );
+  };
+
+  return {
+    platform: "local",
+    limits: { editIntervalMs: 80, messageChars },
+    idempotent: true,
+
+    async post(thread, message, key) {
+      const refs: MessageRef[] = [];
+      for (const [part, markdown] of split(message.markdown, messageChars).entries()) {
+        const id = await stored(
+          conversations.add(thread.thread, `post ${part} ${key}`, { ...message, markdown }),
+        );
+        refs.push(consoleMessageRef(thread.thread, id));
+      }
+      return refs;
+    },
+
+    async edit(ref, message) {
+      await change(ref, () => ({ ...message, markdown: cut(message.markdown, messageChars) }));
+    },
+
+    async remove(ref) {
+      const { thread, message } = parseMessageRef(ref);
+      await stored(conversations.remove(thread, message));
+    },
+
+    async threadOf(ref) {
+      const { thread, message } = parseMessageRef(ref);
+      const [found] = await stored(conversations.find(thread, [message]));
+      return found ? consoleThread(thread) : undefined;
+    },
+
+    async mark(ref, mark) {
+      await change(ref, (content) => (content.kind === "person" ? { ...content, mark } : content));
+      await stored(conversations.setState(parseMessageRef(ref).thread, mark));
+    },
+
+    async upload(thread: ThreadRef, file, key) {
+      const bytes = file.data.byteLength;
+      if (bytes > maxUploadBytes) {
+        const limit = `${maxUploadBytes / 1024 / 1024} MiB`;
+        throw new SurfaceError(
+          "rejected",
+          `${file.name} is larger than ${limit}, the most that the console takes.`,
+        );
+      }
+      const content = { kind: "file" as const, name: file.name, bytes };
+      const id = await stored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
+      return [consoleMessageRef(thread.thread, id)];
+    },
+  };
+}
+
+/** A command that failed on its way may still have been done. */
+async function stored<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    throw new SurfaceError(
+      "uncertain",
+      "The console's messages could not be written: Redis did not answer.",
+      { cause },
+    );
+  }
+}
+
+/** Cuts at the last line break that fits, else in the middle of the line. */
+function split(text: string, limit: number): string[] {
+  const parts: string[] = [];
+  let rest = text;
+  while (rest.length > limit) {
+    const lineBreak = rest.lastIndexOf("\n", limit);
+    const end = lineBreak > 0 ? lineBreak : wholeEnd(rest, limit);
+    parts.push(rest.slice(0, end));
+    rest = rest.slice(lineBreak > 0 ? end + 1 : end);
+  }
+  return [...parts, rest];
+}
+
+function cut(text: string, limit: number): string {
+  return text.length > limit ? `${text.slice(0, wholeEnd(text, limit - 1))}…` : text;
+}
+
+/** `end`, or one less where it would part the two halves of a character. */
+function wholeEnd(text: string, end: number): number {
+  const code = text.charCodeAt(end - 1);
+  return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
+}

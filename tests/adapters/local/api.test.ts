@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { consoleThread } from "../../../src/adapters/local/conversations.ts";
+import { consoleAuthor, createLocalDoor, newConsoleThread } from "../../../src/adapters/local/door.ts";
+import { call, openStream } from "./requests.ts";
+import { startConsole } from "./start-console.ts";
+import type { MessageEvent, TestConsole } from "./start-console.ts";
+
+let console: TestConsole;
+let thread: string;
+
+beforeAll(async () => {
+  console = await startConsole();
+});
+afterAll(() => console[Symbol.asyncDispose]());
+beforeEach(() => {
+  thread = newConsoleThread().thread;
+  console.workspace.clear();
+  console.door.events.length = 0;
+  console.door.verdict = (event) => ({
+    kind: event.kind === "message" ? "accepted" : "stopping",
+    thread: "local:console:main:x",
+    position: 1,
+  });
+});
+
+const say = (text: string, key = "first-key") =>
+  call(console.url, `/api/threads/${thread}/messages`, { method: "POST", json: { text, key } });
+
+async function conversation(): Promise<unknown> {
+  using page = await openStream(console.url, `/api/events?thread=${thread}`);
+  return await page.next("conversation");
+}
+
+describe("saying something", () => {
+  test("the first message makes the thread and reaches the intake as a direct message", async () => {
+    const answer = await say("Write a calculator\nin Python");
+    expect(answer.status).toBe(200);
+    expect(answer.json()).toMatchObject({ kind: "accepted" });
+    expect(console.door.events).toMatchObject([
+      {
+        kind: "message",
+        addressed: "direct",
+        thread: { platform: "local", workspace: "console", channel: "main", thread },
+        text: "Write a calculator\nin Python",
+        author: { id: "console", standing: "member" },
+        attachments: [],
+      },
+    ]);
+    const list = await call(console.url, "/api/threads");
+    expect(list.json()).toContainEqual({
+      id: thread,
+      title: "Write a calculator",
+      activeAt: expect.any(Number),
+    });
+  });
+
+  test("the message is in the thread before the intake hears of it, so that a worker can mark it", async () => {
+    console.door.verdict = async (event) => {
+      if (event.kind === "message") await console.surface.mark(event.ref, "taken");
+      return { kind: "accepted", thread: "x", position: 1 };
+    };
+    await say("hello");
+    expect(await conversation()).toMatchObject({
+      messages: [{ kind: "person", text: "hello", mark: "taken" }],
+    });
+  });
+
+  test("sending again with the same key says it once, and offers the intake the same message", async () => {
+    await say("hello", "key-of-hello");
+    await say("hello", "key-of-hello");
+    const refs = console.door.events.filter((event): event is MessageEvent => event.kind === "message");
+    expect(refs[1]?.ref).toEqual(refs[0]?.ref);
+    expect(await conversation()).toMatchObject({ messages: [{ text: "hello" }] });
+  });
+
+  test.each([
+    ["refused", { kind: "refused", reply: "You may not use Heddle here." } as const],
+    ["ignored", { kind: "ignored", why: "You may not use Heddle here." } as const],
+  ])("a message that is %s says so in the thread", async (_kind, verdict) => {
+    console.door.verdict = () => verdict;
+    const answer = await say("hello");
+    expect(answer.json()).toEqual(verdict);
+    expect(await conversation()).toMatchObject({
+      thread: { state: "failed" },
+      messages: [
+        { kind: "person", mark: "failed" },
+        { kind: "notice", markdown: expect.stringContaining("You may not use Heddle here.") },
+      ],
+    });
+  });
+
+  test("when the intake cannot be reached, the person is told and the log has the reason", async () => {
+    console.errors.length = 0;
+    console.door.verdict = () => Promise.reject(new Error("Redis is away at 10.0.0.1"));
+    const answer = await say("hello");
+    expect(answer.status).toBe(503);
+    expect(answer.body).not.toContain("10.0.0.1");
+    expect(answer.json()).toEqual({ error: expect.stringContaining("Try again") });
+    expect(console.errors).toHaveLength(1);
+  });
+
+  test.each([
+    ["no text", { json: { text: " \n ", key: "first-key" } }, 400],
+    ["no key", { json: { text: "hello" } }, 400],
+    ["broken JSON", { body: "{", headers: { "content-type": "application/json" } }, 400],
+    ["a form's media type", { body: "text=hello", headers: { "content-type": "text/plain" } }, 415],
+    ["too much text", { json: { text: "x".repeat(100_001), key: "first-key" } }, 400],
+    ["a body beyond all bounds", { json: { text: "x".repeat(800_000), key: "first-key" } }, 413],
+  ])("%s is refused with a sentence", async (_what, request, status) => {
+    const answer = await call(console.url, `/api/threads/${thread}/messages`, { method: "POST", ...request });
+    expect(answer.status).toBe(status);
+    expect(answer.json()).toEqual({ error: expect.stringMatching(/\.$|expected/) });
+    expect(console.door.events).toEqual([]);
+  });
+
+  test("an id that could not be a thread's is not found", async () => {
+    for (const id of ["a", "UPPERCASE", "a{b}cdefgh", "..%2f..%2fetc", "x".repeat(33)]) {
+      const answer = await call(console.url, `/api/threads/${id}/messages`, {
+        method: "POST",
+        json: { text: "hello", key: "first-key" },
+      });
+      expect(answer.status).toBe(404);
+    }
+  });
+});
+
+describe("stopping", () => {
+  test("a stop names the thread and who stopped it", async () => {
+    await say("Sleep for ten minutes");
+    const answer = await call(console.url, `/api/threads/${thread}/stop`, { method: "POST", json: {} });
+    expect(answer.json()).toMatchObject({ kind: "stopping" });
+    expect(console.door.events.at(-1)).toMatchObject({
+      kind: "stop",
+      target: { thread: { platform: "local", thread } },
+      author: { id: "console" },
+    });
+  });
+
+  test("nothing can be stopped in a thread that does not exist", async () => {
+    const answer = await call(console.url, `/api/threads/${thread}/stop`, { method: "POST", json: {} });
+    expect(answer.status).toBe(404);
+    expect(console.door.events).toEqual([]);
+  });
+});
+
+describe("files", () => {
+  test("the workspace is listed", async () => {
+    await say("hello");
+    console.workspace.set("src/main.py", "print(4)");
+    const list = await call(console.url, `/api/threads/${thread}/files`);
+    expect(list.json()).toMatchObject({
+      truncated: false,
+      entries: [
+        { path: "src", type: "directory" },
+        { path: "src/main.py", type: "file", bytes: 8 },
+      ],
+    });
+  });
+
+  test("a file is always saved and never shown, whatever its name says", async () => {
+    await say("hello");
+    const name = `naïve "page"\r\n'*.html`;
+    console.workspace.set(`out/${name}`, "<script>alert(1)</script>");
+    const path = encodeURIComponent(`out/${name}`);
+    const file = await call(console.url, `/api/threads/${thread}/file?path=${path}`);
+    expect(file.body).toBe("<script>alert(1)</script>");
+    expect(file.headers).toMatchObject({
+      "content-type": "application/octet-stream",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none'; sandbox",
+    });
+    const disposition = file.headers["content-disposition"] ?? "";
+    expect(disposition).toMatch(/^attachment; filename="[\w .()-]+"; filename\*=UTF-8''[\w.%-]+$/);
+    expect(decodeURIComponent(disposition.split("''")[1] ?? "")).toBe(name);
+  });
+
+  test("a file that was posted to the thread can be fetched", async () => {
+    await say("hello");
+    const file = { name: "plot.png", data: Buffer.from([0x89, 0x50, 0xff, 0x00]) };
+    const [ref] = await console.surface.upload(consoleThread(thread), file, "upload");
+    const id = ref?.message.split(".")[1] ?? "";
+    const response = await fetch(`${console.url}/api/threads/${thread}/uploads/${id}`);
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(file.data);
+    expect(response.headers.get("content-disposition")).toContain("plot.png");
+  });
+
+  test("a missing file, a file that is too large and a strange thread are told apart", async () => {
+    await say("hello");
+    console.workspace.set("big", "too large");
+    const get = async (path: string) => (await call(console.url, `/api/threads/${path}`)).status;
+    expect(await get(`${thread}/file?path=nothing`)).toBe(404);
+    expect(await get(`${thread}/file?path=big`)).toBe(413);
+    expect(await get(`${thread}/uploads/0123456789`)).toBe(404);
+    expect(await get(`${newConsoleThread().thread}/files`)).toBe(404);
+    expect(await get(`${thread}/nothing`)).toBe(404);
+  });
+});
+
+describe("the terminal's door", () => {
+  test("what is said at the terminal appears in the console, and gets the intake's verdict", async () => {
+    const door = createLocalDoor({ redis: console.redis.client(), door: console.door });
+    const verdict = await door.say(consoleThread(thread), "Run the tests", consoleAuthor());
+    expect(verdict.kind).toBe("accepted");
+    expect(await conversation()).toMatchObject({ messages: [{ kind: "person", text: "Run the tests" }] });
+    expect(await door.stop(consoleThread(thread), consoleAuthor())).toMatchObject({ kind: "stopping" });
+  });
+});

@@ -1,0 +1,126 @@
+/** The real console on a real Redis, with an intake that does what a test says. */
+import { EventEmitter, once } from "node:events";
+import { createLocalAdapter } from "../../../src/adapters/local/adapter.ts";
+import type { ConsoleStatus } from "../../../src/adapters/local/api.ts";
+import { createLocalSurface } from "../../../src/adapters/local/surface.ts";
+import { threadId } from "../../../src/adapters/adapter.ts";
+import type { ChatSurface, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
+import { startRedis } from "../../fakes/redis.ts";
+import type { TestRedis } from "../../fakes/redis.ts";
+
+export type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
+
+/** Records what arrives and answers with `verdict`. */
+class TestDoor implements Door {
+  readonly events: InboundEvent[] = [];
+  verdict: (event: InboundEvent) => Verdict | Promise<Verdict> = accept;
+  readonly #arrivals = new EventEmitter();
+
+  async receive(event: InboundEvent): Promise<Verdict> {
+    this.events.push(event);
+    this.#arrivals.emit("event");
+    return await this.verdict(event);
+  }
+
+  /** The event with this number, counted from 1; waits for it. */
+  async event(number: number): Promise<InboundEvent> {
+    for (;;) {
+      const event = this.events[number - 1];
+      if (event) return event;
+      await once(this.#arrivals, "event");
+    }
+  }
+}
+
+export interface TestConsole extends AsyncDisposable {
+  url: string;
+  redis: TestRedis;
+  door: TestDoor;
+  surface: ChatSurface;
+  /** What the workspace of every thread holds, by path. */
+  workspace: Map<string, string>;
+  status: ConsoleStatus;
+  /** What the console logged as errors. */
+  errors: unknown[];
+}
+
+interface ConsoleSettings {
+  redis?: TestRedis;
+  host?: string;
+  /** Default: a free one. */
+  port?: number;
+  token?: string;
+}
+
+export async function startConsole(settings: ConsoleSettings = {}): Promise<TestConsole> {
+  const redis = settings.redis ?? (await startRedis());
+  const door = new TestDoor();
+  const workspace = new Map<string, string>();
+  const errors: unknown[] = [];
+  const status: ConsoleStatus = {
+    model: "demo",
+    demo: false,
+    sandbox: { ok: true, summary: "bubblewrap 0.8", problems: [] },
+    redis: "url",
+    adapters: ["local"],
+  };
+  const { host = "127.0.0.1", port = 0, token } = settings;
+  const adapter = createLocalAdapter({
+    redis: redis.client(),
+    host,
+    port,
+    ...(token === undefined ? {} : { token }),
+    files: {
+      list: async () => ({ ok: true, entries: entriesOf(workspace), truncated: false }),
+      read: async (_thread, path) => {
+        const text = workspace.get(path);
+        if (text === undefined)
+          return { ok: false, reason: "not-found", message: `There is no file ${path}.` };
+        return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
+      },
+    },
+    status: async () => status,
+    log: { error: (error: unknown) => errors.push(error) },
+  });
+  const release = async () => {
+    await adapter.stop();
+    if (!settings.redis) await redis.stop();
+  };
+  try {
+    await adapter.start(door);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  const surface = createLocalSurface({ redis: redis.client() });
+  return {
+    url: adapter.url,
+    redis,
+    door,
+    surface,
+    workspace,
+    status,
+    errors,
+    [Symbol.asyncDispose]: release,
+  };
+}
+
+function accept(event: InboundEvent): Verdict {
+  if (event.kind === "message") return { kind: "accepted", thread: threadId(event.thread), position: 1 };
+  if ("message" in event.target) return { kind: "ignored", why: "the console stops threads only" };
+  return { kind: "stopping", thread: threadId(event.target.thread) };
+}
+
+function entriesOf(workspace: Map<string, string>): FileEntry[] {
+  const entries = new Map<string, FileEntry>();
+  for (const [path, text] of workspace) {
+    const folders = path.split("/").slice(0, -1);
+    for (const depth of folders.keys()) {
+      const folder = folders.slice(0, depth + 1).join("/");
+      entries.set(folder, { path: folder, type: "directory", bytes: 0, modifiedAt: 0 });
+    }
+    entries.set(path, { path, type: "file", bytes: Buffer.byteLength(text), modifiedAt: 0 });
+  }
+  return [...entries.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}

@@ -1,0 +1,358 @@
+/** The console as a person uses it: a headless Chromium, the real server, a real Redis. */
+import { accessSync, constants } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { chromium } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startConsole } from "../adapters/local/start-console.ts";
+import type { MessageEvent, TestConsole } from "../adapters/local/start-console.ts";
+import { startRedis } from "../fakes/redis.ts";
+import type { TestRedis } from "../fakes/redis.ts";
+
+const executable = ["/usr/bin/chromium", ...pathsOf("chromium")].find(isExecutable);
+const flags = [
+  ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+];
+
+let redis: TestRedis | undefined;
+let browser: Browser | undefined;
+
+describe("the console's page", () => {
+  beforeAll(async () => {
+    if (!executable) return;
+    redis = await startRedis();
+    browser = await chromium.launch({ executablePath: executable, args: flags });
+  });
+  beforeEach((context) =>
+    context.skip(!executable, "chromium is not on PATH: install it, as with apt install chromium"),
+  );
+  afterAll(async () => {
+    await browser?.close();
+    await redis?.stop();
+  });
+
+  test("a task: written, watched, answered, and its files fetched", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await page.getByRole("button", { name: /Write a calculator in Python/ }).click();
+
+    const { thread, ref } = await desk.said();
+    await page.getByText("Write a calculator", { exact: false }).first().waitFor();
+    expect(new URL(page.url()).hash).toBe(`#/t/${thread.thread}`);
+    await console.surface.mark(ref, "taken");
+    await article(page, "person").getByText("Working on it").waitFor();
+
+    const progress = {
+      kind: "progress" as const,
+      stoppable: true,
+      markdown: "- write_file `calculator.py`",
+    };
+    const [shown] = await console.surface.post(thread, progress, "progress");
+    if (!shown) throw new Error("nothing was posted");
+    await article(page, "progress").getByText("calculator.py").waitFor();
+    await console.surface.edit(shown, { ...progress, markdown: "- bash `python -m pytest` · 12 passed" });
+    await article(page, "progress").getByText("12 passed").waitFor();
+    expect(await article(page, "progress").getByText("calculator.py").count()).toBe(0);
+
+    console.workspace.set("calculator.py", "print(2 + 2)\n");
+    await console.surface.edit(shown, { kind: "progress", markdown: "4 steps" });
+    await console.surface.post(
+      thread,
+      { kind: "answer", markdown: "It **works**.\n\n| a | b |\n|--|--|\n| 1 | 2 |", footer: "4 steps" },
+      "answer",
+    );
+    await console.surface.mark(ref, "answered");
+    await article(page, "answer").getByText("works").waitFor();
+    expect(await article(page, "answer").locator("strong, td").allTextContents()).toEqual([
+      "works",
+      "1",
+      "2",
+    ]);
+    await page.getByRole("status").getByText("Heddle: It **works**.").waitFor({ state: "attached" });
+    expect(await page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+
+    await page.getByRole("button", { name: "Look again" }).click();
+    const file = page.getByRole("link", { name: "calculator.py" });
+    const [download] = await Promise.all([page.waitForEvent("download"), file.click()]);
+    expect(download.suggestedFilename()).toBe("calculator.py");
+    expect(await readFile(await download.path(), "utf8")).toBe("print(2 + 2)\n");
+
+    await console.surface.upload(thread, { name: "plot.png", data: Buffer.from("png") }, "upload");
+    const card = article(page, "file").getByRole("link", { name: "plot.png" });
+    const [upload] = await Promise.all([page.waitForEvent("download"), card.click()]);
+    expect(await readFile(await upload.path(), "utf8")).toBe("png");
+
+    await page.reload();
+    await article(page, "answer").getByText("works").waitFor();
+    expect(await page.title()).toContain("Write a calculator");
+    desk.expectInnocent();
+  });
+
+  test("a stop: by the button of the message, by the button of the box, and by Esc", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await page.getByLabel("Message to Heddle").fill("Sleep for ten minutes");
+    await page.keyboard.press("Enter");
+    const { thread, ref } = await desk.said();
+    await console.surface.mark(ref, "taken");
+    const progress = { kind: "progress" as const, stoppable: true, markdown: "bash `sleep 600`" };
+    const [shown] = await console.surface.post(thread, progress, "progress");
+    if (!shown) throw new Error("nothing was posted");
+
+    console.door.verdict = () => ({ kind: "refused", reply: "Only Ada may stop this." });
+    await article(page, "progress").getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("alert").getByText("Only Ada may stop this.").waitFor();
+    await page.locator("#composer").getByRole("button", { name: "Stop" }).click();
+    await desk.events(3);
+
+    console.door.verdict = () => ({ kind: "stopping", thread: "x" });
+    await page.getByLabel("Message to Heddle").press("Escape");
+    const stop = await desk.events(4);
+    expect(stop).toMatchObject({ kind: "stop", target: { thread } });
+    await article(page, "progress").getByRole("button", { name: "Stopping…" }).waitFor();
+
+    await console.surface.edit(shown, { kind: "progress", markdown: "bash `sleep 600`" });
+    await console.surface.post(
+      thread,
+      { kind: "receipt", markdown: "Stopped. 2 processes ended, 0 left." },
+      "receipt",
+    );
+    await console.surface.mark(ref, "stopped");
+    await article(page, "receipt").getByText("0 left").waitFor();
+    await article(page, "person").getByText("Stopped").waitFor();
+    expect(await page.getByRole("button", { name: /Stop/ }).count()).toBe(0);
+    desk.expectInnocent();
+  });
+
+  test("an edit takes the focus from nobody who is about to press Stop", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await page.getByLabel("Message to Heddle").fill("Count");
+    await page.keyboard.press("Enter");
+    const { thread } = await desk.said();
+    const progress = { kind: "progress" as const, stoppable: true, markdown: "count 0" };
+    const [shown] = await console.surface.post(thread, progress, "progress");
+    if (!shown) throw new Error("nothing was posted");
+    await article(page, "progress").getByRole("button", { name: "Stop" }).focus();
+    await console.surface.edit(shown, { ...progress, markdown: "count 1" });
+    await article(page, "progress").getByText("count 1").waitFor();
+    await page.keyboard.press("Enter");
+    expect(await desk.events(2)).toMatchObject({ kind: "stop" });
+  });
+
+  test("nothing that is written becomes part of the page", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    const attack = [
+      "<img src=x onerror=alert(1)><script>alert(1)</script>",
+      '<iframe srcdoc="<script>alert(1)</script>"></iframe><svg onload=alert(1)>',
+      "[click](javascript:alert(1)) ![x](https://evil.example/pixel.png)",
+      "<style>body{display:none}</style>",
+      "```html\n</code></pre><script>alert(1)</script>\n```",
+    ].join("\n\n");
+    await page.getByLabel("Message to Heddle").fill(attack);
+    await page.getByRole("button", { name: "Send" }).click();
+    const { thread } = await desk.said();
+    await console.surface.post(thread, { kind: "answer", markdown: attack, footer: attack }, "answer");
+    await console.surface.upload(
+      thread,
+      { name: '"><script>alert(1)</script>', data: Buffer.from("x") },
+      "upload",
+    );
+    console.workspace.set('<img src=x onerror="alert(1)">', "x");
+    await article(page, "file").waitFor();
+    await page.getByRole("button", { name: "Look again" }).click();
+    await page.locator("#file-list a").waitFor();
+
+    expect(
+      await page
+        .locator("#main script, iframe, #main img, #main style, #files img, [onerror], [onload]")
+        .count(),
+    ).toBe(0);
+    const links = await page
+      .locator("#log a")
+      .evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+    expect(links.filter((href) => !/^(https:\/\/evil\.example\/|\/api\/threads\/)/.test(href ?? ""))).toEqual(
+      [],
+    );
+    const link = article(page, "answer").getByRole("link").first();
+    expect(await link.getAttribute("rel")).toContain("noopener");
+    expect(await link.textContent()).toContain("(evil.example)");
+    desk.expectInnocent();
+  });
+
+  test("a message that could not be sent stays in the box, and is said once when it is sent again", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    console.door.verdict = () => Promise.reject(new Error("Redis is away"));
+    const box = page.getByLabel("Message to Heddle");
+    await box.fill("hello");
+    await box.press("Enter");
+    await page.getByRole("alert").getByText("Try again").waitFor();
+    expect(await box.inputValue()).toBe("hello");
+
+    console.door.verdict = (event) => ({ kind: "accepted", thread: event.kind, position: 1 });
+    await box.press("Shift+Enter");
+    await box.press("Backspace");
+    await box.press("Enter");
+    await article(page, "person").waitFor();
+    expect(await article(page, "person").count()).toBe(1);
+    expect(await box.inputValue()).toBe("");
+  });
+
+  test("the page says what should be known before trusting it with work", async () => {
+    await using desk = await openDesk({}, (console) => {
+      const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
+      Object.assign(console.status, {
+        demo: true,
+        redis: "embedded",
+        sandbox: { ok: false, summary: "none", problems },
+      });
+    });
+    const { page } = desk;
+    await page.getByText("This is the demo model.").waitFor();
+    await page.getByText("Redis is embedded").waitFor();
+    await page.getByText("How to fix it").click();
+    await page.getByText("Install bubblewrap.").waitFor();
+    desk.expectInnocent();
+  });
+
+  test("the page goes on by itself after the console was restarted", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await page.getByLabel("Message to Heddle").fill("hello");
+    await page.keyboard.press("Enter");
+    const { thread } = await desk.said();
+    await article(page, "person").waitFor();
+    const port = Number(new URL(console.url).port);
+    await console[Symbol.asyncDispose]();
+    await page.getByText("Reconnecting…").waitFor();
+    await console.surface.post(thread, { kind: "answer", markdown: "written meanwhile" }, "answer");
+    await using restarted = await startConsole({ redis: console.redis, port });
+    await article(page, "answer").getByText("written meanwhile").waitFor();
+    expect(page.url()).toContain(restarted.url);
+    await page.getByText("Reconnecting…").waitFor({ state: "hidden" });
+  });
+
+  test("a console with a token asks for it once, and takes it out of the address at once", async () => {
+    const token = "correct-horse-battery";
+    await using desk = await openDesk({}, undefined, token);
+    const { page, console } = desk;
+    await page.getByLabel("Token").fill("wrong-token");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("needs its token").waitFor();
+    await page.getByLabel("Token").fill(token);
+    await page.keyboard.press("Enter");
+    await page.getByText("demo").waitFor();
+
+    await page.context().clearCookies();
+    await page.goto("about:blank");
+    await page.goto(`${console.url}/#token=${token}`);
+    await page.getByText("demo").waitFor();
+    expect(page.url()).not.toContain(token);
+  });
+
+  test("on a phone nothing is cut off, and threads and files are drawers that the keyboard can close", async () => {
+    const phone = { viewport: { width: 375, height: 740 }, isMobile: true, hasTouch: true };
+    await using desk = await openDesk(phone);
+    const { page, console } = desk;
+    await page.getByLabel("Message to Heddle").fill("Show a wide table");
+    await page.getByRole("button", { name: "Send" }).tap();
+    const { thread } = await desk.said();
+    console.workspace.set("notes.md", "x");
+    const wide = Array.from({ length: 12 }, (_, column) => `a-rather-long-cell-${column}`).join(" | ");
+    const rule = "|--".repeat(12);
+    const markdown = `| ${wide} |\n${rule}|\n| ${wide} |\n\n\`${"x".repeat(400)}\`\n\n${"https://example.com/".padEnd(300, "y")}`;
+    await console.surface.post(thread, { kind: "answer", markdown }, "answer");
+    await article(page, "answer").getByRole("table").waitFor();
+    const overflow = await page.evaluate(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    );
+    const inside = await page.evaluate(
+      "document.getElementById('scroller').scrollWidth - document.getElementById('scroller').clientWidth",
+    );
+    expect([overflow, inside]).toEqual([0, 0]);
+
+    await page.getByRole("button", { name: "Workspace files" }).tap();
+    await page.getByRole("link", { name: "notes.md" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "notes.md" }).waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Threads" }).tap();
+    await page.getByRole("link", { name: "New thread" }).tap();
+    await page.getByRole("heading", { name: "Begin a thread" }).waitFor();
+    expect(console.door.events).toHaveLength(1);
+    desk.expectInnocent();
+  });
+});
+
+/** A person before the console. */
+interface Desk extends AsyncDisposable {
+  page: Page;
+  console: TestConsole;
+  /** The first message that reached the intake. */
+  said(): Promise<MessageEvent>;
+  /** The event with this number, counted from 1. */
+  events(number: number): Promise<TestConsole["door"]["events"][number]>;
+  /** No error in the browser's console, no violation of the content policy, no dialog, no foreign request. */
+  expectInnocent(): void;
+}
+
+async function openDesk(
+  options: BrowserContextOptions = {},
+  prepare: (console: TestConsole) => void = () => {},
+  token?: string,
+): Promise<Desk> {
+  if (!redis || !browser) throw new Error("There is no browser: the test should have been skipped.");
+  const console = await startConsole({ redis, ...(token === undefined ? {} : { token }) });
+  prepare(console);
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  const offences: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) offences.push(message.text());
+  });
+  page.on("pageerror", (error) => offences.push(String(error)));
+  page.on("dialog", (dialog) => {
+    offences.push(`dialog ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${console.url}/`)) offences.push(`request ${request.url()}`);
+  });
+  await page.goto(console.url);
+  const events = (number: number) => console.door.event(number);
+  return {
+    page,
+    console,
+    events,
+    async said() {
+      const event = await events(1);
+      if (event.kind !== "message") throw new Error(`expected a message, got a ${event.kind}`);
+      return event;
+    },
+    expectInnocent: () => expect(offences).toEqual([]),
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      await console[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function article(page: Page, kind: "person" | "progress" | "answer" | "receipt" | "file") {
+  return page.locator(`article.${kind}`);
+}
+
+function pathsOf(name: string): string[] {
+  return (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
