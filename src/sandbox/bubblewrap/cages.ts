@@ -1,0 +1,42 @@
+import { setPriority } from "node:os";
+import { descendants, proportionalBytes, residentBytes } from "./processes.ts";
+
+/** Holds one command's memory, processes and CPU together, beyond what limits per process can. */
+export interface Cage {
+  /** Whether the command has used up its memory. */
+  memoryExceeded(): boolean;
+  /** To be called when every process of the command is gone. */
+  release(): void;
+}
+
+/** The way in which this host holds limits together. */
+export interface Cages {
+  /** For the probe's summary. */
+  summary: string;
+  /** Whether memory that no process maps (an unmapped memfd) is counted. */
+  countsEverything: boolean;
+  /** Puts a process, that has not started any other yet, into a cage of its own. */
+  enclose(pid: number): Cage;
+}
+
+/** The bot and the rest of the host go first. */
+const niceness = 10;
+
+/** Without cgroups: look at the processes every now and then. Overshoots by what they take between two looks. */
+export function watchingCages(memoryBytes: number): Cages {
+  return {
+    summary: "limits tier 3 (rlimits and watching, no writable cgroup): memory may overshoot, CPU is only niced",
+    countsEverything: false,
+    enclose(pid) {
+      setPriority(pid, niceness);
+      return {
+        memoryExceeded() {
+          const processes = descendants(pid);
+          // The cheap sum counts forked pages many times, so it can only acquit.
+          return residentBytes(processes) > memoryBytes && proportionalBytes(processes) > memoryBytes;
+        },
+        release() {},
+      };
+    },
+  };
+}

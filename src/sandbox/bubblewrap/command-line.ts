@@ -1,0 +1,80 @@
+import { workspaceRoot } from "../sandbox.ts";
+import type { ThreadFolder } from "./host.ts";
+import type { LaunchSite } from "./launch.ts";
+
+/** The whole environment of the processes outside: nothing in it is worth reading from /proc/1/environ. */
+export const launchEnvironment = { PATH: "/usr/local/bin:/usr/bin:/bin" };
+
+/** Descriptors that the launcher and bwrap get beside the three usual ones. */
+export const filterDescriptor = 3;
+export const statusDescriptor = 4;
+
+/**
+ * Runs before bwrap, as the thread's user: waits until the bot has put this process into its cage, sets what is
+ * inherited, and becomes bwrap.
+ *
+ * The status descriptor is one end of a socket pair whose other end only the bot holds. bwrap closes it inside,
+ * so a copy goes on as descriptor 5 for the prelude. Units: `-f` 512 bytes, `-d` KiB (POSIX sh).
+ */
+function launcher(limits: { processMemoryBytes: number; fileBytes: number }): string {
+  const files = Math.ceil(limits.fileBytes / 512);
+  const data = Math.ceil(limits.processMemoryBytes / 1024);
+  return [
+    `read -r go <&${statusDescriptor} || exit 125`,
+    // A limit of the host that is already lower stays, silently.
+    `{ echo 1000 >/proc/self/oom_score_adj; ulimit -c 0; ulimit -n 4096; ulimit -f ${files}; ulimit -d ${data}; } 2>/dev/null`,
+    `exec "$@" 5<&${statusDescriptor}`,
+  ].join("; ");
+}
+
+/**
+ * Runs inside, before the tenant's program. Arguments: process limit, folder, program and its arguments.
+ *
+ * - End of file on descriptor 5 means that the bot died before bwrap asked the kernel to die with it.
+ * - Whatever else is open was inherited from the bot's own parent and is closed. (A redirection around the
+ *   whole loop would cost bash its stderr.)
+ * - The process limit is set here because inside the user namespace it counts this sandbox alone.
+ */
+const prelude = [
+  "if read -t 0 -u 5; then exit 125; fi",
+  'for f in /proc/self/fd/*; do n=${f##*/}; if [ "$n" -gt 2 ] 2>/dev/null; then eval "exec $n>&-"; fi; done',
+  'umask 022; ulimit -u "$1"',
+  'cd -- "$2" || exit 1',
+  "shift 2",
+  'exec "$@"',
+].join("\n");
+
+/**
+ * What to hand to `/bin/sh` to run `program` in the thread's sandbox.
+ *
+ * @param cwd absolute, inside
+ */
+export function commandLine(
+  site: Pick<LaunchSite, "limits" | "systemMounts">,
+  folder: ThreadFolder,
+  request: { program: readonly string[]; cwd: string; fileBytes: number },
+): string[] {
+  const { limits } = site;
+  return [
+    "-c",
+    launcher({ processMemoryBytes: limits.processMemoryBytes, fileBytes: request.fileBytes }),
+    "sh",
+    "bwrap",
+    ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"],
+    ...["--unshare-cgroup-try", "--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"],
+    ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--dir", "/etc"],
+    ...site.systemMounts,
+    ...["--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys", "--dev", "/dev"],
+    // A tmpfs would be memory without a limit on inodes; these are folders on disk.
+    ...["--bind", `${folder.path}/shm`, "/dev/shm", "--bind", `${folder.path}/tmp`, "/tmp", "--dir", "/run"],
+    ...["--bind", `${folder.path}/ws`, workspaceRoot, "--chdir", workspaceRoot],
+    ...["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", workspaceRoot],
+    ...["--setenv", "SHLVL", "1", "--setenv", "LANG", "C.UTF-8", "--setenv", "TERM", "dumb"],
+    // What git takes for the author unless the tenant configures another.
+    ...["--setenv", "EMAIL", "agent@sandbox.invalid"],
+    ...["--remount-ro", "/dev", "--remount-ro", "/"],
+    ...["--seccomp", String(filterDescriptor), "--json-status-fd", String(statusDescriptor), "--"],
+    ...["/bin/bash", "--noprofile", "--norc", "-c", prelude, "bash", String(limits.processes), request.cwd],
+    ...request.program,
+  ];
+}

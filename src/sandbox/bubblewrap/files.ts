@@ -1,0 +1,185 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { FileEntry, FileFailure, Sandbox } from "../sandbox.ts";
+import { insidePath, shownPath } from "./inside-path.ts";
+import type { Ending } from "./launch.ts";
+
+export interface ScriptRequest {
+  script: string;
+  arguments: readonly string[];
+  stdin?: Uint8Array;
+  /** Bytes of output that the script may produce. */
+  maxOutputBytes: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Runs a fixed script inside the thread's sandbox; what comes from outside is only ever its arguments. */
+export type RunScript = (request: ScriptRequest) => Promise<Ending & { stdout: Buffer; stderr: Buffer }>;
+
+type FileTools = Pick<Sandbox, "readFile" | "writeFile" | "listFiles">;
+
+const defaultReadBytes = 16 * 1024 * 1024;
+const defaultListLimit = 1_000;
+/** The longest path that Linux takes, plus type, size and time. */
+const longestEntryBytes = 4096 + 64;
+
+/** Exit codes of the scripts for what no error text of a program names. */
+const notAFile = 101;
+const conflict = 102;
+const incomplete = 103;
+
+/** Arguments: path, bytes to skip, bytes to give. Prints the size, then the bytes. */
+const readScript = `
+[ -d "$1" ] && { echo "Is a directory" >&2; exit 1; }
+[ -e "$1" ] && ! [ -f "$1" ] && exit ${notAFile}
+exec <"$1" || exit 1
+stat -L -c %s /dev/stdin && tail -c "+$(($2 + 1))" | head -c "$3"
+`;
+
+/**
+ * Arguments: path, bytes that standard input must deliver, what must be there now (`any`, `absent` or a SHA-256),
+ * a unique word. The new content is complete beside the old file before it takes its place in one step.
+ */
+const writeScript = `
+path=$1 expected=$3
+[ -L "$path" ] && { path=$(readlink -vf -- "$path") || exit 1; }
+[ -d "$path" ] && { echo "Is a directory" >&2; exit 1; }
+[ -e "$path" ] && ! [ -f "$path" ] && exit ${notAFile}
+folder=\${path%/*} new=\${path%/*}/.heddle-$4
+fail() { rm -f -- "$new"; exit "$1"; }
+[ -d "$folder" ] || mkdir -p -- "$folder" || exit 1
+cat >"$new" || fail 1
+[ "$(stat -c %s -- "$new")" = "$2" ] || fail ${incomplete}
+[ -e "$path" ] && { chmod --reference="$path" -- "$new" || fail 1; }
+case $expected in
+  any) ;;
+  absent) ln -T -- "$new" "$path" 2>/dev/null || fail ${conflict}; fail 0 ;;
+  *) [ "$(sha256sum <"$path")" = "$expected  -" ] || fail ${conflict} ;;
+esac
+mv -f -T -- "$new" "$path" || fail 1
+`;
+
+/**
+ * Arguments: path, entries to give. Prints type, bytes, time and path, NUL after each. Slashes are 0x01 while
+ * sorting, so that a folder's content comes right behind it.
+ */
+const listScript = `
+[ -e "$1" ] || { echo "No such file or directory" >&2; exit 1; }
+find -H "$1" -mindepth "$([ -d "$1" ] && echo 1 || echo 0)" \\
+  -printf '%y\\t%s\\t%T@\\t%P\\0' -name .git -type d -prune 2>/dev/null |
+  tr / '\\001' | LC_ALL=C sort -z -t "$(printf '\\t')" -k 4 | head -z -n "$2"
+`;
+
+/** The file operations of a sandbox. All of them happen inside, where only the thread's own files exist. */
+export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTools {
+  return {
+    async readFile(path, options = {}) {
+      const inside = insidePath(path);
+      if (!inside.ok) return inside;
+      const offset = options.offset ?? 0;
+      const maxBytes = options.maxBytes ?? defaultReadBytes;
+      const result = await run({
+        script: readScript,
+        arguments: [inside.path, String(offset), String(maxBytes)],
+        maxOutputBytes: maxBytes + 32,
+        signal: options.signal,
+      });
+      if (result.exitCode !== 0) return failureOf(result, path);
+      const lineEnd = result.stdout.indexOf("\n");
+      const size = Number(result.stdout.toString("latin1", 0, lineEnd));
+      const data = result.stdout.subarray(lineEnd + 1);
+      const truncated = offset + data.length < size;
+      return { ok: true, data, size, truncated, ...(data.length === size && { sha256: sha256(data) }) };
+    },
+
+    async writeFile(path, data, options = {}) {
+      const inside = insidePath(path);
+      if (!inside.ok) return inside;
+      if (data.length > limits.fileBytes) {
+        const message = `${path}: ${data.length} bytes are more than a file may have (${limits.fileBytes}).`;
+        return { ok: false, reason: "too-large", message };
+      }
+      const { ifSha256 } = options;
+      const result = await run({
+        script: writeScript,
+        arguments: [
+          inside.path,
+          String(data.length),
+          ifSha256 === undefined ? "any" : (ifSha256 ?? "absent"),
+          randomBytes(6).toString("hex"),
+        ],
+        stdin: data,
+        maxOutputBytes: 4096,
+        signal: options.signal,
+      });
+      return result.exitCode === 0 ? { ok: true, sha256: sha256(data) } : failureOf(result, path);
+    },
+
+    async listFiles(path = ".", options = {}) {
+      const inside = insidePath(path);
+      if (!inside.ok) return inside;
+      const limit = options.limit ?? defaultListLimit;
+      const result = await run({
+        script: listScript,
+        // One more than asked for tells whether there are more.
+        arguments: [inside.path, String(limit + 1)],
+        maxOutputBytes: (limit + 1) * longestEntryBytes,
+        signal: options.signal,
+      });
+      if (result.exitCode !== 0) return failureOf(result, path);
+      const records = result.stdout.toString().split("\0").slice(0, -1);
+      const entries = records.slice(0, limit).map((record) => parseEntry(record, inside.path));
+      return { ok: true, entries, truncated: records.length > limit };
+    },
+  };
+}
+
+function parseEntry(record: string, base: string): FileEntry {
+  const [kind = "", bytes = "", seconds = "", ...name] = record.split("\t");
+  const path = name.join("\t").replaceAll("\u0001", "/");
+  return {
+    path: shownPath(path === "" ? base : `${base}/${path}`),
+    type: kind === "f" ? "file" : kind === "d" ? "directory" : kind === "l" ? "link" : "other",
+    bytes: Number(bytes),
+    modifiedAt: Math.round(Number(seconds) * 1000),
+  };
+}
+
+/** What the programs say (in English, as LANG is C.UTF-8), by what the caller can do about it. */
+const knownErrors: [RegExp, FileFailure["reason"], string][] = [
+  [/No such file or directory/, "not-found", "does not exist"],
+  [/Is a directory/, "is-directory", "is a folder, not a file"],
+  [/Not a directory/, "not-a-file", "has a file where its path needs a folder"],
+  [/Permission denied|Read-only file system|Operation not permitted/, "denied", "may not be accessed"],
+  [/No space left|Disk quota exceeded/, "disk-full", "does not fit: the disk is full"],
+  [/File too large/, "too-large", "is larger than a file may be"],
+];
+
+function failureOf(result: Ending & { stderr: Buffer }, path: string): FileFailure {
+  const failure = (reason: FileFailure["reason"], text: string): FileFailure => {
+    return { ok: false, reason, message: `${path} ${text}.` };
+  };
+  switch (result.end) {
+    case "exit":
+      break;
+    case "disk":
+      return failure("disk-full", "does not fit: the workspace is full");
+    case "failed":
+      return { ok: false, reason: "failed", message: result.problem ?? "The sandbox failed." };
+    case "stopped":
+      return failure("failed", "was not handled: the operation was stopped");
+    case "timeout":
+    case "memory":
+    case "output":
+      return failure("failed", `could not be handled within the limits of the sandbox (${result.end})`);
+  }
+  if (result.exitCode === notAFile) return failure("not-a-file", "is neither a file nor a folder");
+  if (result.exitCode === conflict) return failure("conflict", "has changed meanwhile: read it again");
+  if (result.exitCode === incomplete) return failure("failed", "was not written: its content did not arrive");
+  const said = result.stderr.toString().trim();
+  for (const [pattern, reason, text] of knownErrors) if (pattern.test(said)) return failure(reason, text);
+  return failure("failed", `could not be handled: ${said.split("\n").at(-1) || `exit code ${result.exitCode}`}`);
+}
+
+function sha256(data: Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}

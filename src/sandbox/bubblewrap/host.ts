@@ -1,0 +1,194 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { SandboxLimits } from "../limits.ts";
+import type { Problem } from "../sandbox.ts";
+import { launchEnvironment } from "./command-line.ts";
+import { architectureOf } from "./syscalls.ts";
+
+/** The kernel user that a thread's processes run as and that owns its files; never 0. */
+export interface Owner {
+  uid: number;
+  gid: number;
+}
+
+/** The folder of one thread. The tenant sees its three children and never the folder itself. */
+export interface ThreadFolder {
+  path: string;
+  /** Absent when the bot is not root: then everything runs as the bot's own user. */
+  owner?: Owner;
+}
+
+/** What this machine offers to sandboxes, found out once. */
+export interface Host {
+  limits: SandboxLimits;
+  version: string;
+  /** Holds `workspaces/`, `jobs/` and `etc/`. */
+  root: string;
+  /** The root is not in the data folder, because sandbox users could not reach it there. */
+  relocated: boolean;
+  /** bwrap arguments that show the system's programs, read-only. */
+  systemMounts: readonly string[];
+  /** Makes the thread's folder if need be. */
+  folderOf(threadId: string): ThreadFolder;
+}
+
+/** The first release with `--disable-userns`. */
+const oldestVersion = [0, 8] as const;
+
+/** Finds out where and how sandboxes can run here. Throws only for a disk that cannot be written. */
+export function inspectHost(options: {
+  dataDir: string;
+  limits: SandboxLimits;
+}): { ok: true; host: Host } | { ok: false; problem: Problem } {
+  if (process.platform !== "linux") {
+    return refuse(
+      `The sandbox needs Linux; this is ${process.platform}.`,
+      "Run Heddle on Linux, in a Linux virtual machine, or in WSL 2.",
+    );
+  }
+  if (architectureOf(process.arch) === undefined) {
+    return refuse(
+      `There is no system call filter for the ${process.arch} architecture.`,
+      "Run Heddle on x86-64 or arm64.",
+    );
+  }
+  const version = bubblewrapVersion();
+  if (version === undefined) {
+    return refuse(
+      "bubblewrap was not found.",
+      "Install it: `apt-get install bubblewrap`, or the package of the same name elsewhere.",
+    );
+  }
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1])) {
+    return refuse(
+      `bubblewrap ${version} is too old.`,
+      `Install bubblewrap ${oldestVersion.join(".")} or newer (Debian 12, Ubuntu 24.04 and later have it).`,
+    );
+  }
+  const isRoot = process.getuid?.() === 0;
+  const users = isRoot ? sandboxUsers(readFileSync("/proc/self/uid_map", "utf8")) : undefined;
+  if (isRoot && users === undefined) {
+    return refuse(
+      "Heddle runs as root in a container that has no spare user ids, and sandboxed code must not run as root.",
+      "Run Heddle as an ordinary user, or map at least 60,000 user ids into the container.",
+    );
+  }
+  const { root, relocated } = chooseRoot(resolve(options.dataDir), isRoot);
+  return {
+    ok: true,
+    host: {
+      limits: options.limits,
+      version,
+      root,
+      relocated,
+      systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
+      folderOf: (threadId) => prepareFolder(join(root, "workspaces"), threadId, users),
+    },
+  };
+}
+
+function refuse(what: string, fix: string): { ok: false; problem: Problem } {
+  return { ok: false, problem: { what, fix } };
+}
+
+function bubblewrapVersion(): string | undefined {
+  const { stdout } = spawnSync("bwrap", ["--version"], { env: launchEnvironment, encoding: "utf8" });
+  return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout ?? "")?.[1];
+}
+
+/** A range of user ids that belong to nobody. */
+interface UserRange {
+  first: number;
+  count: number;
+}
+
+/**
+ * Where a root bot finds one user per thread: on a host, above everything that systemd hands out
+ * (0x70000000 and up); in a container with the usual 65,536 ids, above its ordinary users.
+ */
+function sandboxUsers(uidMap: string): UserRange | undefined {
+  const ranges: UserRange[] = [
+    { first: 0x70000000, count: 0x08000000 },
+    { first: 30_000, count: 30_000 },
+  ];
+  const mapped = uidMap.trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
+  return ranges.find(({ first, count }) =>
+    mapped.some(([inside = 0, , length = 0]) => inside <= first && first + count <= inside + length),
+  );
+}
+
+/**
+ * Sandboxes of a root bot run as other users, who must be able to walk to their workspaces: a data folder
+ * under `/root` (0700) is out of their reach, and opening it to everybody is not ours to do.
+ */
+function chooseRoot(dataDir: string, isRoot: boolean): { root: string; relocated: boolean } {
+  const relocated = isRoot && !everyoneMayWalkTo(dataDir);
+  const name = createHash("sha256").update(dataDir).digest("hex").slice(0, 16);
+  const root = relocated ? join("/var/lib/heddle", name) : dataDir;
+  makeFolder(root, 0o711);
+  makeFolder(join(root, "workspaces"), 0o711);
+  makeFolder(join(root, "jobs"), 0o700);
+  makeFolder(join(root, "etc"), 0o755);
+  return { root, relocated };
+}
+
+/** Whether every existing folder on the way has the execute bit for others. */
+function everyoneMayWalkTo(path: string): boolean {
+  let existing = path;
+  while (!existsSync(existing)) existing = dirname(existing);
+  for (let folder = realpathSync(existing); ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}
+
+/** Makes the folder with exactly this mode, whatever the umask; leaves the mode of an existing one alone. */
+function makeFolder(path: string, mode: number): void {
+  const first = mkdirSync(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode);
+}
+
+function prepareFolder(workspaces: string, threadId: string, users: UserRange | undefined): ThreadFolder {
+  const hash = createHash("sha256").update(threadId).digest("hex");
+  const path = join(workspaces, hash.slice(0, 32));
+  // Two threads may meet on one id; namespaces keep them apart, the id is the second wall.
+  const uid = users === undefined ? undefined : users.first + (Number.parseInt(hash.slice(32, 40), 16) % users.count);
+  for (const folder of [path, join(path, "ws"), join(path, "tmp"), join(path, "shm")]) {
+    makeFolder(folder, 0o700);
+    if (uid !== undefined) chownSync(folder, uid, uid);
+  }
+  return uid === undefined ? { path } : { path, owner: { uid, gid: uid } };
+}
+
+/** `/usr`, and the top folders as links into it or, on systems without a merged `/usr`, as they are. */
+function systemMounts(): string[] {
+  const mounts = ["--ro-bind", "/usr", "/usr"];
+  for (const folder of ["/bin", "/sbin", "/lib", "/lib64"]) {
+    const status = lstatSync(folder, { throwIfNoEntry: false });
+    if (status?.isSymbolicLink()) mounts.push("--symlink", readlinkSync(folder), folder);
+    else if (status?.isDirectory()) mounts.push("--ro-bind", folder, folder);
+  }
+  for (const path of ["/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs"]) {
+    mounts.push("--ro-bind-try", path, path);
+  }
+  return mounts;
+}
+
+/** Programs such as git, ssh and node look their own user up; the host's files are not theirs to see. */
+function identityMounts(folder: string): string[] {
+  const files = {
+    passwd: "agent:x:1000:1000:agent:/workspace:/bin/bash\n",
+    group: "agent:x:1000:\n",
+    hosts: "127.0.0.1 localhost\n::1 localhost\n",
+  };
+  return Object.entries(files).flatMap(([name, text]) => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    chmodSync(path, 0o644);
+    return ["--ro-bind", path, `/etc/${name}`];
+  });
+}

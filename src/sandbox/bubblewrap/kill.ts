@@ -1,0 +1,22 @@
+import type { KillReport } from "../sandbox.ts";
+import type { Launch } from "./launch.ts";
+import { isAlive, processesInNamespaces } from "./processes.ts";
+
+/** Ends these and proves it: counts their processes before, kills, waits, and then looks for them again. */
+export async function killLaunches(launches: readonly Launch[]): Promise<KillReport> {
+  const startedAt = performance.now();
+  const found = launches.flatMap((launch) => launch.processes());
+  for (const launch of launches) launch.kill("stopped");
+  await Promise.all(launches.map((launch) => launch.ended));
+  const namespaces = new Set(launches.flatMap((launch) => launch.namespace() ?? []));
+  // By number and by namespace: one may have been forked after the first look, another hide its namespace.
+  const survivors = new Set(
+    [...found.filter(isAlive), ...(namespaces.size > 0 ? processesInNamespaces(namespaces) : [])].map(({ pid }) => pid),
+  );
+  return {
+    commands: launches.length,
+    processes: found.length,
+    survivors: survivors.size,
+    durationMs: performance.now() - startedAt,
+  };
+}

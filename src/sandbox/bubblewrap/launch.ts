@@ -1,0 +1,275 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync } from "node:fs";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SandboxLimits } from "../limits.ts";
+import type { ExecEnd } from "../sandbox.ts";
+import type { Cage, Cages } from "./cages.ts";
+import { commandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
+import type { ThreadFolder } from "./host.ts";
+import type { OutputPipe } from "./pipes.ts";
+import { descendants, isAlive, type ProcessIdentity, processStatus } from "./processes.ts";
+
+export interface LaunchRequest {
+  /** Program and arguments, run inside. */
+  program: readonly string[];
+  /** Absolute, inside. */
+  cwd: string;
+  /** Fed to the program's standard input, which is empty without it. */
+  stdin?: Uint8Array | undefined;
+  timeoutMs: number;
+  /** Bytes of output at which the program is killed. */
+  floodBytes: number;
+  /** Size that no file may exceed, in bytes. */
+  fileBytes: number;
+  onOutput(stream: OutputStream, chunk: Buffer): void;
+}
+
+export type OutputStream = "stdout" | "stderr";
+
+export interface Ending {
+  end: ExecEnd;
+  /** Null unless `end` is `exit`. */
+  exitCode: number | null;
+  /** For `failed`: what happened and what to do. */
+  problem?: string;
+  /** The PID namespace as /proc shows it (`pid:[inode]`), where there was one. */
+  namespace?: string;
+}
+
+/** What this process launches with. */
+export interface LaunchSite {
+  limits: SandboxLimits;
+  systemMounts: readonly string[];
+  cages: Cages;
+  /** The system call filter. */
+  filter: Uint8Array;
+  newPipe(): OutputPipe;
+  log(line: string): void;
+}
+
+/** One bwrap with everything that runs in it. */
+export interface Launch {
+  /** Resolves when no process of it is alive any more (or, with a log line, when one cannot be killed). */
+  readonly ended: Promise<Ending>;
+  /** Kills it; `ended` then has this end, unless it ended by itself before. */
+  kill(end: ExecEnd): void;
+  /** The tenant's living processes. */
+  processes(): ProcessIdentity[];
+  /** Undefined until bwrap has made one. */
+  namespace(): string | undefined;
+}
+
+/** How long killed processes may take to disappear, in milliseconds, before they are reported as surviving. */
+const unkillableAfterMs = 5_000;
+/** How long bwrap may take to report its child once it is to be killed, in milliseconds. */
+const reportWithinMs = 2_000;
+const memoryCheckMs = 100;
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Starts a program in the thread's sandbox. Never throws, and `ended` never rejects. */
+export function launch(site: LaunchSite, folder: ThreadFolder, request: LaunchRequest): Launch {
+  try {
+    const launcher = spawnLauncher(site, folder, request);
+    const { pid } = launcher.child;
+    if (pid === undefined) return neverStarted(once(launcher.child, "error").then(([error]: unknown[]) => error));
+    return new Supervision(site, launcher, enclose(site, launcher, pid), request);
+  } catch (error) {
+    return neverStarted(Promise.resolve(error));
+  }
+}
+
+function neverStarted(reason: Promise<unknown>): Launch {
+  const ended = reason.then((error): Ending => {
+    const text = error instanceof Error ? error.message : String(error);
+    return { end: "failed", exitCode: null, problem: `The sandbox could not be started: ${text}.` };
+  });
+  return { ended, kill() {}, processes: () => [], namespace: () => undefined };
+}
+
+/** A shell that becomes bwrap as soon as it gets a line on the status descriptor. */
+interface Launcher {
+  child: ChildProcess;
+  stdout: OutputPipe;
+  stderr: OutputPipe;
+}
+
+/** @throws what the operating system refuses */
+function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRequest): Launcher {
+  const stdout = site.newPipe();
+  const stderr = site.newPipe();
+  try {
+    const child = spawn("/bin/sh", commandLine(site, folder, request), {
+      ...folder.owner,
+      cwd: "/",
+      env: launchEnvironment,
+      // Ctrl-C in the bot's terminal is for the bot, which then stops its sandboxes itself.
+      detached: true,
+      stdio: [request.stdin ? "pipe" : "ignore", stdout.writeEnd, stderr.writeEnd, "pipe", "pipe"],
+    });
+    return { child, stdout, stderr };
+  } finally {
+    closeSync(stdout.writeEnd);
+    closeSync(stderr.writeEnd);
+  }
+}
+
+/** @throws when the groups cannot be made; nothing of the launcher is left then */
+function enclose(site: LaunchSite, { child }: Launcher, pid: number): Cage {
+  try {
+    return site.cages.enclose(pid);
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+}
+
+class Supervision implements Launch {
+  readonly ended: Promise<Ending>;
+  readonly #site: LaunchSite;
+  readonly #launcher: Launcher;
+  readonly #request: LaunchRequest;
+  readonly #cage: Cage;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #givenUp = Promise.withResolvers<void>();
+  /** The first process of the PID namespace: when it dies, the kernel kills all others with it. */
+  #init: (ProcessIdentity & { namespace: string }) | undefined;
+  #cause: ExecEnd | undefined;
+  #exitCode: number | null = null;
+  #producedBytes = 0;
+  #lastWords = "";
+
+  constructor(site: LaunchSite, launcher: Launcher, cage: Cage, request: LaunchRequest) {
+    this.#site = site;
+    this.#launcher = launcher;
+    this.#request = request;
+    this.#cage = cage;
+    const { child, stdout, stderr } = launcher;
+
+    stdout.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stdout", chunk));
+    stderr.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stderr", chunk));
+    const status = pipeOf(child, statusDescriptor);
+    onLines(status, (line) => this.#onReport(JSON.parse(line)));
+    const filter = pipeOf(child, filterDescriptor).resume();
+    // What cannot be written or killed any more has ended, and that is told by "close".
+    for (const part of [child, child.stdin, status, filter]) part?.on("error", () => {});
+
+    this.#at(request.timeoutMs, () => this.kill("timeout"));
+    const memoryCheck = setInterval(() => {
+      if (cage.memoryExceeded()) this.kill("memory");
+    }, memoryCheckMs);
+
+    const parts = [child, stdout.readEnd, stderr.readEnd];
+    const closed = Promise.all(parts.map((part) => new Promise((resolve) => part.once("close", resolve))));
+    this.ended = Promise.race([closed, this.#givenUp.promise]).then(async () => {
+      clearInterval(memoryCheck);
+      const ending = await this.#settle();
+      this.#timers.forEach(clearTimeout);
+      return ending;
+    });
+
+    status.write("go\n");
+    filter.end(site.filter);
+    child.stdin?.end(request.stdin);
+  }
+
+  kill(end: ExecEnd): void {
+    if (this.#cause !== undefined || this.#exitCode !== null) return;
+    this.#cause = end;
+    this.#killInit();
+    // bwrap alone must not be killed while it sets up: its child would be orphaned. So wait for its report.
+    this.#at(reportWithinMs, () => this.#launcher.child.kill("SIGKILL"));
+    this.#at(unkillableAfterMs, this.#givenUp.resolve);
+  }
+
+  processes(): ProcessIdentity[] {
+    return this.#init !== undefined && isAlive(this.#init) ? descendants(this.#init.pid) : [];
+  }
+
+  namespace(): string | undefined {
+    return this.#init?.namespace;
+  }
+
+  #killInit(): void {
+    if (this.#init !== undefined && isAlive(this.#init)) process.kill(this.#init.pid, "SIGKILL");
+  }
+
+  /** What bwrap itself says; the tenant cannot reach the status descriptor. */
+  #onReport(report: unknown): void {
+    if (typeof report !== "object" || report === null) return;
+    if ("child-pid" in report && "pid-namespace" in report) {
+      const status = processStatus(Number(report["child-pid"]));
+      if (status !== undefined) this.#init = { ...status, namespace: `pid:[${String(report["pid-namespace"])}]` };
+      if (this.#cause !== undefined) this.#killInit();
+    }
+    if ("exit-code" in report) {
+      this.#exitCode = Number(report["exit-code"]);
+      this.#at(unkillableAfterMs, this.#givenUp.resolve);
+    }
+  }
+
+  #onOutput(stream: OutputStream, chunk: Buffer): void {
+    this.#producedBytes += chunk.length;
+    if (stream === "stderr") this.#lastWords = (this.#lastWords + chunk.toString("latin1")).slice(-300);
+    this.#request.onOutput(stream, chunk);
+    if (this.#producedBytes > this.#request.floodBytes) this.kill("output");
+  }
+
+  async #settle(): Promise<Ending> {
+    const { stdout, stderr } = this.#launcher;
+    if (this.#cause === undefined && this.#exitCode !== 0 && this.#cage.memoryExceeded()) this.#cause = "memory";
+    if (this.#init === undefined || (await isGone(this.#init))) {
+      stdout.recycle();
+      stderr.recycle();
+      this.#cage.release();
+    } else {
+      this.#site.log(`process ${this.#init.pid} of a sandbox does not die; it hangs in the kernel`);
+    }
+    const ending = this.#ending();
+    const namespace = this.namespace();
+    return namespace === undefined ? ending : { ...ending, namespace };
+  }
+
+  #ending(): Ending {
+    if (this.#cause !== undefined) return { end: this.#cause, exitCode: null };
+    if (this.#exitCode !== null) return { end: "exit", exitCode: this.#exitCode };
+    return { end: "failed", exitCode: null, problem: setUpProblem(this.#launcher.child, this.#lastWords) };
+  }
+
+  #at(ms: number, action: () => void): void {
+    this.#timers.push(setTimeout(action, Math.min(ms, longestTimerMs)));
+  }
+}
+
+function pipeOf(child: ChildProcess, descriptor: number): Duplex {
+  // Beyond the first three, a "pipe" is a socket that goes both ways, which the types do not say.
+  return child.stdio[descriptor] as Duplex;
+}
+
+function onLines(stream: Duplex, take: (line: string) => void): void {
+  let rest = "";
+  stream.on("data", (chunk: Buffer) => {
+    const lines = (rest + chunk.toString()).split("\n");
+    rest = lines.pop() ?? "";
+    lines.forEach(take);
+  });
+}
+
+/** The first look nearly always suffices: the kernel is done within the same millisecond. */
+async function isGone(identity: ProcessIdentity): Promise<boolean> {
+  const giveUpAt = performance.now() + unkillableAfterMs;
+  for (let pause = 1; isAlive(identity); pause = Math.min(2 * pause, 50)) {
+    if (performance.now() > giveUpAt) return false;
+    await sleep(pause);
+  }
+  return true;
+}
+
+function setUpProblem(child: ChildProcess, lastWords: string): string {
+  if (child.signalCode !== null) {
+    return `The sandbox was killed from outside (${child.signalCode}), perhaps because the host ran out of memory.`;
+  }
+  const said = lastWords.trim().split("\n").at(-1) || `exit code ${child.exitCode}`;
+  return `The sandbox could not be set up (${said}); run \`heddle doctor\` to see why.`;
+}

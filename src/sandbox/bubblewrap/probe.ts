@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { lstat, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { Probe, Problem } from "../sandbox.ts";
+import type { Host, ThreadFolder } from "./host.ts";
+import { processesInNamespaces } from "./processes.ts";
+import { shell } from "./shell.ts";
+import type { Spawner } from "./spawner.ts";
+import { threadSandbox } from "./thread.ts";
+
+const probeTimeoutMs = 20_000;
+
+/**
+ * Arguments: canary file, canary port. Prints facts as `name=value`. Leaves a daemon behind on purpose.
+ */
+const factsScript = `
+while read -r key value; do
+  case $key in NoNewPrivs: | Seccomp: | CapEff:) echo "\${key%:}=$value" ;; esac
+done </proc/self/status
+echo "processes=$(ulimit -u)"
+for name in $(compgen -e) $(tr '\\0' '\\n' </proc/1/environ | cut -d = -f 1); do echo "variable=$name"; done
+for path in / /usr /etc /dev /run; do { : >"$path/canary"; } 2>/dev/null && echo "writable=$path"; done
+{ : >>/proc/sys/kernel/core_pattern; } 2>/dev/null && echo "writable=/proc/sys"
+[ -e "$1" ] && echo "visible=canary file"
+(: <>"/dev/tcp/127.0.0.1/$2") 2>/dev/null && echo "visible=loopback of the host"
+setsid sleep 60 </dev/null >/dev/null 2>&1 &
+`;
+
+/** Everything that the sandbox sets itself or bash adds. */
+const knownVariables = ["PATH", "HOME", "SHLVL", "LANG", "TERM", "EMAIL", "PWD", "OLDPWD", "_"];
+
+/** Runs the real thing with canaries and looks whether it holds. */
+export async function probeHost(host: Host, spawner: Spawner): Promise<Probe> {
+  const folder = host.folderOf("probe");
+  const isolation = await isolationProblems(host, spawner, folder);
+  const problems = isolation.length > 0 ? isolation : await fileProblems(host, spawner, folder);
+  const ok = problems.length === 0;
+  const { limits, root, relocated } = host;
+  const summary = [
+    `bubblewrap ${host.version}`,
+    await spawner.tier(),
+    `${limits.memoryBytes / 2 ** 20} MiB and ${limits.processes} processes per command`,
+    folder.owner ? "a user of its own per thread" : "as the bot's own user",
+    `workspaces in ${join(root, "workspaces")}${relocated ? " (sandbox users cannot reach the data folder)" : ""}`,
+  ].join("; ");
+  return { ok, summary, problems: [...problems, ...warnings()] };
+}
+
+async function isolationProblems(host: Host, spawner: Spawner, folder: ThreadFolder): Promise<Problem[]> {
+  const canaryFile = join(host.root, `canary-${randomBytes(6).toString("hex")}`);
+  await writeFile(canaryFile, "", { mode: 0o644 });
+  const listener = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+  try {
+    await once(listener, "listening");
+    const address = listener.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    let output = "";
+    const { end, exitCode, problem, namespace = "" } = await spawner.launch(folder, {
+      program: shell(factsScript, [canaryFile, String(port)]),
+      cwd: "/workspace",
+      timeoutMs: probeTimeoutMs,
+      floodBytes: 65_536,
+      fileBytes: host.limits.fileBytes,
+      onOutput: (_stream, chunk) => (output += chunk.toString()),
+    }).ended;
+    if (end !== "exit" || exitCode !== 0) return [diagnose(problem ?? `ended by ${end}, ${output.slice(-200)}`)];
+    const survivors = processesInNamespaces(new Set([namespace]));
+    return brokenPromises(host, output.split("\n"), survivors.length);
+  } finally {
+    listener.close();
+    await rm(canaryFile);
+  }
+}
+
+function brokenPromises(host: Host, facts: string[], survivors: number): Problem[] {
+  const valuesOf = (name: string) =>
+    facts.filter((fact) => fact.startsWith(`${name}=`)).map((fact) => fact.slice(name.length + 1));
+  const broken: string[] = [];
+  const expect = (holds: boolean, failure: string) => holds || broken.push(failure);
+  expect(valuesOf("NoNewPrivs")[0] === "1", "privileges can be gained");
+  expect(valuesOf("Seccomp")[0] === "2", "the system call filter is not in force");
+  expect(/^0+$/.test(valuesOf("CapEff")[0] ?? ""), "capabilities are left");
+  expect(valuesOf("processes")[0] === String(host.limits.processes), "the process limit is not in force");
+  for (const name of valuesOf("variable")) expect(knownVariables.includes(name), `the variable ${name} is visible`);
+  for (const path of valuesOf("writable")) expect(false, `${path} is writable`);
+  for (const canary of valuesOf("visible")) expect(false, `the ${canary} is visible`);
+  expect(survivors === 0, `${survivors} processes outlived their command`);
+  return broken.map((failure) => ({
+    what: `Sandbox self-test failed: ${failure}.`,
+    fix: "Do not run Heddle on this host before that is understood; report it with the output of `heddle doctor`.",
+  }));
+}
+
+/** The file tools need GNU programs, and the owner of a file shows which kernel user really wrote it. */
+async function fileProblems(host: Host, spawner: Spawner, folder: ThreadFolder): Promise<Problem[]> {
+  const sandbox = threadSandbox(host, spawner, folder, { running: 0 });
+  const name = "canary";
+  const content = randomBytes(16);
+  const written = await sandbox.writeFile(name, content);
+  const read = await sandbox.readFile(name);
+  const listed = await sandbox.listFiles();
+  const worked =
+    written.ok && read.ok && read.data.equals(content) && listed.ok && listed.entries.some(({ path }) => path === name);
+  const uid = worked ? (await lstat(join(folder.path, "ws", name))).uid : undefined;
+  await sandbox.close();
+  if (!worked) {
+    const message = [written, read, listed].map((result) => (result.ok ? "" : result.message)).find(Boolean);
+    return [
+      {
+        what: `Files cannot be read and written in the sandbox: ${message ?? "the content differs"}.`,
+        fix: "Install GNU coreutils, findutils and tar's usual companions under /usr, and look at the disk.",
+      },
+    ];
+  }
+  if (uid === 0 || uid !== (folder.owner?.uid ?? process.getuid?.())) {
+    return [
+      {
+        what: `Refusing to run sandboxed code: it runs as kernel user ${uid}.`,
+        fix: "Run Heddle as an ordinary user.",
+      },
+    ];
+  }
+  return [];
+}
+
+/** Why bwrap could not even start, in the order of how often that is it. */
+function diagnose(said: string): Problem {
+  if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
+    return {
+      what: `AppArmor restricts user namespaces (${said}).`,
+      fix: "Install the package apparmor-profiles and enable its profile bwrap-userns-restrict: `ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && systemctl reload apparmor`.",
+    };
+  }
+  if (setting("kernel/unprivileged_userns_clone") === "0") {
+    return {
+      what: `The kernel forbids user namespaces to ordinary users (${said}).`,
+      fix: "Allow them: `sysctl -w kernel.unprivileged_userns_clone=1`, and the same in /etc/sysctl.d.",
+    };
+  }
+  if (setting("user/max_user_namespaces") === "0") {
+    return {
+      what: `User namespaces are switched off (${said}).`,
+      fix: "Switch them on: `sysctl -w user.max_user_namespaces=15000`, and the same in /etc/sysctl.d.",
+    };
+  }
+  if (existsSync("/.dockerenv") || existsSync("/run/.containerenv")) {
+    return {
+      what: `The container's own seccomp and AppArmor profiles block bubblewrap (${said}).`,
+      fix: "Run Heddle on the host or in a virtual machine, or start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`.",
+    };
+  }
+  return { what: `A sandbox could not be started (${said}).`, fix: "Look at the message and at the kernel's log." };
+}
+
+function setting(name: string): string | undefined {
+  try {
+    return readFileSync(`/proc/sys/${name}`, "utf8").trim();
+  } catch {
+    return undefined; // This kernel has no such switch.
+  }
+}
+
+function warnings(): Problem[] {
+  if (process.pid !== 1) return [];
+  return [
+    {
+      what: "Heddle is process 1 of its container, which does not collect the ended processes of sandboxes.",
+      fix: "Start the container with `docker run --init`, or with `init: true` in compose.",
+    },
+  ];
+}

@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** A process that cannot be mistaken for a later one with the same number. */
+export interface ProcessIdentity {
+  pid: number;
+  /** Clock ticks since boot. */
+  startTime: number;
+}
+
+export interface ProcessStatus extends ProcessIdentity {
+  /** Dead and not yet collected by its parent: it holds nothing any more. */
+  zombie: boolean;
+}
+
+/** Looks a process up in /proc; undefined when it does not exist (any more). */
+export function processStatus(pid: number): ProcessStatus | undefined {
+  const text = readProc(`/proc/${pid}/stat`);
+  if (text === undefined) return undefined;
+  // The command name is in parentheses, may hold anything, and is the last thing that does: fields follow it.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return {
+    pid,
+    zombie: fields[0] === "Z" || fields[0] === "X",
+    startTime: Number(fields[19]),
+  };
+}
+
+/** Whether that very process still runs. */
+export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
+  const status = processStatus(pid);
+  return status !== undefined && !status.zombie && status.startTime === startTime;
+}
+
+/** Every living process below `pid`, without `pid` itself. */
+export function descendants(pid: number): ProcessStatus[] {
+  const found: ProcessStatus[] = [];
+  const queue = [pid];
+  const seen = new Set(queue);
+  for (let parent = queue.shift(); parent !== undefined; parent = queue.shift()) {
+    for (const child of children(parent)) {
+      if (seen.has(child)) continue;
+      seen.add(child);
+      queue.push(child);
+      const status = processStatus(child);
+      if (status !== undefined && !status.zombie) found.push(status);
+    }
+  }
+  return found;
+}
+
+/** Every living process of the host whose PID namespace (`pid:[inode]`) is one of these. */
+export function processesInNamespaces(namespaces: ReadonlySet<string>): ProcessStatus[] {
+  const found: ProcessStatus[] = [];
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    try {
+      if (!namespaces.has(readlinkSync(`/proc/${pid}/ns/pid`))) continue;
+    } catch {
+      continue; // Gone meanwhile, or someone else's.
+    }
+    const status = processStatus(pid);
+    if (status !== undefined && !status.zombie) found.push(status);
+  }
+  return found;
+}
+
+/** Resident memory of the processes, in bytes. Cheap, and counts a page once for each process that maps it. */
+export function residentBytes(processes: readonly ProcessIdentity[]): number {
+  return sumOfField(processes, "status", /^VmRSS:\s+(\d+) kB/m);
+}
+
+/** Resident memory with shared pages counted once, in bytes. Costs the kernel a walk through every mapping. */
+export function proportionalBytes(processes: readonly ProcessIdentity[]): number {
+  return sumOfField(processes, "smaps_rollup", /^Pss:\s+(\d+) kB/m);
+}
+
+function sumOfField(processes: readonly ProcessIdentity[], file: string, field: RegExp): number {
+  let sum = 0;
+  for (const { pid } of processes) sum += Number(field.exec(readProc(`/proc/${pid}/${file}`) ?? "")?.[1] ?? 0);
+  return sum * 1024;
+}
+
+function children(pid: number): number[] {
+  let threads: string[];
+  try {
+    threads = readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+  // A child belongs to the thread that started it.
+  return threads.flatMap((thread) => {
+    const text = readProc(`/proc/${pid}/task/${thread}/children`) ?? "";
+    return text.split(" ").filter(Boolean).map(Number);
+  });
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined; // The process ended; /proc has no other failure that a caller could handle.
+  }
+}

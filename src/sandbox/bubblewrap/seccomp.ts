@@ -1,0 +1,114 @@
+import type { Architecture } from "./syscalls.ts";
+
+/** One classic BPF instruction (`struct sock_filter`). */
+interface Instruction {
+  code: number;
+  /** Instructions to skip when the comparison holds, and when it does not. */
+  jumpTrue: number;
+  jumpFalse: number;
+  operand: number;
+}
+
+// Codes of linux/bpf_common.h; every load is an absolute 32-bit word of `struct seccomp_data`.
+const loadWord = 0x20;
+const jumpEqual = 0x15;
+const jumpAtLeast = 0x35;
+const jumpAnyBit = 0x45;
+const give = 0x06;
+
+const allow = 0x7fff0000;
+const killProcess = 0x80000000;
+const errno = (number: number) => 0x00050000 | number;
+const EPERM = 1;
+const ENOSYS = 38;
+const EAFNOSUPPORT = 97;
+
+const callNumberOffset = 0;
+const auditOffset = 4;
+/** Offset of the low half of argument `index`; the kernel's 64-bit arguments start at 16, little-endian here. */
+const argumentOffset = (index: number) => 16 + 8 * index;
+
+const load = (offset: number): Instruction => ({ code: loadWord, jumpTrue: 0, jumpFalse: 0, operand: offset });
+const verdict = (value: number): Instruction => ({ code: give, jumpTrue: 0, jumpFalse: 0, operand: value });
+
+/** Runs `block`, which must end in a verdict, when the comparison holds; else goes on behind it. */
+function when(code: number, operand: number, block: Instruction[]): Instruction[] {
+  return [{ code, jumpTrue: 0, jumpFalse: block.length, operand }, ...block];
+}
+
+function unless(code: number, operand: number, block: Instruction[]): Instruction[] {
+  return [{ code, jumpTrue: block.length, jumpFalse: 0, operand }, ...block];
+}
+
+/** CLONE_NEWTIME..CLONE_NEWNET of linux/sched.h: every flag that makes a namespace. */
+const namespaceFlags = 0x7e020000;
+const AF_UNIX = 1;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const AF_NETLINK = 16;
+const NETLINK_ROUTE = 0;
+const TIOCSTI = 0x5412;
+const TIOCLINUX = 0x541c;
+
+/**
+ * The system call filter for `bwrap --seccomp`, as the bytes that the kernel takes.
+ *
+ * It allows what programs need and refuses namespaces, mounts, other processes' memory, keys, socket families
+ * that a network namespace does not cover (vsock), and kernel interfaces with a history of exploits.
+ *
+ * @param denyMemfd also refuse `memfd_create`, for hosts without a memory cgroup.
+ */
+export function seccompFilter(architecture: Architecture, options: { denyMemfd: boolean }): Uint8Array {
+  const { clone, clone3, socket, ioctl, personality } = architecture.inspected;
+  const denied = options.denyMemfd ? [...architecture.denied, architecture.memfdCreate] : architecture.denied;
+  return assemble([
+    load(auditOffset),
+    ...unless(jumpEqual, architecture.audit, [verdict(killProcess)]),
+    load(callNumberOffset),
+    ...(architecture.x32From === undefined
+      ? []
+      : when(jumpAtLeast, architecture.x32From, [verdict(errno(EPERM))])),
+    // libc falls back to clone, whose flags can be looked at; clone3 has them behind a pointer.
+    ...when(jumpEqual, clone3, [verdict(errno(ENOSYS))]),
+    ...when(jumpEqual, clone, [
+      load(argumentOffset(0)),
+      ...when(jumpAnyBit, namespaceFlags, [verdict(errno(EPERM))]),
+      verdict(allow),
+    ]),
+    ...when(jumpEqual, socket, [
+      load(argumentOffset(0)),
+      ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => when(jumpEqual, family, [verdict(allow)])),
+      ...when(jumpEqual, AF_NETLINK, [
+        load(argumentOffset(2)),
+        ...when(jumpEqual, NETLINK_ROUTE, [verdict(allow)]),
+        verdict(errno(EPERM)),
+      ]),
+      verdict(errno(EAFNOSUPPORT)),
+    ]),
+    ...when(jumpEqual, ioctl, [
+      load(argumentOffset(1)),
+      ...[TIOCSTI, TIOCLINUX].flatMap((request) => when(jumpEqual, request, [verdict(errno(EPERM))])),
+      verdict(allow),
+    ]),
+    ...when(jumpEqual, personality, [
+      load(argumentOffset(0)),
+      // 0 is the default persona, all ones only asks for the current one.
+      ...[0, 0xffffffff].flatMap((persona) => when(jumpEqual, persona, [verdict(allow)])),
+      verdict(errno(EPERM)),
+    ]),
+    ...denied.flatMap((call) => when(jumpEqual, call, [verdict(errno(EPERM))])),
+    verdict(allow),
+  ]);
+}
+
+function assemble(program: Instruction[]): Uint8Array {
+  const bytes = Buffer.alloc(program.length * 8);
+  for (const [index, { code, jumpTrue, jumpFalse, operand }] of program.entries()) {
+    const at = index * 8;
+    bytes.writeUInt16LE(code, at);
+    bytes.writeUInt8(jumpTrue, at + 2);
+    bytes.writeUInt8(jumpFalse, at + 3);
+    bytes.writeUInt32LE(operand, at + 4);
+  }
+  return bytes;
+}

@@ -1,0 +1,25 @@
+import type { SandboxLimits } from "../limits.ts";
+import type { ExecEnd, KillReport } from "../sandbox.ts";
+import type { ThreadFolder } from "./host.ts";
+import type { Ending, LaunchRequest, OutputStream } from "./launch.ts";
+
+/** What the spawner must know to launch anything. */
+export interface SpawnerSettings {
+  limits: SandboxLimits;
+  /** bwrap arguments that show the system's programs, read-only. */
+  systemMounts: readonly string[];
+}
+
+/** The first message is `prepare`. */
+export type ToSpawner =
+  | { type: "prepare"; settings: SpawnerSettings }
+  | { type: "launch"; id: number; folder: ThreadFolder; request: Omit<LaunchRequest, "onOutput"> }
+  | { type: "kill"; id: number; end: ExecEnd }
+  | { type: "prove-dead"; call: number; ids: number[] };
+
+export type FromSpawner =
+  | { type: "ready"; tier: string }
+  | { type: "output"; id: number; stream: OutputStream; chunk: Uint8Array }
+  | { type: "ended"; id: number; ending: Ending }
+  | { type: "dead"; call: number; report: KillReport }
+  | { type: "log"; line: string };

@@ -1,0 +1,162 @@
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { ExecEnd, KillReport } from "../sandbox.ts";
+import { launchEnvironment } from "./command-line.ts";
+import type { ThreadFolder } from "./host.ts";
+import type { Ending, LaunchRequest } from "./launch.ts";
+import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
+
+/** A program that was handed to the spawner. */
+export interface Launched {
+  readonly id: number;
+  /** Resolves when no process of it is alive any more. Never rejects. */
+  readonly ended: Promise<Ending>;
+  /** Kills it; `ended` then has this end, unless it ended by itself before. */
+  kill(end: ExecEnd): void;
+}
+
+export type SpawnRequest = LaunchRequest & { signal?: AbortSignal | undefined };
+
+/** Where all sandboxes are started: a process of its own (spawner-process.ts), started again if it should die. */
+export interface Spawner {
+  /** How limits are held together on this host. Rejects when the process cannot work. */
+  tier(): Promise<string>;
+  launch(folder: ThreadFolder, request: SpawnRequest): Launched;
+  /** Kills these and looks for what is left of them. Rejects when the process dies meanwhile: nothing is proven. */
+  proveDead(launches: readonly Launched[]): Promise<KillReport>;
+  /** Ends the process and whatever it runs. */
+  close(): Promise<void>;
+}
+
+export function createSpawner(settings: SpawnerSettings, log: (line: string) => void): Spawner {
+  let lastId = 0;
+  let current: Connection | undefined;
+  const connection = (): Connection => {
+    if (current !== undefined) return current;
+    const made = connect(settings, log, () => ++lastId);
+    void made.gone.then(() => {
+      if (current === made) current = undefined;
+    });
+    return (current = made);
+  };
+  return {
+    tier: () => connection().tier,
+    launch: (folder, request) => connection().launch(folder, request),
+    proveDead: (launches) => connection().proveDead(launches),
+    close: async () => current?.close(),
+  };
+}
+
+interface Connection extends Omit<Spawner, "tier"> {
+  readonly tier: Promise<string>;
+  /** Resolves when the process has ended. */
+  readonly gone: Promise<void>;
+}
+
+const program = fileURLToPath(new URL("./spawner-process.ts", import.meta.url));
+const endedUnexpectedly = "The process that runs the sandboxes ended unexpectedly, and everything in them with it";
+
+function connect(settings: SpawnerSettings, log: (line: string) => void, newId: () => number): Connection {
+  const child = fork(program, [], {
+    cwd: "/",
+    env: launchEnvironment,
+    // Not the bot's own flags; and Node 22 warns about running TypeScript.
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    // Ctrl-C in the bot's terminal is for the bot, which then ends its sandboxes itself.
+    detached: true,
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    serialization: "advanced",
+  });
+  const launches = new Map<number, { request: SpawnRequest; resolve(ending: Ending): void }>();
+  const proofs = new Map<number, PromiseWithResolvers<KillReport>>();
+  const tier = Promise.withResolvers<string>();
+  let ready = false;
+
+  function send(message: ToSpawner): void {
+    // What cannot be sent any more is answered when the process is gone.
+    child.send(message, () => {});
+    stayForAnswers();
+  }
+
+  /** An idle spawner does not keep the bot from ending: it ends with it. */
+  function stayForAnswers(): void {
+    const idle = ready && launches.size + proofs.size === 0;
+    for (const handle of [child, child.channel]) idle ? handle?.unref() : handle?.ref();
+  }
+
+  function receive(message: FromSpawner): void {
+    switch (message.type) {
+      case "ready":
+        ready = true;
+        tier.resolve(message.tier);
+        break;
+      case "output": {
+        const { buffer, byteOffset, byteLength } = message.chunk;
+        launches.get(message.id)?.request.onOutput(message.stream, Buffer.from(buffer, byteOffset, byteLength));
+        break;
+      }
+      case "ended":
+        launches.get(message.id)?.resolve(message.ending);
+        launches.delete(message.id);
+        break;
+      case "dead":
+        proofs.get(message.call)?.resolve(message.report);
+        proofs.delete(message.call);
+        break;
+      case "log":
+        log(message.line);
+        break;
+    }
+    stayForAnswers();
+  }
+
+  const gone = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.on("error", (error) => {
+      log(`the process that runs the sandboxes failed: ${error.message}`);
+      if (child.pid === undefined) resolve();
+    });
+  }).then(() => {
+    const error = new Error(`${endedUnexpectedly}.`);
+    tier.reject(error);
+    for (const { reject } of proofs.values()) reject(error);
+    for (const { resolve } of launches.values()) {
+      resolve({ end: "failed", exitCode: null, problem: `${endedUnexpectedly}; try again.` });
+    }
+  });
+
+  // Only that process has the other end of the channel.
+  child.on("message", (message) => receive(message as FromSpawner));
+  tier.promise.catch(() => {}); // Told to whoever asks.
+  send({ type: "prepare", settings });
+
+  return {
+    tier: tier.promise,
+    gone,
+    launch(folder, request) {
+      const { signal, onOutput: _, ...sent } = request;
+      const id = newId();
+      const kill = (end: ExecEnd) => send({ type: "kill", id, end });
+      if (signal?.aborted) return { id, ended: Promise.resolve({ end: "stopped", exitCode: null }), kill };
+      const answer = Promise.withResolvers<Ending>();
+      launches.set(id, { request, resolve: answer.resolve });
+      send({ type: "launch", id, folder, request: sent });
+      const onAbort = () => kill("stopped");
+      signal?.addEventListener("abort", onAbort);
+      const ended = answer.promise.finally(() => signal?.removeEventListener("abort", onAbort));
+      return { id, ended, kill };
+    },
+    proveDead(launched) {
+      const call = newId();
+      const proof = Promise.withResolvers<KillReport>();
+      proofs.set(call, proof);
+      send({ type: "prove-dead", call, ids: launched.map(({ id }) => id) });
+      return proof.promise;
+    },
+    async close() {
+      child.ref();
+      if (child.connected) child.disconnect();
+      await gone;
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { join, posix } from "node:path";
+import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
+import { watchDisk } from "./disk.ts";
+import { fileTools, type ScriptRequest } from "./files.ts";
+import type { Host, ThreadFolder } from "./host.ts";
+import { startJob, type TrackedJob } from "./jobs.ts";
+import type { Ending } from "./launch.ts";
+import { keepOutput } from "./output.ts";
+import { shell } from "./shell.ts";
+import type { Launched, Spawner, SpawnRequest } from "./spawner.ts";
+
+/** A command may produce this many times what is kept before it is killed. */
+const floodFactor = 16;
+/** Wall time of a file operation, in milliseconds. */
+const fileOperationMs = 60_000;
+/** MAX_ARG_STRLEN of Linux: the longest single argument in bytes, with its NUL, is 128 KiB. */
+const longestCommandBytes = 128 * 1024 - 1;
+/** Ended jobs of a thread whose output can still be read. */
+const endedJobsKept = 16;
+/** How bash reports a child that SIGXFSZ (25) killed for growing a file beyond its limit. */
+const fileLimitExitCode = 128 + 25;
+
+/** Background jobs of all threads that run now. */
+export interface JobCount {
+  running: number;
+}
+
+/** The sandbox of one thread in this process. */
+export interface ThreadSandbox extends Sandbox {
+  /** Kills everything and forgets the jobs. */
+  close(): Promise<void>;
+}
+
+export function threadSandbox(
+  host: Host,
+  spawner: Spawner,
+  folder: ThreadFolder,
+  jobCount: JobCount,
+): ThreadSandbox {
+  const { limits } = host;
+  const running = new Set<Launched>();
+  const jobs: TrackedJob[] = [];
+  const disk = watchDisk(host, spawner, folder);
+
+  /** Starts a program that may write as much as the disk allows. */
+  function begin(request: Omit<SpawnRequest, "fileBytes">): Launched {
+    // A thread whose disk is full can still read and delete.
+    const full = disk.full();
+    const started = spawner.launch(folder, { ...request, fileBytes: full ? 0 : limits.fileBytes });
+    running.add(started);
+    const watch = disk.during(() => started.kill("disk"));
+    const ended = started.ended.then(async (ending): Promise<Ending> => {
+      running.delete(started);
+      watch.stop();
+      const look = disk.look();
+      if (!full) return ending;
+      await look; // What was deleted makes room for the next command.
+      return ending.exitCode === fileLimitExitCode ? { end: "disk", exitCode: null } : ending;
+    });
+    return { ...started, ended };
+  }
+
+  async function exec(request: ExecRequest): Promise<ExecResult> {
+    const startedAt = performance.now();
+    const keptBytes = request.maxOutputBytes ?? limits.outputBytes;
+    const output = keepOutput(keptBytes);
+    const ending =
+      refusalOf(request) ??
+      (await begin({
+        program: shell(request.command),
+        cwd: insideFolder(request.cwd),
+        timeoutMs: request.timeoutMs ?? limits.commandMs,
+        floodBytes: keptBytes * floodFactor,
+        signal: request.signal,
+        onOutput(stream, chunk) {
+          output.take(stream, chunk);
+          request.onOutput?.(chunk);
+        },
+      }).ended);
+    const { end, exitCode, problem } = ending;
+    const durationMs = performance.now() - startedAt;
+    return { end, exitCode, ...output.result(), durationMs, ...(problem !== undefined && { problem }) };
+  }
+
+  async function runScript(request: ScriptRequest) {
+    const output = keepOutput(request.maxOutputBytes);
+    const { ended } = begin({
+      program: shell(request.script, request.arguments),
+      cwd: workspaceRoot,
+      stdin: request.stdin,
+      timeoutMs: fileOperationMs,
+      floodBytes: request.maxOutputBytes,
+      signal: request.signal,
+      onOutput: output.take,
+    });
+    return { ...(await ended), ...output.result() };
+  }
+
+  async function start(request: { command: string; cwd?: string }): ReturnType<Sandbox["start"]> {
+    const refusal = refusalOf(request)?.problem ?? tooManyJobs();
+    if (refusal !== undefined) return { ok: false, message: refusal };
+    jobCount.running += 1;
+    const tracked = startJob({
+      command: request.command,
+      folder: join(host.root, "jobs"),
+      maxOutputBytes: limits.jobOutputBytes,
+      launch: (onOutput) =>
+        begin({
+          program: shell(request.command),
+          cwd: insideFolder(request.cwd),
+          timeoutMs: limits.jobMs,
+          floodBytes: limits.jobOutputBytes * floodFactor,
+          onOutput,
+        }),
+      kill: (launched) => spawner.proveDead([launched]),
+    });
+    jobs.push(tracked);
+    void tracked.job.wait().then(async () => {
+      jobCount.running -= 1;
+      const ended = jobs.filter(({ job }) => job.status().state === "ended");
+      if (ended.length > endedJobsKept) await forget(ended[0]);
+    });
+    return { ok: true, job: tracked.job };
+  }
+
+  function tooManyJobs(): string | undefined {
+    const mine = jobs.filter(({ job }) => job.status().state === "running").length;
+    if (mine >= limits.jobsPerThread) {
+      return `This thread already runs ${mine} background jobs, which is the limit; kill one or wait for its end.`;
+    }
+    if (jobCount.running >= limits.jobs) {
+      return `All ${limits.jobs} background jobs of this server are taken by other threads; try again later.`;
+    }
+    return undefined;
+  }
+
+  async function forget(tracked: TrackedJob | undefined): Promise<void> {
+    if (tracked === undefined) return;
+    jobs.splice(jobs.indexOf(tracked), 1);
+    await tracked.release();
+  }
+
+  async function killAll(): ReturnType<Sandbox["killAll"]> {
+    const [report] = await Promise.all([spawner.proveDead([...running]), disk.cancel()]);
+    return report;
+  }
+
+  return {
+    exec,
+    start,
+    jobs: () => jobs.map(({ job }) => job),
+    ...fileTools(runScript, limits),
+    killAll,
+    async close() {
+      await killAll();
+      await Promise.all(jobs.map(({ job }) => job.wait()));
+      await Promise.all([...jobs].map(forget));
+    },
+  };
+}
+
+function insideFolder(cwd: string | undefined): string {
+  return posix.resolve(workspaceRoot, cwd ?? ".");
+}
+
+/** Why a command is not even started. */
+function refusalOf(request: { command: string; cwd?: string }): Ending | undefined {
+  if (Buffer.byteLength(request.command) > longestCommandBytes) {
+    const problem = "The command is longer than 128 KiB, the limit of Linux; write it to a file and run that.";
+    return { end: "failed", exitCode: null, problem };
+  }
+  if (`${request.command}${request.cwd}`.includes("\0")) {
+    const problem = "The command or its folder contains a NUL character, which no command line can hold.";
+    return { end: "failed", exitCode: null, problem };
+  }
+  return undefined;
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { type Case, output, processesWith, python, uniqueSeconds } from "../ground.ts";
+
+const mebibyte = 1024 * 1024;
+const littleMemory = { memoryBytes: 400 * mebibyte };
+
+export const limitCases: Case[] = [
+  {
+    name: "20. a fork loop stops at the process limit",
+    needs: ["/usr/bin/python3"],
+    limits: { processes: 50 },
+    async run({ sandbox }) {
+      const program = `
+import os, time
+count = 0
+try:
+    while count < 500:
+        if os.fork() == 0: time.sleep(60)
+        count += 1
+except OSError:
+    pass
+print(count)`;
+      const forked = Number(await output(sandbox, python(program)));
+      assert.ok(forked > 30 && forked < 50, String(forked));
+    },
+  },
+  {
+    name: "21. a fork bomb ends with its time, leaves nothing, and does not disturb another thread",
+    async run({ sandbox, other }) {
+      const seconds = uniqueSeconds();
+      const bomb = sandbox.exec({
+        command: `bomb() { sleep ${seconds} & bomb | bomb & }; bomb; sleep ${seconds}`,
+        timeoutMs: 1500,
+      });
+      assert.equal(await output(other, "echo alive"), "alive");
+      assert.equal((await bomb).end, "timeout");
+      assert.deepEqual(processesWith(seconds), []);
+    },
+  },
+  {
+    name: "22. one process cannot take more memory than a process may",
+    needs: ["/usr/bin/python3"],
+    limits: { processMemoryBytes: 300 * mebibyte },
+    async run({ sandbox }) {
+      assert.match(await output(sandbox, python("bytearray(600 << 20)")), /MemoryError/);
+    },
+  },
+  {
+    name: "23. children that take too much memory together are ended together",
+    needs: ["/usr/bin/python3"],
+    limits: littleMemory,
+    async run({ sandbox }) {
+      const seconds = uniqueSeconds();
+      const child = `import time; data = b'x' * (200 << 20); time.sleep(${seconds})`;
+      const command = `for i in 1 2 3 4 5 6; do /usr/bin/python3 -c "${child}" & done; wait`;
+      const { end } = await sandbox.exec({ command, timeoutMs: 30_000 });
+      assert.equal(end, "memory");
+      assert.deepEqual(processesWith(seconds), []);
+    },
+  },
+  {
+    name: "24. shared memory counts",
+    needs: ["/usr/bin/python3"],
+    limits: littleMemory,
+    async run({ sandbox }) {
+      const program = `
+import mmap
+area = mmap.mmap(-1, 2 << 30)
+for page in range(0, 2 << 30, 4096): area[page] = 1`;
+      assert.equal((await sandbox.exec({ command: python(program), timeoutMs: 30_000 })).end, "memory");
+    },
+  },
+  {
+    name: "25. a spinning command ends with its time",
+    async run({ sandbox }) {
+      const { end, durationMs } = await sandbox.exec({ command: "while :; do :; done", timeoutMs: 500 });
+      assert.equal(end, "timeout");
+      assert.ok(durationMs < 5_000, String(durationMs));
+    },
+  },
+  {
+    name: "26. a file stops growing at its limit",
+    limits: { fileBytes: 8 * mebibyte },
+    async run({ sandbox }) {
+      const { exitCode } = await sandbox.exec({ command: "dd if=/dev/zero of=big bs=1M count=1000" });
+      assert.notEqual(exitCode, 0);
+      assert.equal(await output(sandbox, "stat -c %s big"), String(8 * mebibyte));
+    },
+  },
+  {
+    name: "27. nothing in memory can be written as files",
+    async run({ sandbox }) {
+      const writable = await output(sandbox, `awk '$3 == "tmpfs" && $4 ~ /^rw/' /proc/self/mounts`);
+      assert.equal(writable, "");
+      assert.match(await output(sandbox, "touch /dev/shm/x && stat -f -c %T /dev/shm"), /^(?!tmpfs).+$/);
+    },
+  },
+  {
+    name: "28. endless output is ended, and little of it is kept",
+    async run({ sandbox }) {
+      const { end, stdout, stderr, droppedBytes } = await sandbox.exec({ command: "yes", maxOutputBytes: 10_000 });
+      assert.equal(end, "output");
+      assert.equal(stdout.length + stderr.length, 10_000);
+      assert.ok(droppedBytes >= 150_000, String(droppedBytes));
+    },
+  },
+];

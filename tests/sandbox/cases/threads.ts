@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { type Case, firstOutput, output, python, uniqueSeconds } from "../ground.ts";
+
+export const threadCases: Case[] = [
+  {
+    name: "35. a running thread's shared memory, port, files and processes are not there for another",
+    needs: ["/usr/bin/python3"],
+    async run({ sandbox, other }) {
+      const seconds = uniqueSeconds();
+      const started = await sandbox.start({
+        command: python(`
+import ctypes, os, pathlib, socket, time
+libc = ctypes.CDLL(None)
+assert libc.shmget(4711, 4096, 0o1666) >= 0
+pathlib.Path("/dev/shm/mine").write_text("x")
+pathlib.Path("/tmp/mine").write_text("x")
+listener = socket.create_server(("127.0.0.1", 4711))
+abstract = socket.socket(socket.AF_UNIX); abstract.bind("\\0mine"); abstract.listen()
+pathlib.Path("/workspace/ready").write_text("x")
+print("ready", flush=True)
+os.execvp("sleep", ["sleep", "${seconds}"])`),
+      });
+      assert.ok(started.ok);
+      const { job } = started;
+      try {
+        assert.match(await firstOutput(job), /ready/);
+        const seen = await output(
+          other,
+          python(`
+import ctypes, os, socket
+print("shm", ctypes.CDLL(None).shmget(4711, 4096, 0))
+print("files", os.path.exists("/dev/shm/mine"), os.path.exists("/tmp/mine"), os.path.exists("/workspace/ready"))
+for name, family, address in (("port", socket.AF_INET, ("127.0.0.1", 4711)), ("abstract", socket.AF_UNIX, "\\0mine")):
+    print(name, socket.socket(family).connect_ex(address) == 0)
+found = [p for p in os.listdir("/proc") if p.isdigit() and "${seconds}" in open("/proc/" + p + "/cmdline").read()]
+print("processes", len(found))`).replaceAll(seconds, `${seconds.slice(0, 5)}" + "${seconds.slice(5)}`),
+        );
+        assert.equal(seen, "shm -1\nfiles False False False\nport False\nabstract False\nprocesses 0");
+      } finally {
+        assert.equal((await job.kill()).survivors, 0);
+      }
+    },
+  },
+];
