@@ -183,6 +183,11 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
   };
 }
 
+/** Something that the operator has to put right before Heddle can start. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+}
+
 /** Connects to the chat platforms and serves the console. */
 export async function startGateway(
   foundation: Foundation,
@@ -213,7 +218,7 @@ export async function startGateway(
       model: model.id,
       demo: model.id === "demo",
       sandbox: foundation.sandbox.probe,
-      redis: ({ url: "external", system: "spawned", embedded: "embedded" } as const)[server.kind],
+      redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),
     log,
@@ -231,7 +236,8 @@ export async function startGateway(
     }
   } catch (error) {
     await close();
-    throw error;
+    // Adapters throw a plain Error with a sentence for the operator; anything else is a defect and keeps its stack.
+    throw error instanceof Error && error.name === "Error" ? new StartError(error.message, { cause: error }) : error;
   }
   return { url: local.url, close };
 }

@@ -93,7 +93,7 @@ describe("In a Slack channel", () => {
     await running(seconds);
     await slack.user("bob").reacts("octagonal_sign", progress);
     const receipt = await slack.message(({ text }) => text.includes("Stopped by bob"));
-    expect(receipt.text).toMatch(/1 command ended \(\d+ processes\), 0 left alive/);
+    expect(receipt.text).toMatch(/1 command ended \(\d+ process(es)?\), 0 left alive/);
     expect(processesWith(seconds)).toEqual([]);
   });
 

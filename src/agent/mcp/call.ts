@@ -1,0 +1,62 @@
+import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Progress } from "@modelcontextprotocol/sdk/types.js";
+import { startDeadline } from "./deadline.ts";
+import { describeError, isNetworkFailure, isUnreachable } from "./failure.ts";
+import { withoutOwnTimeout } from "./link.ts";
+import type { Link } from "./link.ts";
+import { callResultSchema } from "./result.ts";
+import type { CallResult } from "./result.ts";
+
+export interface CallRequest {
+  /** The server's own name for the tool. */
+  tool: string;
+  input: Record<string, unknown>;
+  signal: AbortSignal;
+  onProgress: (progress: Progress) => void;
+}
+
+/** How a call went. Only `answered` and `refused` come from the server itself. */
+export type CallOutcome =
+  | { kind: "answered"; result: CallResult }
+  /** The server answered with a protocol error. */
+  | { kind: "refused"; problem: string }
+  | { kind: "timed-out" }
+  | { kind: "stopped" }
+  /** The server cannot be reached, and the call has not run. */
+  | { kind: "unavailable"; problem: string }
+  /** The connection ended during the call: nobody knows whether it ran. */
+  | { kind: "lost"; problem: string };
+
+/** Makes one call over one connection. Closes the connection when the call shows that it is dead. */
+export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<CallOutcome> {
+  const deadline = startDeadline(executeMs, request.signal);
+  try {
+    const params = { name: request.tool, arguments: request.input };
+    const result = await link.client.request({ method: "tools/call", params }, callResultSchema, {
+      signal: deadline.signal,
+      onprogress: request.onProgress,
+      ...withoutOwnTimeout,
+    });
+    return { kind: "answered", result };
+  } catch (error) {
+    if (deadline.expired()) return { kind: "timed-out" };
+    if (request.signal.aborted) return { kind: "stopped" };
+    const problem = describeError(error);
+    if (isUnreachable(error) || isForgottenSession(error)) {
+      await link.close();
+      return { kind: "unavailable", problem };
+    }
+    if (isNetworkFailure(error)) await link.close();
+    return link.ended() ? { kind: "lost", problem: link.explain(error) } : { kind: "refused", problem };
+  } finally {
+    deadline.release();
+  }
+}
+
+/**
+ * A restarted server does not know the session any more: 404 by the specification, 400 in many servers. Either
+ * way it has not run the call.
+ */
+function isForgottenSession(error: unknown): boolean {
+  return error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400);
+}

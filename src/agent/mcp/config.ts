@@ -1,0 +1,212 @@
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+
+/** How a server is reached. */
+export type McpEndpoint =
+  | { kind: "stdio"; command: string; args: string[]; env: Record<string, string>; cwd?: string }
+  | { kind: "http" | "sse"; url: URL; headers: Record<string, string> };
+
+/** Milliseconds, all above 0. */
+export interface McpTimeouts {
+  /** Start, handshake and the first tool list together. */
+  connectMs: number;
+  /** One tool call, from the request to its answer. */
+  executeMs: number;
+  /** The longest silence on an HTTP response or an event stream. */
+  readMs: number;
+}
+
+export interface EnabledServer {
+  state: "enabled";
+  name: string;
+  endpoint: McpEndpoint;
+  /** What this server sets itself; the pool's own values fill the rest. */
+  timeouts: Partial<McpTimeouts>;
+  /** The operator vouches for what the server says about its own tools. */
+  trust: boolean;
+}
+
+/** One entry of `mcp.json`. A faulty one is kept with its fault, so that `/status` can show it. */
+export type McpServer =
+  | EnabledServer
+  | { state: "disabled"; name: string }
+  | { state: "invalid"; name: string; problem: string };
+
+export interface McpConfig {
+  servers: McpServer[];
+  /** Values that must be masked wherever they turn up. */
+  secrets: string[];
+}
+
+/** `mcp.json` as a whole cannot be used. The message is one sentence for the operator. */
+export class McpConfigError extends Error {
+  override readonly name = "McpConfigError";
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads `mcp.json`; a file that does not exist is a configuration without servers.
+ *
+ * @throws McpConfigError
+ */
+export async function readMcpConfig(path: string, env: Environment): Promise<McpConfig> {
+  try {
+    return parseMcpConfig(await readFile(path, "utf8"), env);
+  } catch (error) {
+    if (error instanceof McpConfigError) throw new McpConfigError(`${path}: ${error.message}`);
+    if (error instanceof Error && "code" in error && error.code === "ENOENT")
+      return { servers: [], secrets: [] };
+    throw error;
+  }
+}
+
+/**
+ * Parses the common format, `{"mcpServers": {"name": {"command": ...} | {"url": ...}}}`. `${NAME}` and
+ * `${NAME:-default}` are taken from `env` in every text of an entry. A faulty entry costs only itself.
+ *
+ * @throws McpConfigError when the text as a whole is not in that format.
+ */
+export function parseMcpConfig(text: string, env: Environment): McpConfig {
+  const entries = fileSchema.safeParse(parseJson(text));
+  if (!entries.success) {
+    throw new McpConfigError(
+      'expected an object like {"mcpServers": {"memory": {"command": "mcp-server-memory"}}}.',
+    );
+  }
+  const secrets = new Set<string>();
+  const servers = Object.entries(entries.data.mcpServers).map(([name, entry]) =>
+    parseServer(name, entry, env, secrets),
+  );
+  return { servers, secrets: [...secrets] };
+}
+
+const fileSchema = z.object({ mcpServers: z.record(z.string(), z.unknown()) });
+
+// A day at most: Node's timers overflow at 24.8 days.
+const seconds = z
+  .number()
+  .gt(0, "expected a number of seconds above 0")
+  .max(86_400, "expected at most 86400 seconds");
+const variables = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String));
+
+/** Loose, because other clients keep keys of their own in the same file. The three time-outs are in seconds. */
+const entrySchema = z.looseObject({
+  type: z.string().optional(),
+  command: z.string().optional(),
+  args: z.array(z.string()).default([]),
+  env: variables.default({}),
+  cwd: z.string().optional(),
+  url: z.string().optional(),
+  headers: variables.default({}),
+  connect_timeout: seconds.optional(),
+  execute_timeout: seconds.optional(),
+  sse_read_timeout: seconds.optional(),
+  trust: z.boolean().default(false),
+});
+
+type Entry = z.infer<typeof entrySchema>;
+
+function parseServer(name: string, raw: unknown, env: Environment, secrets: Set<string>): McpServer {
+  if (z.object({ disabled: z.literal(true) }).safeParse(raw).success) return { state: "disabled", name };
+  const parsed = entrySchema.safeParse(raw);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".") || "entry"}: ${issue.message}`);
+    return { state: "invalid", name, problem: `${faults.join("; ")}.` };
+  }
+  const entry = parsed.data;
+  const missing = new Set<string>();
+  const endpoint = parseEndpoint(entry, (text) => expand(text, env, missing, secrets));
+  if (missing.size > 0) {
+    const names = [...missing].join(", ");
+    const problem = `The environment has no ${names}; set it, or give a default as in \${NAME:-default}.`;
+    return { state: "invalid", name, problem };
+  }
+  if ("problem" in endpoint) return { state: "invalid", name, problem: endpoint.problem };
+  const settings = endpoint.kind === "stdio" ? endpoint.env : endpoint.headers;
+  for (const [key, value] of Object.entries(settings)) noteSecret(key, value, secrets);
+  return { state: "enabled", name, endpoint, timeouts: parseTimeouts(entry), trust: entry.trust };
+}
+
+function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEndpoint | { problem: string } {
+  const kind = endpointKind(entry);
+  if (kind === "stdio") {
+    if (!entry.command) return { problem: "It has neither a command nor a url; give one of them." };
+    return {
+      kind,
+      command: expanded(entry.command),
+      args: entry.args.map(expanded),
+      env: mapValues(entry.env, expanded),
+      ...(entry.cwd === undefined ? {} : { cwd: expanded(entry.cwd) }),
+    };
+  }
+  const url = entry.url ? URL.parse(expanded(entry.url)) : null;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    return { problem: "Its url is not an http or https address, for example https://example.com/mcp." };
+  }
+  return { kind, url, headers: mapValues(entry.headers, expanded) };
+}
+
+/** A known type decides; otherwise a url means streamable HTTP, and anything else a command. */
+function endpointKind(entry: Entry): McpEndpoint["kind"] {
+  switch ((entry.type ?? "").toLowerCase().replaceAll(/[-_]/g, "")) {
+    case "stdio":
+      return "stdio";
+    case "sse":
+      return "sse";
+    case "http":
+    case "streamablehttp":
+      return "http";
+    default:
+      return entry.url ? "http" : "stdio";
+  }
+}
+
+function parseTimeouts(entry: Entry): Partial<McpTimeouts> {
+  const { connect_timeout: connect, execute_timeout: execute, sse_read_timeout: read } = entry;
+  return {
+    ...(connect === undefined ? {} : { connectMs: connect * 1000 }),
+    ...(execute === undefined ? {} : { executeMs: execute * 1000 }),
+    ...(read === undefined ? {} : { readMs: read * 1000 }),
+  };
+}
+
+/** As in a shell, `:-` also replaces an empty value. */
+function expand(text: string, env: Environment, missing: Set<string>, secrets: Set<string>): string {
+  return text.replaceAll(
+    /\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
+    (_, name: string, fallback: string | undefined) => {
+      const value = (fallback === undefined ? env[name] : env[name] || fallback) ?? "";
+      if (env[name] === undefined && fallback === undefined) missing.add(name);
+      noteSecret(name, value, secrets);
+      return value;
+    },
+  );
+}
+
+/**
+ * Only values whose name says so: masking `production` wherever it turns up would garble the talk without
+ * protecting anything.
+ */
+function noteSecret(name: string, value: string, secrets: Set<string>): void {
+  if (!/key|token|secret|passw|credential|cookie|authorization|(^|[_-])auth([_-]|$)/i.test(name)) return;
+  // "Bearer abc": the scheme is no secret.
+  const secret = value.replace(/^(bearer|basic|token) +/i, "");
+  if (secret) secrets.add(secret);
+}
+
+function mapValues(
+  record: Record<string, string>,
+  change: (value: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text around the fault, which may hold a key.
+    throw new McpConfigError("it is not JSON; check commas and quotes (comments are not allowed).");
+  }
+}

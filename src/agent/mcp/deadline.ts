@@ -1,0 +1,32 @@
+/** A signal that ends with `outer` or after a time, whichever comes first. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** It was the time. */
+  expired(): boolean;
+  /** From here on the signal stays as it is. */
+  release(): void;
+}
+
+/**
+ * The MCP SDK leaves its listener on a signal when a request is done and would send a cancellation for it
+ * later. So no request gets a long-lived signal, nor one of `AbortSignal.timeout`, which cannot be called off.
+ */
+export function startDeadline(ms: number, outer: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let expired = false;
+  const onOuter = () => controller.abort("stopped");
+  const timer = setTimeout(() => {
+    expired = true;
+    controller.abort("timed out");
+  }, ms);
+  outer.addEventListener("abort", onOuter, { once: true });
+  if (outer.aborted) onOuter();
+  return {
+    signal: controller.signal,
+    expired: () => expired,
+    release() {
+      clearTimeout(timer);
+      outer.removeEventListener("abort", onOuter);
+    },
+  };
+}

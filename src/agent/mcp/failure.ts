@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+/** Codes of failures that happen before a request has left: the server cannot have acted on it. */
+const unreachable = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** No connection to the server could be made at all. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Error && (unreachable.has(codeOf(error)) || isUnreachable(error.cause));
+}
+
+/** The request failed on the way: `fetch` says so with a TypeError, whatever the reason. */
+export function isNetworkFailure(error: unknown): boolean {
+  return error instanceof TypeError && error.cause !== undefined;
+}
+
+/** An error and its causes in one line, without the parts that only developers need. */
+export function describeError(error: unknown): string {
+  if (error instanceof z.core.$ZodError) return "what it sent does not follow the protocol";
+  if (!(error instanceof Error)) return oneLine(String(error));
+  const cause = error.cause === undefined ? "" : `: ${describeError(error.cause)}`;
+  return oneLine((error.message || codeOf(error) || error.name) + cause);
+}
+
+/** Text of a server for a status line: no control characters, no colours, at most 500 characters. */
+export function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is taken out
+  const plain = text.replaceAll(/\u001B\[[0-9;]*[A-Za-z]|[\u0000-\u001F\u007F]+/g, " ");
+  const line = plain.replaceAll(/ +/g, " ").trim();
+  return line.length > 500 ? `${line.slice(0, 499)}…` : line;
+}
+
+function codeOf(error: Error): string {
+  return "code" in error && typeof error.code === "string" ? error.code : "";
+}

@@ -1,0 +1,90 @@
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { ToolSchema } from "@modelcontextprotocol/sdk/types.js";
+import type { Tool as ProtocolTool } from "@modelcontextprotocol/sdk/types.js";
+import { z } from "zod";
+import { withoutOwnTimeout } from "./link.ts";
+
+/** A tool as its server describes it, in a form that every model API accepts. */
+export interface ServerTool {
+  /** The server's own name for it. */
+  name: string;
+  description: string;
+  schema: Record<string, unknown>;
+  /** What the server says about it; nobody has checked it. */
+  claims: { readOnly: boolean; idempotent: boolean };
+}
+
+export interface Listing {
+  tools: ServerTool[];
+  /** One sentence for each tool that cannot be offered. */
+  leftOut: string[];
+}
+
+const maxPages = 100;
+const maxDescription = 2_048;
+
+/** Tools stay unparsed here, so that a faulty one does not cost the others. */
+const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+
+/** Asks a connected server for all its tools, page by page. Throws what the request throws. */
+export async function listTools(client: Client, signal: AbortSignal): Promise<Listing> {
+  const tools = new Map<string, ServerTool>();
+  const leftOut: string[] = [];
+  if (!client.getServerCapabilities()?.tools) return { tools: [], leftOut };
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = await client.request({ method: "tools/list", params }, pageSchema, {
+      signal,
+      ...withoutOwnTimeout,
+    });
+    for (const raw of page.tools) {
+      const tool = toServerTool(raw);
+      if (typeof tool === "string") leftOut.push(tool);
+      else if (tools.has(tool.name)) leftOut.push(`${tool.name} is listed twice; the first one counts.`);
+      else tools.set(tool.name, tool);
+    }
+    cursor = page.nextCursor;
+    if (cursor !== undefined && (cursors.has(cursor) || cursors.size >= maxPages)) {
+      leftOut.push(`The list does not end; it was cut after ${cursors.size + 1} pages.`);
+      break;
+    }
+    if (cursor !== undefined) cursors.add(cursor);
+  } while (cursor !== undefined);
+  return { tools: [...tools.values()], leftOut };
+}
+
+/** A sentence when the tool cannot be offered. */
+function toServerTool(raw: unknown): ServerTool | string {
+  const parsed = ToolSchema.safeParse(raw);
+  if (!parsed.success) {
+    const named = z.looseObject({ name: z.string() }).safeParse(raw);
+    return `${named.success ? named.data.name : "A tool without a name"} has no valid definition.`;
+  }
+  const tool = parsed.data;
+  if (tool.execution?.taskSupport === "required") return `${tool.name} runs only as an MCP task.`;
+  const schema = modelSchema(tool.inputSchema);
+  // Anthropic refuses a whole request for one such key, so one tool would silence the agent.
+  const odd = Object.keys(schema.properties).find((key) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(key));
+  if (odd !== undefined)
+    return `${tool.name} has a parameter name that model APIs refuse: ${JSON.stringify(odd)}.`;
+  return {
+    name: tool.name,
+    description: (tool.description ?? tool.title ?? "").slice(0, maxDescription),
+    schema,
+    claims: {
+      readOnly: tool.annotations?.readOnlyHint === true,
+      idempotent: tool.annotations?.idempotentHint === true || tool.annotations?.readOnlyHint === true,
+    },
+  };
+}
+
+/**
+ * The server's schema as it is, but for what model APIs refuse at the top level. Dropping a constraint there is
+ * harmless: the server checks its input itself.
+ */
+function modelSchema(schema: ProtocolTool["inputSchema"]): Record<string, unknown> & { properties: object } {
+  const { oneOf: _1, anyOf: _2, allOf: _3, not: _4, enum: _5, properties = {}, ...rest } = schema;
+  return { ...rest, properties };
+}

@@ -1,0 +1,119 @@
+import { createMasker } from "../context/mask.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
+import { createConnection } from "./connection.ts";
+import type { Connection, ConnectionState } from "./connection.ts";
+import { createMcpTool } from "./tool.ts";
+
+/** What `/status` shows of one server. */
+export interface McpServerStatus {
+  server: string;
+  /** `idle`: no turn has needed it yet. The rest as in {@link ConnectionState}. */
+  state: "disabled" | "invalid" | ConnectionState["kind"];
+  /** How many tools it offers at the moment. */
+  tools: number;
+  /** One or more sentences for the operator, without secrets. */
+  problem?: string;
+}
+
+/** The MCP servers of an installation: one connection to each, shared by all turns of the process. */
+export interface McpPool {
+  /**
+   * The tools that a turn starts with, always in the same order. Servers that are not connected yet are
+   * connected now, all at once, and waited for some time; one that is slower takes part from a later turn on.
+   * Never rejects: a broken server costs its own tools only.
+   */
+  tools(signal: AbortSignal): Promise<Tool[]>;
+  /** In the order of the configuration. */
+  status(): McpServerStatus[];
+  /** Ends all connections and server processes, within some three seconds. */
+  close(): Promise<void>;
+}
+
+export interface McpPoolOptions {
+  config: McpConfig;
+  /** For servers that set nothing themselves. Default 10, 60 and 120 seconds. */
+  timeouts?: Partial<McpTimeouts>;
+  /** How long a turn waits for a server that is new or was lost, in milliseconds. Default 10,000. */
+  patienceMs?: number;
+  /** The rest after a failed attempt; it doubles each time. Default from 1,000 to 60,000 milliseconds. */
+  backoff?: { baseMs: number; capMs: number };
+  /** Default `Date.now`. */
+  now?: () => number;
+  log?(entry: { level: "info" | "warn"; server: string; message: string }): void;
+}
+
+const defaultTimeouts: McpTimeouts = { connectMs: 10_000, executeMs: 60_000, readMs: 120_000 };
+
+interface Member {
+  server: EnabledServer;
+  connection: Connection;
+  timeouts: McpTimeouts;
+}
+
+/** @throws RangeError when a time-out is not above 0. */
+export function createMcpPool(options: McpPoolOptions): McpPool {
+  const { config, patienceMs = 10_000, backoff = { baseMs: 1_000, capMs: 60_000 }, now = Date.now } = options;
+  const base = { ...defaultTimeouts, ...options.timeouts };
+  for (const [name, ms] of Object.entries(base)) {
+    if (!(ms > 0)) throw new RangeError(`The MCP time-out ${name} must be above 0 ms, not ${ms}.`);
+  }
+  const masker = createMasker(config.secrets);
+  const members = config.servers.filter(isEnabled).map(join);
+
+  return {
+    async tools(signal) {
+      await Promise.all(members.map(({ connection }) => connection.refresh(signal)));
+      const tools = members.flatMap(toolsOf);
+      // Names only meet when a server has aimed at another one's; then the first in the file keeps it.
+      return tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index);
+    },
+    status: () => config.servers.map(statusOf),
+    async close() {
+      await Promise.all(members.map(({ connection }) => connection.close()));
+    },
+  };
+
+  function join(server: EnabledServer): Member {
+    const timeouts = { ...base, ...server.timeouts };
+    const connection = createConnection(server, {
+      timeouts,
+      patienceMs,
+      backoff,
+      now,
+      mask: (text) => masker.mask(text),
+      log: (level, message) => options.log?.({ level, server: server.name, message }),
+    });
+    return { server, timeouts, connection };
+  }
+
+  function statusOf(entry: McpServer): McpServerStatus {
+    const connection = members.find(({ server }) => server === entry)?.connection;
+    if (!connection) {
+      const problem = entry.state === "invalid" ? { problem: entry.problem } : {};
+      return {
+        server: entry.name,
+        state: entry.state === "invalid" ? "invalid" : "disabled",
+        tools: 0,
+        ...problem,
+      };
+    }
+    const state = connection.state();
+    const { tools, leftOut } = connection.listing();
+    const problems = "problem" in state ? [state.problem, ...leftOut] : leftOut;
+    return {
+      server: entry.name,
+      state: state.kind,
+      tools: tools.length,
+      ...(problems.length > 0 ? { problem: problems.join(" ") } : {}),
+    };
+  }
+}
+
+function isEnabled(server: McpServer): server is EnabledServer {
+  return server.state === "enabled";
+}
+
+function toolsOf({ server, connection, timeouts }: Member): Tool[] {
+  return connection.listing().tools.map((tool) => createMcpTool(server, connection, tool, timeouts));
+}

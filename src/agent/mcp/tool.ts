@@ -1,0 +1,64 @@
+import type { Progress } from "@modelcontextprotocol/sdk/types.js";
+import { z } from "zod";
+import { defineTool } from "../tools/tool.ts";
+import type { Tool, ToolResult } from "../tools/tool.ts";
+import type { CallOutcome } from "./call.ts";
+import type { EnabledServer, McpTimeouts } from "./config.ts";
+import type { Connection } from "./connection.ts";
+import type { ServerTool } from "./listing.ts";
+import { modelToolName } from "./names.ts";
+import { toToolResult } from "./result.ts";
+
+/** A server's tool as the agent calls it. The server validates the input; we only see to it that it is an object. */
+export function createMcpTool(
+  server: EnabledServer,
+  connection: Connection,
+  tool: ServerTool,
+  timeouts: McpTimeouts,
+): Tool {
+  return defineTool({
+    name: modelToolName(server.name, tool.name),
+    description: tool.description,
+    input: z.record(z.string(), z.unknown()),
+    schema: tool.schema,
+    effect: server.trust && tool.claims.readOnly ? "read" : "external",
+    // Above what a call can take with its one repetition, so that our own limits speak first.
+    timeoutMs: 2 * (timeouts.connectMs + timeouts.executeMs) + 5_000,
+    async run(input, context) {
+      const onProgress = (progress: Progress) => context.output(progressLine(progress));
+      const request = { tool: tool.name, input, signal: context.signal, onProgress };
+      const outcome = await connection.call(request, tool.claims.idempotent);
+      return toResult(outcome, server.name, timeouts);
+    },
+  });
+}
+
+function toResult(outcome: CallOutcome, server: string, timeouts: McpTimeouts): ToolResult {
+  switch (outcome.kind) {
+    case "answered":
+      return toToolResult(outcome.result);
+    case "refused":
+      return { status: "error", text: `The MCP server ${server} refused the call: ${outcome.problem}` };
+    case "stopped":
+      return {
+        status: "stopped",
+        text: `The MCP server ${server} was told to cancel the call; it may have done part.`,
+      };
+    case "unavailable": {
+      const text = `The MCP server ${server} is not available: ${outcome.problem}. The call has not run; go on without it or try again later.`;
+      return { status: "error", outage: true, text };
+    }
+    case "timed-out": {
+      const text = `The MCP server ${server} did not answer within ${timeouts.executeMs / 1000} s and was told to cancel the call, which may have had effects; check before you repeat it.`;
+      return { status: "error", outage: true, text };
+    }
+    case "lost": {
+      const text = `The connection to the MCP server ${server} ended during the call: ${outcome.problem}. Nobody knows whether the call had effects; check before you repeat it.`;
+      return { status: "unknown", outage: true, text };
+    }
+  }
+}
+
+function progressLine({ progress, total, message }: Progress): string {
+  return `${total === undefined ? progress : `${progress}/${total}`}${message ? ` ${message}` : ""}\n`;
+}

@@ -1,0 +1,39 @@
+import type { Skill } from "./library.ts";
+
+const heading =
+  "Skills are instructions for particular tasks. When a task fits one of these, load it with get_skill before you begin, and follow it.";
+
+/** Characters of each description that are kept, from the roomiest form to names alone. */
+const lengths = [1_024, 300, 120, 0];
+
+/**
+ * What the system prompt says about the skills: a line each, in at most `budget` tokens as `count` sees them.
+ * Descriptions are shortened before skills are left out, and a cut list says so. Empty without skills.
+ */
+export function skillCatalogue(
+  skills: readonly Skill[],
+  budget: number,
+  count: (text: string) => number,
+): string {
+  if (skills.length === 0) return "";
+  for (const length of lengths) {
+    const text = render(skills, length, skills.length);
+    if (count(text) <= budget) return text;
+  }
+  let shown = skills.length;
+  while (shown > 0 && count(render(skills, 0, shown)) > budget) shown = Math.floor(shown * 0.9);
+  return render(skills, 0, shown);
+}
+
+function render(skills: readonly Skill[], length: number, shown: number): string {
+  const lines = skills.slice(0, shown).map(({ name, description }) => {
+    return length === 0 ? `- ${name}` : `- ${name}: ${shorten(description.replaceAll(/\s+/g, " "), length)}`;
+  });
+  const rest = skills.length - shown;
+  if (rest > 0) lines.push(`- and ${rest} more: get_skill with an empty name lists them all.`);
+  return [heading, ...lines].join("\n");
+}
+
+function shorten(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1).trimEnd()}…`;
+}

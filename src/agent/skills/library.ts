@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { parseManifest } from "./manifest.ts";
+import { scanFolder } from "./scan.ts";
+import type { SkillFolder } from "./scan.ts";
+
+/** Where the skills' folders are mounted in every sandbox, read-only, one folder a skill. */
+export const skillsRoot = "/skills";
+
+/** One skill: its first two levels in memory, its resources where the sandbox sees them. */
+export interface Skill {
+  name: string;
+  description: string;
+  /** Tools that its author expects to be used. A hint: it grants nothing. */
+  expectedTools: string;
+  /** The Markdown of its `SKILL.md`, untouched. */
+  instructions: string;
+  /** Its other files, relative to {@link mount}. */
+  resources: readonly string[];
+  /** Where its folder is on this host. Never shown to a model. */
+  folder: string;
+  /** Where its folder is in the sandbox. */
+  mount: string;
+}
+
+export interface SkillSet {
+  /** By name, each name once. */
+  skills: readonly Skill[];
+  /** Everything an operator should know, one sentence each: what was skipped, and what breaks a rule. */
+  problems: readonly { path: string; reason: string }[];
+}
+
+/** The operator's skills, up to date without a restart. */
+export interface SkillLibrary {
+  /**
+   * The skills as they are on disk now. Looks at times and sizes only, unless something has changed; a set once
+   * returned never changes, so that a turn can keep it.
+   */
+  current(): Promise<SkillSet>;
+}
+
+export interface SkillOptions {
+  /** Folders of the operator. Of two skills with one name that of the earlier folder counts. */
+  folders: readonly string[];
+  /** By skill name: `sha256-<hex>` of its content. A pinned skill whose content differs is not loaded. */
+  pins?: Readonly<Record<string, string>>;
+}
+
+export function createSkillLibrary(options: SkillOptions): SkillLibrary {
+  let known: { fingerprint: string; set: SkillSet } | undefined;
+  let looking: Promise<SkillSet> | undefined;
+
+  return {
+    current() {
+      // Turns that start together share one look.
+      looking ??= look().finally(() => (looking = undefined));
+      return looking;
+    },
+  };
+
+  async function look(): Promise<SkillSet> {
+    const scans = await Promise.all(options.folders.map(scanFolder));
+    const fingerprint = scans.map((scan) => scan.fingerprint).join("\n\n");
+    if (known?.fingerprint === fingerprint) return known.set;
+    const problems = scans.flatMap(({ problem }, index) =>
+      problem === undefined ? [] : [{ path: options.folders[index] ?? "", reason: problem }],
+    );
+    const set = await loadSkills(
+      scans.flatMap((scan) => scan.folders),
+      options.pins ?? {},
+    );
+    known = { fingerprint, set: { skills: set.skills, problems: [...problems, ...set.problems] } };
+    return known.set;
+  }
+}
+
+async function loadSkills(
+  folders: readonly SkillFolder[],
+  pins: Readonly<Record<string, string>>,
+): Promise<SkillSet> {
+  const skills = new Map<string, Skill>();
+  const problems: { path: string; reason: string }[] = [];
+  for (const folder of folders) {
+    const loaded = await loadSkill(folder, pins);
+    const taken = loaded.skill && skills.get(loaded.skill.name);
+    if (taken) {
+      const reason = `Skipped: ${taken.folder} has a skill of the same name; rename one of them.`;
+      problems.push({ path: folder.manifest, reason });
+      continue;
+    }
+    if (loaded.skill) skills.set(loaded.skill.name, loaded.skill);
+    problems.push(...loaded.reasons.map((reason) => ({ path: folder.manifest, reason })));
+  }
+  const sorted = [...skills.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return { skills: sorted, problems };
+}
+
+async function loadSkill(
+  folder: SkillFolder,
+  pins: Readonly<Record<string, string>>,
+): Promise<{ skill?: Skill; reasons: string[] }> {
+  try {
+    const parsed = parseManifest(await readFile(folder.manifest, "utf8"), basename(folder.path));
+    if (!parsed.ok) return { reasons: [`Skipped. ${parsed.reason}`] };
+    const { manifest, warnings } = parsed;
+    const pin = pins[manifest.name];
+    const found = pin === undefined ? undefined : await hashOf(folder);
+    if (found !== pin) {
+      const reason = `Skipped: its content is ${found}, the pin is ${pin}; review the change, then pin the new value.`;
+      return { reasons: [reason] };
+    }
+    const { path, resources } = folder;
+    const skill = { ...manifest, resources, folder: path, mount: `${skillsRoot}/${manifest.name}` };
+    return { skill, reasons: warnings.map((warning) => `Loaded, with a flaw. ${warning}`) };
+  } catch (error) {
+    // A file that went away or may not be read; the next look tries again when something has changed.
+    return { reasons: [`Skipped. ${error instanceof Error ? error.message : String(error)}`] };
+  }
+}
+
+/** Over the names and contents of all files, so that neither can change unseen. */
+async function hashOf(folder: SkillFolder): Promise<string> {
+  const hash = createHash("sha256");
+  const manifest = basename(folder.manifest);
+  for (const file of [manifest, ...folder.resources]) {
+    const content = await readFile(join(folder.path, file));
+    hash.update(`${Buffer.byteLength(file)}:${file}${content.length}:`).update(content);
+  }
+  return `sha256-${hash.digest("hex")}`;
+}

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { loadConfig } from "../../src/config/load.ts";
+import { chooseModel } from "../../src/config/model-choice.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "heddle-config-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const load = (env: Record<string, string> = {}, yaml?: string) => {
+  if (yaml !== undefined) writeFileSync(join(folder, "heddle.yaml"), yaml);
+  return loadConfig(env, folder);
+};
+
+describe("The configuration", () => {
+  test("needs nothing at all", () => {
+    const { environment, settings, dataDir, secrets } = load();
+    expect(environment.HEDDLE_HOST).toBe("127.0.0.1");
+    expect(settings.agent.maxSteps).toBe(50);
+    expect(dataDir).toBe(join(folder, "data"));
+    expect(secrets).toEqual([]);
+  });
+
+  test("refuses an unknown key with its place and the known ones", () => {
+    expect(() => load({}, "agent:\n  maxStep: 3\n")).toThrow(
+      /agent\.maxStep: unknown key; known here: maxSteps, maxMinutes/,
+    );
+  });
+
+  test("refuses a wrong value with its place and what was expected, all faults at once", () => {
+    expect(() => load({ HEDDLE_PORT: "many", HEDDLE_LOG_LEVEL: "loud" })).toThrow(
+      /HEDDLE_PORT[\s\S]*HEDDLE_LOG_LEVEL/,
+    );
+    expect(() => load({ HEDDLE_MODEL: "gpt" })).toThrow(/HEDDLE_MODEL: expected anthropic\/<id>/);
+  });
+
+  test("never repeats a value: it may be a secret in the wrong place", () => {
+    try {
+      load({ HEDDLE_MODEL: "sk-secret-key" });
+    } catch (error) {
+      expect(String(error)).not.toContain("sk-secret-key");
+    }
+  });
+
+  test("reads .env, and the environment wins", () => {
+    writeFileSync(join(folder, ".env"), "ANTHROPIC_API_KEY=from-file\nHEDDLE_PORT=1234\n");
+    const { environment } = load({ HEDDLE_PORT: "4321" });
+    expect(environment.ANTHROPIC_API_KEY).toBe("from-file");
+    expect(environment.HEDDLE_PORT).toBe(4321);
+  });
+
+  test("treats an empty variable as absent", () => {
+    expect(load({ ANTHROPIC_API_KEY: "" }).environment.ANTHROPIC_API_KEY).toBeUndefined();
+  });
+
+  test("says when the named file does not exist or is not YAML", () => {
+    expect(() => load({ HEDDLE_CONFIG: "nowhere.yaml" })).toThrow(/nowhere\.yaml, which does not exist/);
+    expect(() => load({}, "agent: [")).toThrow(/heddle\.yaml is not YAML/);
+  });
+
+  test("knows every secret, the password of Redis too", () => {
+    const { secrets } = load({ OPENAI_API_KEY: "key-1", REDIS_URL: "redis://me:pass-2@host:6379" });
+    expect(secrets).toEqual(["key-1", "pass-2"]);
+  });
+});
+
+describe("The model", () => {
+  const choose = (env: Record<string, string>, named?: string) => chooseModel(load(env).environment, named);
+
+  test("is the demo without a key", () => {
+    expect(choose({})).toEqual({ provider: "demo" });
+  });
+
+  test("is the default of the first provider with a key", () => {
+    const both = choose({ OPENAI_API_KEY: "o", ANTHROPIC_API_KEY: "a" });
+    expect(both).toMatchObject({ provider: "anthropic", model: "claude-sonnet-5-5", apiKey: "a" });
+    expect(choose({ MINIMAX_API_KEY: "m" })).toMatchObject({ provider: "minimax", model: "MiniMax-M2.5" });
+  });
+
+  test("is the named one, of the environment before the settings", () => {
+    expect(choose({ OPENAI_API_KEY: "o", HEDDLE_MODEL: "openai/gpt-5" }, "demo")).toMatchObject({
+      model: "gpt-5",
+    });
+    expect(choose({ OPENAI_API_KEY: "o" }, "demo")).toEqual({ provider: "demo" });
+  });
+
+  test("needs its key", () => {
+    expect(() => choose({ HEDDLE_MODEL: "anthropic/x" })).toThrow(/needs ANTHROPIC_API_KEY/);
+  });
+});

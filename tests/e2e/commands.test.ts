@@ -1,0 +1,174 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { processesWith, running, uniqueSleep } from "./processes.ts";
+import { newPlace, type Place } from "./program.ts";
+
+let redis: TestRedis;
+let place: Place;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  place = await newPlace();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+  await redis.client().flushall();
+});
+
+const heddle = (args: string[], env: Record<string, string> = {}) =>
+  place.start(args, { REDIS_URL: redis.path, ...env });
+
+describe("heddle run", () => {
+  test("does a task through queue, worker and sandbox, and exits with 0", async () => {
+    const program = heddle(["run", "Write", "a", "calculator", "in", "Python"]);
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toMatch(/▸ write_file calculator\.py[\s\S]*6 \* 7 = 42/);
+  });
+
+  test("prints the events as JSON lines", async () => {
+    const program = heddle(["run", "--json", "Write a calculator"]);
+    await program.ended;
+    const events = program
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith('{"type"'))
+      .map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(new Set(events)).toEqual(
+      new Set([
+        "turn-start",
+        "step-start",
+        "text-delta",
+        "thinking-delta",
+        "assistant",
+        "tool-start",
+        "tool-output",
+        "tool-end",
+        "turn-end",
+      ]),
+    );
+    expect(events.at(-1)).toBe("turn-end");
+  });
+
+  test("is stopped by Ctrl-C with nothing left, and exits with 130", async () => {
+    const model = await startFakeAnthropic();
+    const { command, seconds } = uniqueSleep();
+    model.push({ content: [{ type: "tool_use", name: "bash", input: { command } }] });
+    const program = heddle(["run", "sleep"], {
+      ANTHROPIC_API_KEY: model.apiKey,
+      ANTHROPIC_BASE_URL: model.url,
+    });
+    await running(seconds);
+    program.signal("SIGINT");
+    expect(await program.ended).toBe(130);
+    expect(program.output()).toContain("0 left alive");
+    expect(processesWith(seconds)).toEqual([]);
+    await model.close();
+  });
+
+  test("without a task says what is missing", async () => {
+    const program = heddle(["run"]);
+    expect(await program.ended).toBe(2);
+    expect(program.output()).toContain("There is no task");
+  });
+});
+
+describe("heddle start", () => {
+  test.each([
+    ["an unknown key of the settings", { yaml: "agnet: {}" }, /agnet: unknown key; known here: model, agent/],
+    ["a Redis that is not there", { env: { REDIS_URL: "redis://127.0.0.1:1" } }, /127\.0\.0\.1:1/],
+    [
+      "an unknown command line",
+      { args: ["start", "--role", "king"] },
+      /--role king: expected one of all, gateway, worker/,
+    ],
+    ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
+  ] as { 0: string; 1: { yaml?: string; env?: Record<string, string>; args?: string[] }; 2: RegExp }[] as [
+    string,
+    { yaml?: string; env?: Record<string, string>; args?: string[] },
+    RegExp,
+  ][])(
+    "refuses %s in one sentence",
+    async (_what, { yaml, env, args }, sentence) => {
+      if (yaml) await writeFile(join(place.folder, "heddle.yaml"), yaml);
+      const program = heddle(args ?? ["start"], env);
+      expect(await program.ended).toBeGreaterThan(0);
+      expect(program.output()).toMatch(sentence);
+      expect(program.output()).not.toMatch(/\n\s+at /);
+    },
+    20_000,
+  );
+
+  test("names the wrong token and what to do", async () => {
+    const slack = await startFakeSlack();
+    const program = heddle(["start"], {
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_APP_TOKEN: "xapp-wrong",
+      SLACK_API_URL: slack.url,
+    });
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/heddle: SLACK_APP_TOKEN .*token/);
+    expect(program.output()).not.toContain("xapp-wrong");
+    await slack.close();
+  });
+
+  test("names an unknown model", async () => {
+    const model = await startFakeAnthropic();
+    const program = heddle(["start"], {
+      ANTHROPIC_API_KEY: model.apiKey,
+      ANTHROPIC_BASE_URL: model.url,
+      HEDDLE_MODEL: "anthropic/claude-nobody",
+    });
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toContain("has no model anthropic/claude-nobody");
+    await model.close();
+  });
+
+  test("ends within a moment when it is told to, and keeps nothing running", async () => {
+    const program = heddle(["start"]);
+    await program.line(/Heddle is ready/);
+    program.signal("SIGTERM");
+    expect(await program.ended).toBe(0);
+  });
+});
+
+describe("Other commands", () => {
+  test("doctor tells each part with its state, and how to make it right", async () => {
+    const program = heddle(["doctor"]);
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toMatch(
+      /✓ node[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox[\s\S]*! slack/,
+    );
+  });
+
+  test("doctor exits with 1 and names the fix when bubblewrap is missing", async () => {
+    const program = heddle(["doctor"], { PATH: "/nowhere" });
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt/);
+  });
+
+  test("threads lists and shows, stop says when there is nothing to stop", async () => {
+    await heddle(["run", "Write a calculator"]).ended;
+    const list = heddle(["threads", "list"]);
+    expect(await list.ended).toBe(0);
+    const thread = /local:\S+/.exec(list.output())?.[0] ?? "";
+    const show = heddle(["threads", "show", thread]);
+    expect(await show.ended).toBe(0);
+    expect(show.output()).toContain("▸ `write_file` `calculator.py`");
+    const stop = heddle(["stop", thread]);
+    expect(await stop.ended).toBe(1);
+    expect(stop.output()).toContain("Nothing is running");
+  });
+
+  test("manifest prints what Slack takes", async () => {
+    const program = heddle(["manifest", "slack"]);
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toContain("socket_mode_enabled: true");
+  });
+});

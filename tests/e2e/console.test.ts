@@ -1,0 +1,92 @@
+import { accessSync, constants } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { processesWith, running } from "./processes.ts";
+import { newPlace, type Place } from "./program.ts";
+
+/** The first minute of a newcomer: the program as it starts without any account, in a real browser. */
+
+const executable = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .map((folder) => join(folder, "chromium"))
+  .find(isExecutable);
+const flags = [
+  ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+];
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+let browser: Browser | undefined;
+let place: Place;
+beforeAll(async () => {
+  if (executable) browser = await chromium.launch({ executablePath: executable, args: flags });
+});
+afterAll(() => browser?.close());
+beforeEach(async (context) => {
+  context.skip(!executable, "chromium is not on PATH: install it, for example with apt-get install chromium");
+  place = await newPlace();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+});
+
+async function open(): Promise<{ page: Page; url: string }> {
+  const program = place.start(["start"]);
+  const line = await program.line(/console +http/);
+  const url = line.trim().split(/ +/)[1] ?? "";
+  if (!browser) throw new Error("There is no browser.");
+  const page = await browser.newPage();
+  await page.goto(url);
+  return { page, url };
+}
+
+const shot = (page: Page, name: string) => {
+  const folder = process.env["HEDDLE_SCREENSHOTS"];
+  return folder ? page.screenshot({ path: join(folder, `${name}.png`) }) : undefined;
+};
+
+test("A newcomer has a calculator written, run and remembered, gets its files, and asks what was remembered", async () => {
+  const { page } = await open();
+  await shot(page, "welcome");
+  await page.getByRole("button", { name: /Write a calculator/ }).click();
+  await page.getByText("6 * 7 = 42").waitFor({ timeout: 30_000 });
+  await page.getByText("demo model").first().waitFor();
+  await shot(page, "calculator");
+
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "calculator.py" }).click(),
+  ]);
+  expect(await readFile(await download.path(), "utf8")).toContain("def divide");
+
+  await page.getByLabel("Message to Heddle").fill("What do you remember about this project?");
+  await page.keyboard.press("Enter");
+  await page
+    .getByText(/dividing by zero raises ValueError/)
+    .last()
+    .waitFor({ timeout: 30_000 });
+  await shot(page, "remembered");
+});
+
+test("A newcomer stops a command with the button, and nothing of it is left", async () => {
+  const { page } = await open();
+  await page.getByRole("button", { name: /Sleep for ten minutes/ }).click();
+  await running("sleep 600");
+  await shot(page, "sleeping");
+  await page.getByRole("button", { name: "Stop", exact: true }).first().click();
+  await shot(page, "pressed");
+  await page.getByText(/1 command ended .* 0 left alive/).waitFor();
+  expect(processesWith("sleep 600")).toEqual([]);
+  await shot(page, "stopped");
+});

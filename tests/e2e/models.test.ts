@@ -1,0 +1,50 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startFakeOpenAI } from "../fakes/openai.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { newPlace, type Place } from "./program.ts";
+
+let redis: TestRedis;
+let place: Place;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  place = await newPlace();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+});
+
+test("A compatible server gets Chat Completions, with the tools' results", async () => {
+  const model = await startFakeOpenAI({ dialect: "compatible" });
+  model.push({ calls: [{ name: "bash", input: { command: "echo $((6 * 7))" } }] }, { text: "It is 42." });
+  const program = place.start(["run", "What is six times seven?"], {
+    REDIS_URL: redis.path,
+    OPENAI_API_KEY: model.apiKey,
+    OPENAI_BASE_URL: model.baseUrl,
+    HEDDLE_MODEL: "openai/local-model",
+  });
+  expect(await program.ended).toBe(0);
+  expect(program.output()).toContain("It is 42.");
+  expect(JSON.stringify(model.chats[1]?.messages.at(-1))).toContain(String.raw`exit code 0\n42`);
+  await model.close();
+});
+
+test("A busy service is tried again, and the thread is told meanwhile", async () => {
+  const model = await startFakeAnthropic();
+  model.push(
+    { status: 529, type: "overloaded_error", message: "Overloaded" },
+    { content: [{ type: "text", text: "Sorry for the wait." }] },
+  );
+  const program = place.start(["run", "hi"], {
+    REDIS_URL: redis.path,
+    ANTHROPIC_API_KEY: model.apiKey,
+    ANTHROPIC_BASE_URL: model.url,
+  });
+  expect(await program.ended).toBe(0);
+  expect(program.output()).toMatch(/busy.*Trying again in[\s\S]*Sorry for the wait\./);
+  await model.close();
+});

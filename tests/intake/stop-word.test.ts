@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { isStopWord } from "../../src/intake/stop-word.ts";
+
+test.each(["stop", "Stop!", " STOP. ", "/stop", "🛑", "!stop", "cancel", "ｓｔｏｐ"])(
+  "%j alone is an order to stop",
+  (text) => {
+    expect(isStopWord(text)).toBe(true);
+  },
+);
+
+test.each([
+  "don't stop until it works",
+  "stop the server",
+  "unstoppable",
+  "",
+  "stop stop",
+  "why did you stop?",
+])("%j is no order to stop", (text) => {
+  expect(isStopWord(text)).toBe(false);
+});
