@@ -60,7 +60,12 @@ export async function command(args: string[]): Promise<number> {
       if (presses > 1) process.exit(130);
       void door.stop(thread, consoleAuthor());
     });
-    await door.say(thread, task, consoleAuthor());
+    const verdict = await door.say(thread, task, consoleAuthor());
+    if (verdict.kind === "refused" || verdict.kind === "ignored") {
+      process.stderr.write(`${verdict.kind === "refused" ? verdict.reply : `Not taken: ${verdict.why}.`}\n`);
+      await worker?.close();
+      return 1;
+    }
     const outcome = await ended;
     await worker?.close();
     return exitCode(outcome);

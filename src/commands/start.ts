@@ -33,12 +33,12 @@ export async function command(args: string[]): Promise<number> {
     await closeAll(parts, foundation);
     throw error;
   }
-  process.stdout.write(banner(foundation, model.id, url));
-
-  const signal = await new Promise<string>((resolve) => {
+  const signalled = new Promise<string>((resolve) => {
     process.once("SIGTERM", () => resolve("SIGTERM"));
     process.once("SIGINT", () => resolve("SIGINT"));
   });
+  process.stdout.write(banner(foundation, model.id, url));
+  const signal = await signalled;
   log.info(`${signal}: handing over running turns and stopping.`);
   await closeAll(parts, foundation);
   return 0;

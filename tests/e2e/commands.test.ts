@@ -147,10 +147,24 @@ describe("Other commands", () => {
     );
   });
 
-  test("doctor exits with 1 and names the fix when bubblewrap is missing", async () => {
-    const program = heddle(["doctor"], { PATH: "/nowhere" });
+  test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
+    const program = place.startWithout("bwrap", ["doctor"], { REDIS_URL: redis.path });
     expect(await program.ended).toBe(1);
-    expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt/);
+    expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt-get install bubblewrap/);
+    const model = await startFakeAnthropic({
+      replies: (body) => {
+        expect(body.tools?.map(({ name }) => name)).not.toContain("bash");
+        return { content: [{ type: "text", text: "I have no shell here." }] };
+      },
+    });
+    const run = place.startWithout("bwrap", ["run", "list my files"], {
+      REDIS_URL: redis.path,
+      ANTHROPIC_API_KEY: model.apiKey,
+      ANTHROPIC_BASE_URL: model.url,
+    });
+    expect(await run.ended).toBe(0);
+    expect(JSON.stringify(model.bodies[0]?.system)).toContain("apt-get install bubblewrap");
+    await model.close();
   });
 
   test("threads lists and shows, stop says when there is nothing to stop", async () => {

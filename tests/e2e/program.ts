@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-const root = resolve(import.meta.dirname, "../..");
+const main = resolve(import.meta.dirname, "../../src/main.ts");
 
 /** The program as its users start it: a process with an environment, files and signals. */
 export interface Program {
@@ -23,6 +23,8 @@ export interface Place {
   /** The working directory: empty, so that neither `.env` nor `heddle.yaml` of the developer matter. */
   folder: string;
   start(args: string[], env?: Record<string, string>): Program;
+  /** Starts it where a system's program is hidden, as on a host that lacks it. */
+  startWithout(program: string, args: string[], env?: Record<string, string>): Program;
   /** What the programs printed, for the report of a failed test. */
   outputs(): string;
   /** Kills what still runs and removes the folder. */
@@ -33,12 +35,16 @@ export interface Place {
 export async function newPlace(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), "heddle-e2e-"));
   const programs: Program[] = [];
+  const add = (program: Program) => {
+    programs.push(program);
+    return program;
+  };
   return {
     folder,
-    start(args, env = {}) {
-      const program = start(folder, args, env);
-      programs.push(program);
-      return program;
+    start: (args, env = {}) => add(start(folder, [process.execPath, main, ...args], env)),
+    startWithout(hidden, args, env = {}) {
+      const mounts = ["--dev-bind", "/", "/", "--ro-bind", "/dev/null", `/usr/bin/${hidden}`];
+      return add(start(folder, ["bwrap", ...mounts, "--", process.execPath, main, ...args], env));
     },
     outputs: () => programs.map((program) => program.output()).join("\n---\n"),
     async clean() {
@@ -49,8 +55,8 @@ export async function newPlace(): Promise<Place> {
   };
 }
 
-function start(folder: string, args: string[], env: Record<string, string>): Program {
-  const child = spawn(process.execPath, [join(root, "src/main.ts"), ...args], {
+function start(folder: string, [command = "", ...args]: string[], env: Record<string, string>): Program {
+  const child = spawn(command, args, {
     cwd: folder,
     env: { PATH: process.env["PATH"] ?? "", HOME: folder, HEDDLE_PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"],
