@@ -184,7 +184,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
 }
 
 /** Something that the operator has to put right before Heddle can start. */
-export class StartError extends Error {
+class StartError extends Error {
   override readonly name = "StartError";
 }
 

@@ -19,7 +19,7 @@ export function describeCall(call: ToolCall): string {
   return `\`${call.name}\` ${inlineCode(cut(firstLine(text), shownCharacters))}`;
 }
 
-export function inlineCode(text: string): string {
+function inlineCode(text: string): string {
   if (text === "" || text === "{}") return "";
   // A fence longer than any run of backticks inside keeps the text in one span.
   const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
@@ -31,7 +31,7 @@ function firstLine(text: string): string {
   return rest.length > 0 ? `${first} …` : first;
 }
 
-export function cut(text: string, characters: number): string {
+function cut(text: string, characters: number): string {
   const points = [...text];
   return points.length <= characters ? text : `${points.slice(0, characters - 1).join("")}…`;
 }

@@ -107,4 +107,4 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
 
 /** Reasons with which a job's signal is aborted. */
 export const shutdown = "shutdown";
-export const lostLock = "lock lost";
+const lostLock = "lock lost";

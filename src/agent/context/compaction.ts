@@ -17,7 +17,7 @@ export interface CompactionPolicy {
   retainSteps: number;
 }
 
-export const defaultCompactionPolicy: CompactionPolicy = {
+const defaultCompactionPolicy: CompactionPolicy = {
   startAt: 0.8,
   aimFor: 0.5,
   retainRounds: 10,

@@ -207,7 +207,7 @@ describe("Compaction", () => {
           const record = recordOf(event, 1);
           if (record) journal.push(record);
         }
-        const plain = (list: readonly Message[]) => list.map(({ tokens: _, ...rest }) => rest);
+        const plain = (list: readonly Message[]) => list.map((message) => ({ ...message, tokens: 0 }));
         expect(plain(replay(journal).messages)).toEqual(plain(fitted.messages));
       }),
       { numRuns: 60 },
