@@ -185,7 +185,6 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
         },
         publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => masker.mask(text),
-        now: Date.now,
         onProblem,
       }),
     flushOutbox: (lease, signal) =>

@@ -24,7 +24,6 @@ export interface ReporterOptions {
   publish(event: LiveEvent): void;
   /** Hides secrets; applied to everything that leaves. */
   mask(text: string): string;
-  now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -48,7 +47,6 @@ const shownTail = 400;
 export function createReporter(options: ReporterOptions): TurnDisplay {
   const { surface } = options;
   const thread = parseThreadId(options.thread);
-  const startedAt = options.now();
   const asked: UserMessage[] = [];
   const tools: ToolLine[] = [];
   let hiddenTools = 0;
@@ -165,7 +163,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     abandon: () => message.abandon(),
     async close(receipt: Receipt) {
       const { outcome } = receipt;
-      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(options.now() - startedAt)}`;
+      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       const last: OutboundMessage = {
         kind: "progress",
         markdown: options.mask(`${headline}\n\n${toolList()}`),
