@@ -138,7 +138,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
       executeMs: config.settings.mcp.executeSeconds * 1_000,
       readMs: config.settings.mcp.readSeconds * 1_000,
     },
-    log: ({ level, server, message }) => log[level](`MCP server ${server}: ${message}`),
+    log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
   });
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],

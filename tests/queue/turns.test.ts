@@ -172,7 +172,10 @@ function waitingTool() {
 
 const shows = (chat: Chat, kind: "progress" | "final", text: string) =>
   chat.until(() =>
-    chat.shown.find(({ message }) => (message.kind === "progress") === (kind === "progress") && message.markdown.includes(text)),
+    chat.shown.find(
+      ({ message }) =>
+        (message.kind === "progress") === (kind === "progress") && message.markdown.includes(text),
+    ),
   );
 const answer = (chat: Chat, text: string) => shows(chat, "final", text);
 
