@@ -50,6 +50,8 @@ test("a folder that nobody may enter is counted as well", async () => {
     command: "mkdir -p a/b && head -c 3000000 /dev/zero >a/b/file && chmod 0 a/b a && echo x >file",
   });
   await untilFull(full, "echo x >>file");
+  // Otherwise its owner could not remove it either, when the test is over.
+  await full.sandbox.exec({ command: "chmod 700 a && chmod 700 a/b" });
 });
 
 test("a host whose disk is nearly full lets no thread write", async () => {
