@@ -1,12 +1,6 @@
 import { parseArgs } from "node:util";
-import {
-  type Foundation,
-  layFoundation,
-  openConfiguredModel,
-  type Running,
-  startGateway,
-  startWorker,
-} from "../app.ts";
+import { type Foundation, layFoundation, type Running, startGateway, startWorker } from "../app.ts";
+import { openModels } from "../models.ts";
 import { setUp, UsageError } from "./setup.ts";
 
 const roles = ["all", "gateway", "worker"];
@@ -18,14 +12,14 @@ export async function command(args: string[]): Promise<number> {
   if (!roles.includes(role)) throw new UsageError(`--role ${role}: expected one of ${roles.join(", ")}.`);
 
   const setup = await setUp();
-  const model = await openConfiguredModel(setup.config);
+  const models = await openModels(setup.config, setup.log);
   const foundation = await layFoundation(setup);
   const parts: Running[] = [];
   let url = "";
   try {
-    if (role !== "gateway") parts.push(await startWorker(foundation, model));
+    if (role !== "gateway") parts.push(await startWorker(foundation, models));
     if (role !== "worker") {
-      const gateway = await startGateway(foundation, model);
+      const gateway = await startGateway(foundation, models.model);
       parts.unshift(gateway);
       url = gateway.url;
     }
@@ -37,7 +31,7 @@ export async function command(args: string[]): Promise<number> {
     process.once("SIGTERM", () => resolve("SIGTERM"));
     process.once("SIGINT", () => resolve("SIGINT"));
   });
-  process.stdout.write(banner(foundation, model.id, url));
+  process.stdout.write(banner(foundation, models.model.id, url));
   const signal = await signalled;
   setup.log.info(`${signal}: handing over running turns and stopping.`);
   await closeAll(parts, foundation);

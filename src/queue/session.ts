@@ -100,7 +100,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
   for (const key of [
     keys.head(thread),
     keys.log(thread, generation),
-    keys.notes(thread),
+    keys.notes("thread", thread),
     keys.outbox(thread),
   ]) {
     pipeline.expire(key, seconds);

@@ -10,10 +10,10 @@ describe("notes", () => {
     await run(notes, "record_note", { content: "Ann likes tabs", category: "user_preference" });
     await run(notes, "record_note", { content: "Deploys go out on Monday" });
     expect((await run(notes, "recall_notes", {})).text).toBe(
-      "n1 [user_preference] Ann likes tabs (Ann, 2023-11-14)\nn2 [general] Deploys go out on Monday (Ann, 2023-11-14)",
+      "n1 [thread, user_preference] Ann likes tabs (Ann, 2023-11-14)\nn2 [thread, general] Deploys go out on Monday (Ann, 2023-11-14)",
     );
     expect((await run(notes, "recall_notes", { category: "general" })).text).toMatch(
-      /^n2 \[general\][^\n]*$/,
+      /^n2 \[thread, general\][^\n]*$/,
     );
     expect((await run(notes, "recall_notes", { query: "monday deploys" })).text).toMatch(/^n2[^\n]*$/);
   });
@@ -83,7 +83,9 @@ test("every tool can be offered to every provider", () => {
     "attach_file",
     "record_note",
     "recall_notes",
+    "update_note",
     "forget_note",
+    "search_history",
     "todo",
   ]);
 });
