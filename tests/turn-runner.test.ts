@@ -40,7 +40,7 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
     const thread = `memory:w:c:${name}`;
     const journal = journals.get(thread) ?? [];
     journals.set(thread, journal);
-    journal.push(...asking(text, ++turns * 1_000));
+    journal.push(...asking(text, Date.now() + ++turns));
     const turn = `t${turns}`;
     const signal = new AbortController().signal;
     const history = replay(journal);

@@ -167,7 +167,7 @@ export function trimResults(messages: readonly Message[], callIds: ReadonlySet<s
     const start = message.text.slice(0, trimmedChars).replace(/[\ud800-\udbff]$/, "");
     return {
       ...rest,
-      text: `${start}\n[… cut to save space; search_history finds all of it]`,
+      text: `${start}\n[… cut to save space: search_history may find the rest, or run ${message.name} again]`,
     };
   });
 }

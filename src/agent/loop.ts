@@ -2,7 +2,7 @@ import { runCalls } from "./calls.ts";
 import type { ContextKeeper } from "./context/compaction.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
 import type { History } from "./history.ts";
-import { budgetLeft, limitReached, type TurnLimits } from "./limits.ts";
+import { budgetLeft, defaultTurnLimits, limitReached, type TurnLimits } from "./limits.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "./llm/model.ts";
 import {
   type AssistantMessage,
@@ -26,15 +26,16 @@ export interface Turn {
   tools: Dispatcher;
   system: string;
   context: ContextKeeper;
-  limits: TurnLimits;
+  /** Default: {@link defaultTurnLimits}. */
+  limits?: TurnLimits;
   /** Messages that arrived since; they must be stored when this resolves. Asked for between steps. */
-  followUps(): Promise<UserMessage[]>;
+  followUps?(): Promise<UserMessage[]>;
   /** The notes on record when the turn begins, as `noteIndex` lists them; undefined when nobody can tell. */
   recall?(): Promise<string | undefined>;
   /** Aborted with a {@link TurnAbort} as its reason. */
   signal: AbortSignal;
-  /** Milliseconds since the epoch. */
-  now(): number;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  now?(): number;
 }
 
 /**
@@ -44,10 +45,11 @@ export interface Turn {
  * store each event that `recordOf` names before it asks for the next one.
  */
 export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
+  const { limits = defaultTurnLimits, now = Date.now } = turn;
   let messages: Message[] = [...turn.history.messages];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
-  const startedAt = turn.history.turn?.startedAt ?? turn.now();
+  const startedAt = turn.history.turn?.startedAt ?? now();
   /** Parts of an answer that was cut at the output limit. */
   let answer = "";
   let nudged = false;
@@ -55,14 +57,14 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
   const fixed = turn.system + JSON.stringify(turn.tools.definitions);
 
   const totals = () => ({ steps, usage });
-  const spent = () => ({ ...totals(), elapsedMs: turn.now() - startedAt });
+  const spent = () => ({ ...totals(), elapsedMs: now() - startedAt });
   // Nothing else aborts a turn: see TurnAbort.
   const aborted = () => abortedOutcome(turn.signal.reason as TurnAbort, totals());
 
   /** Says something to the model in Heddle's name. */
   function* tell(text: string, mark = ":nudge"): Generator<AgentEvent, void> {
     const id = `${turn.id}:${steps}${mark}`;
-    const message = turn.context.measure({ role: "user", id, author: heddle, text, at: turn.now() });
+    const message = turn.context.measure({ role: "user", id, author: heddle, text, at: now() });
     messages.push(message);
     yield { type: "nudge", message };
   }
@@ -96,7 +98,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
   for (;;) {
     if (open.length > 0) {
       const { tools, signal, context } = turn;
-      const budget = budgetLeft(turn.limits, spent());
+      const budget = budgetLeft(limits, spent());
       const done = yield* runCalls(open, { step: steps, tools, signal, budget, context });
       for (const outcome of done) {
         messages.push(outcome.message);
@@ -106,7 +108,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
     }
     if (turn.signal.aborted) return aborted();
 
-    const limit = limitReached(turn.limits, spent());
+    const limit = limitReached(limits, spent());
     if (limit?.kind === "budget") return { ...limit, text: lastWords(messages), ...totals() };
     if (limit) return yield* wrapUp("You have reached the limit of steps for this turn.", limit.limit);
 
@@ -120,8 +122,8 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
     // Also when the hint was stored and the worker replaced, it is given once.
     if (equal === equalSteps.hint && messages.at(-1)?.role === "tool") yield* tell(sameAgain);
 
-    const arrived = await turn.followUps();
-    if (arrived.length > 0) {
+    const arrived = await turn.followUps?.();
+    if (arrived && arrived.length > 0) {
       messages.push(...arrived);
       yield { type: "follow-up", messages: arrived };
     }

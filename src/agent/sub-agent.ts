@@ -70,7 +70,6 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         system: `${options.system}\n\n${part}`,
         tools: options.dispatcher([...tools(), ...below]),
         limits: budget ? within(limits, budget) : limits,
-        followUps: () => Promise.resolve([]),
         signal,
         now,
       });

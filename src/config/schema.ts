@@ -171,7 +171,7 @@ export const settingsSchema = z.strictObject({
       commandSeconds: count(1, 600).default(120).describe("default time limit of a command"),
       jobMinutes: count(1, 35_000).default(360).describe("time limit of a background job"),
       outputKb: count(16, 1_048_576)
-        .default(1024)
+        .default(4096)
         .describe("output kept of a command that names no limit; ended at 16 times as much"),
       jobOutputKb: count(16, 1_048_576)
         .default(8192)

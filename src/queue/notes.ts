@@ -55,9 +55,7 @@ export function redisNotes({ redis, thread, speakers, now, onProblem }: NotesOpt
   const hashes = () => noteScopes.flatMap((scope) => hashesOf(scope).map((key) => ({ scope, key })));
   const author = () => speakers().at(-1)?.name ?? "";
 
-  const write = async (key: string, { scope: _, ...note }: Note) => {
-    await redis.hset(key, note.id, JSON.stringify(note));
-  };
+  const write = (key: string, note: Note) => redis.hset(key, note.id, JSON.stringify(note));
 
   const readAll = async (scope: NoteScope, key: string): Promise<Note[]> => {
     const notes: Note[] = [];

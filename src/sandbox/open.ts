@@ -38,7 +38,8 @@ export function cleanPolicy({ settings: { workspaces } }: Pick<Config, "settings
   return { idleMs: workspaces.idleDays * dayMs, archiveMs: workspaces.archiveDays * dayMs };
 }
 
-function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
+/** The limits as `heddle.yaml` sets them. */
+export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
   return {
     commandMs: sandbox.commandSeconds * 1_000,
     jobMs: sandbox.jobMinutes * 60_000,

@@ -19,9 +19,9 @@ export interface ExecRequest {
   command: string;
   /** Default: the workspace. */
   cwd?: string;
-  /** Wall time in milliseconds. Default 120,000. */
+  /** Wall time in milliseconds. Default: the operator's limit. */
   timeoutMs?: number;
-  /** Output kept, in bytes; the command is killed at 16 times as much. Default 1 MiB. */
+  /** Output kept, in bytes; the command is killed at 16 times as much. Default: the operator's limit. */
   maxOutputBytes?: number;
   signal?: AbortSignal;
   /** Both streams as they come, for live display. */

@@ -155,8 +155,8 @@ describe("The loop", () => {
 
   test.each(["max-tokens", "context-window"] as const)(
     "continues a reply that was cut at a limit (%s)",
-    async (stop) => {
-      const parts = [{ text: "One, ", stop }, { text: "two." }];
+    async (limit) => {
+      const parts = [{ text: "One, ", stop: limit }, { text: "two." }];
       const { outcome } = await run({
         // A full window is emptied before the reply goes on.
         replies: ({ system }) => (system === "system" ? parts.shift() : undefined) ?? { text: "Summary." },

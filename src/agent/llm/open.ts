@@ -21,8 +21,8 @@ export type ModelAccount =
     };
 
 export interface OpenOptions {
-  retry: Partial<RetryPolicy>;
-  demo: { scripts?: string | undefined; stepDelayMs?: number | undefined };
+  retry?: Partial<RetryPolicy>;
+  demo?: { scripts?: string | undefined; stepDelayMs?: number | undefined };
   /** What the operator says about the model; it counts more than the service and the catalogue. */
   limits?: Partial<ModelLimits>;
   /** How long the service may take to tell about a model, in milliseconds. Default 5,000. */
@@ -36,10 +36,10 @@ const miniMax = "https://api.minimax.io";
  *
  * @throws ModelError `not-found` or `auth` when the service says that it has no such model or refuses the key
  */
-export async function openModel(account: ModelAccount, options: OpenOptions): Promise<LanguageModel> {
-  const { retry } = options;
+export async function openModel(account: ModelAccount, options: OpenOptions = {}): Promise<LanguageModel> {
+  const { retry = {} } = options;
   if (account.provider === "demo") {
-    const { scripts, stepDelayMs } = options.demo;
+    const { scripts, stepDelayMs } = options.demo ?? {};
     return createDemoModel({
       ...(scripts !== undefined && { scriptsDir: scripts }),
       ...(stepDelayMs !== undefined && { stepDelayMs }),

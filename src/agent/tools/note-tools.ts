@@ -5,39 +5,39 @@ import { defineTool, type ToolResult } from "./tool.ts";
 /** A scope with more is no memory any more: the agent tidies up instead. */
 const notesPerScope = 200;
 
-const content = z
+const contentField = z
   .string()
   .trim()
   .min(1)
   .max(2_000)
   .describe("The fact, understandable on its own, without secrets");
-const category = z.string().trim().min(1).max(64);
-const scope = z.enum(noteScopes);
+const categoryField = z.string().trim().min(1).max(64);
+const scopeField = z.enum(noteScopes);
 
 export const recordNote = defineTool({
   name: "record_note",
   description:
     "Keep one fact for later turns: a preference, a decision, where something is. One fact a note. No secrets.",
   input: z.object({
-    content,
-    category: category
+    content: contentField,
+    category: categoryField
       .default("general")
       .describe('For example "user_preference", "project_info" or "decision"'),
-    scope: scope
+    scope: scopeField
       .default("thread")
       .describe(
         "Where it holds: in this thread, in all threads of this channel, or for the person who speaks now, everywhere",
       ),
   }),
   effect: "write",
-  async run(note, { notes }) {
-    const present = (await notes.list()).filter((other) => other.scope === note.scope);
+  async run({ content, category, scope }, { notes }) {
+    const present = (await notes.list()).filter((note) => note.scope === scope);
     if (present.length >= notesPerScope) {
-      const text = `There are ${present.length} notes of the ${note.scope} already; forget or merge some first.`;
+      const text = `There are ${present.length} notes of the ${scope} already; forget or merge some first.`;
       return { status: "error", text };
     }
-    const { id } = await notes.add({ scope: note.scope, category: note.category, text: note.content });
-    return { status: "ok", text: `Recorded note ${id} of the ${note.scope} in "${note.category}".` };
+    const { id } = await notes.add({ scope, category, text: content });
+    return { status: "ok", text: `Recorded note ${id} of the ${scope} in "${category}".` };
   },
 });
 
@@ -47,19 +47,19 @@ export const recallNotes = defineTool({
     "Read the notes that were recorded for this thread, its channel and the people who speak: all of them or those " +
     "of a scope, a category or with some words in them.",
   input: z.object({
-    scope: scope.optional(),
+    scope: scopeField.optional(),
     category: z.string().optional(),
     query: z.string().optional().describe("Words that a note must all contain, in any order and case"),
   }),
   effect: "read",
-  async run({ scope: wanted, category: among, query = "" }, { notes }) {
+  async run({ scope, category, query = "" }, { notes }) {
     const all = await notes.list();
     if (all.length === 0) return { status: "ok", text: "There are no notes yet." };
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const found = all.filter(
       (note) =>
-        (wanted === undefined || note.scope === wanted) &&
-        (among === undefined || note.category === among) &&
+        (scope === undefined || note.scope === scope) &&
+        (category === undefined || note.category === category) &&
         words.every((word) => note.text.toLowerCase().includes(word)),
     );
     if (found.length > 0) return { status: "ok", text: found.map(line).join("\n") };
@@ -71,10 +71,10 @@ export const recallNotes = defineTool({
 export const updateNote = defineTool({
   name: "update_note",
   description: "Replace the fact of a note, by the id that recall_notes shows.",
-  input: z.object({ id: z.string(), content, category: category.optional() }),
+  input: z.object({ id: z.string(), content: contentField, category: categoryField.optional() }),
   effect: "write",
-  async run({ id, content: text, category: into }, { notes }) {
-    const note = await notes.update(id, { text, category: into });
+  async run({ id, content, category }, { notes }) {
+    const note = await notes.update(id, { text: content, category });
     return note ? { status: "ok", text: `Note ${id} is changed.` } : unknownNote(id);
   },
 });
@@ -94,7 +94,7 @@ function unknownNote(id: string): ToolResult {
   return { status: "error", text: `There is no note "${id.slice(0, 64)}" here; recall_notes shows the ids.` };
 }
 
-function line({ id, scope: of, category: among, text, author, at }: Note): string {
+function line({ id, scope, category, text, author, at }: Note): string {
   const day = new Date(at).toISOString().slice(0, 10);
-  return `${id} [${of}, ${among}] ${text} (${author ? `${author}, ` : ""}${day})`;
+  return `${id} [${scope}, ${category}] ${text} (${author ? `${author}, ` : ""}${day})`;
 }

@@ -64,7 +64,7 @@ export function createBubblewrapBackend(options: BubblewrapOptions): SandboxBack
           key: host.keyOf,
           folderOf: host.folderOf,
           ...archiver(spawner, host.limits),
-          busy: (threadId) => threads.get(threadId)?.busy() ?? false,
+          rest: async (threadId) => (await threads.get(threadId)?.rest()) ?? true,
         },
         log,
         now,

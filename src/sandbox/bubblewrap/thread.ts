@@ -44,8 +44,10 @@ export interface Quarters {
 
 /** The sandbox of one thread in this process. */
 export interface ThreadSandbox extends Sandbox {
-  /** Whether anything runs. */
+  /** Whether a command, a job or a file operation runs. */
   busy(): boolean;
+  /** Ends what the thread does by itself (looking at its disk). False when something else runs. */
+  rest(): Promise<boolean>;
   /** Whether something may have written since this was asked before. */
   touched(): boolean;
   /** Kills everything and forgets the jobs. */
@@ -201,6 +203,10 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     ...fileTools(runScript, limits),
     killAll,
     busy: () => running.size > 0,
+    async rest() {
+      if (running.size === 0) await disk.cancel();
+      return running.size === 0;
+    },
     touched() {
       const before = touched;
       touched = false;

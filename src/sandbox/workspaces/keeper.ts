@@ -21,8 +21,8 @@ export interface FolderTools<Kind extends Folder> {
   pack(folder: Kind, file: string): Promise<string | undefined>;
   /** Fills the empty workspace from `file`. Resolves with what went wrong. */
   unpack(folder: Kind, file: string): Promise<string | undefined>;
-  /** Whether something of the thread runs in this process. */
-  busy(threadId: string): boolean;
+  /** Lets the thread come to rest. False when something of it runs in this process. */
+  rest(threadId: string): Promise<boolean>;
 }
 
 /** What is remembered of a workspace that is on this host. */
@@ -179,8 +179,8 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       const report: CleanReport = { archived: [], forgotten: [], failed: [] };
       for (const key of readdirSync(records)) {
         const record = recordOf(key);
-        const isIdle = record !== undefined && now() - record.usedAt >= idleMs && !tools.busy(record.threadId);
-        if (!isIdle || !existsSync(placeOf(key))) continue;
+        if (record === undefined || now() - record.usedAt < idleMs || !existsSync(placeOf(key))) continue;
+        if (!(await tools.rest(record.threadId))) continue;
         try {
           if (await retire(key, record)) report.archived.push(record.threadId);
         } catch (error) {

@@ -58,9 +58,9 @@ async function fit(
   fixed = "",
 ): Promise<{ messages: Message[]; tooLarge: boolean; events: AgentEvent[] }> {
   const events: AgentEvent[] = [];
-  const run = context.fit(messages, { fixed, force, signal: new AbortController().signal });
+  const fitting = context.fit(messages, { fixed, force, signal: new AbortController().signal });
   for (;;) {
-    const next = await run.next();
+    const next = await fitting.next();
     if (next.done) return { ...next.value, events };
     events.push(next.value);
   }

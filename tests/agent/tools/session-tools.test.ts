@@ -27,6 +27,35 @@ describe("notes", () => {
     );
   });
 
+  test("are recalled by their scope", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "of the thread" });
+    await run(notes, "record_note", { content: "of the channel", scope: "channel" });
+    expect((await run(notes, "recall_notes", { scope: "channel" })).text).toMatch(/^n2 \[channel, [^\n]*$/);
+    expect((await run(notes, "record_note", { content: "x", scope: "world" })).text).toMatch(
+      /^INVALID_PARAM: .*scope/,
+    );
+  });
+
+  test("are changed by their id, and keep their category unless it is changed too", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "tabs", category: "decision" });
+    expect((await run(notes, "update_note", { id: "n1", content: "spaces" })).status).toBe("ok");
+    expect((await run(notes, "recall_notes", {})).text).toMatch(/^n1 \[thread, decision\] spaces /);
+    await run(notes, "update_note", { id: "n1", content: "spaces", category: "style" });
+    expect((await run(notes, "recall_notes", { category: "style" })).text).toMatch(/^n1 /);
+    expect((await run(notes, "update_note", { id: "n9", content: "x" })).text).toBe(
+      'There is no note "n9" here; recall_notes shows the ids.',
+    );
+  });
+
+  test("are refused when a scope is full of them", async () => {
+    const notes = session();
+    for (let n = 0; n < 200; n += 1) await run(notes, "record_note", { content: `fact ${n}` });
+    expect((await run(notes, "record_note", { content: "one more" })).text).toMatch(/^There are 200 notes/);
+    expect((await run(notes, "record_note", { content: "x", scope: "channel" })).status).toBe("ok");
+  });
+
   test("are removed by their id", async () => {
     const notes = session();
     await run(notes, "record_note", { content: "wrong" });
