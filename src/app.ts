@@ -4,7 +4,6 @@ import {
   type ChatAdapter,
   type ChatSurface,
   type Door,
-  type MessageRef,
   parseThreadId,
   threadId,
 } from "./adapters/adapter.ts";
@@ -23,6 +22,7 @@ import { publishLive } from "./queue/live.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { flushOutbox } from "./queue/outbox.ts";
+import { createOutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { watchStops } from "./queue/stops.ts";
@@ -135,6 +135,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     log,
   });
 
+  const output = createOutputScheduler(redis);
   const stops = await watchStops(redis, server.connect(), onError);
   const drive = createDrive({
     redis,
@@ -143,12 +144,12 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn, head) =>
+    display: (lease, turn) =>
       createReporter({
         surface: surface(parseThreadId(lease.thread).platform),
+        output,
         thread: lease.thread,
         turn,
-        progress: head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined,
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
@@ -158,11 +159,13 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
         now: Date.now,
         onProblem,
       }),
-    flushOutbox: (lease, signal) =>
+    flushOutbox: (lease, signal, progressQuiet) =>
       flushOutbox(lease, {
         redis,
         surface: surface(parseThreadId(lease.thread).platform),
+        output,
         signal,
+        progressQuiet,
         onProblem,
       }),
   });
@@ -237,7 +240,9 @@ export async function startGateway(
   } catch (error) {
     await close();
     // Adapters throw a plain Error with a sentence for the operator; anything else is a defect and keeps its stack.
-    throw error instanceof Error && error.name === "Error" ? new StartError(error.message, { cause: error }) : error;
+    throw error instanceof Error && error.name === "Error"
+      ? new StartError(error.message, { cause: error })
+      : error;
   }
   return { url: local.url, close };
 }

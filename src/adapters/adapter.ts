@@ -106,7 +106,15 @@ export interface OutboundMessage {
   stoppable?: boolean;
 }
 
+/** So many writes at once, and then one every so many milliseconds. */
+interface WriteBudget {
+  burst: number;
+  intervalMs: number;
+}
+
 export interface SurfaceLimits {
+  /** What one channel takes, of all processes together. Absent where there is no limit. */
+  budget?: { messages: WriteBudget; marks: WriteBudget };
   /** The least time between two edits of one message, in milliseconds. */
   editIntervalMs: number;
   /** Characters of one message; longer answers are split by the surface. */
@@ -122,8 +130,19 @@ export interface ChatSurface {
   /**
    * Posts a message, split if it is too long; returns the ref of every part, the first one first.
    * `key` is the same for every attempt to post the same thing: platforms with idempotency use it.
+   * @param posted the parts that an earlier attempt has made; the post goes on behind them
    */
-  post(thread: ThreadRef, message: OutboundMessage, key: string): Promise<MessageRef[]>;
+  post(
+    thread: ThreadRef,
+    message: OutboundMessage,
+    key: string,
+    posted?: readonly MessageRef[],
+  ): Promise<MessageRef[]>;
+  /**
+   * The parts of what was posted with that key since `since` (ms), the first one first. For platforms that are
+   * not idempotent and can tell; not finding it proves nothing.
+   */
+  find?(thread: ThreadRef, key: string, since: number): Promise<MessageRef[]>;
   /** Replaces the content of a message that `post` made; what does not fit is cut, never split. */
   edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
   remove(ref: MessageRef): Promise<void>;
@@ -142,15 +161,18 @@ export class SurfaceError extends Error {
   readonly kind: SurfaceErrorKind;
   /** For `rate-limited`: how long to wait, in milliseconds. */
   readonly retryAfterMs: number;
+  /** Whether a part of a long message was posted before. */
+  readonly partly: boolean;
 
   constructor(
     kind: SurfaceErrorKind,
     message: string,
-    options: { retryAfterMs?: number; cause?: unknown } = {},
+    options: { retryAfterMs?: number; partly?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs ?? 0;
+    this.partly = options.partly ?? false;
   }
 }
 

@@ -8,6 +8,7 @@ import {
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { faultPoint } from "../queue/fault.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
@@ -33,10 +34,11 @@ export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
 
   const reply = (event: MessageEvent, markdown: string) => {
-    options
-      .surface(event.thread.platform)
-      .post(event.thread, { kind: "notice", markdown }, `reply:${event.ref.message}`)
-      .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+    const surface = options.surface(event.thread.platform);
+    const key = `reply:${event.ref.message}`;
+    faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)).catch(
+      (error: unknown) => options.onProblem("A reply could not be posted.", error),
+    );
   };
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */

@@ -8,17 +8,18 @@ import {
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolStatus, UserMessage } from "../agent/messages.ts";
-import type { Receipt, TurnDisplay } from "../queue/drive.ts";
-import { outboxEntry } from "../queue/outbox.ts";
+import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
+import { faultPoint } from "../queue/fault.ts";
+import type { OutboxEntry } from "../queue/outbox.ts";
+import type { OutputScheduler } from "../queue/output.ts";
 import { closingMessage, count, describeCall, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
   thread: ThreadId;
-  turn: string;
-  /** The progress message, when an earlier worker has posted it. */
-  progress: MessageRef | undefined;
+  output: OutputScheduler;
+  turn: ShownTurn;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** For live viewers. */
   publish(event: LiveEvent): void;
@@ -48,7 +49,10 @@ const shownTail = 400;
 export function createReporter(options: ReporterOptions): TurnDisplay {
   const { surface } = options;
   const thread = parseThreadId(options.thread);
-  const startedAt = options.now();
+  const { turn } = options;
+  const progressKey = `${turn.id}:progress`;
+  const closing = new AbortController();
+  const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
   const tools: ToolLine[] = [];
   let hiddenTools = 0;
@@ -57,26 +61,31 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
-  const message = editedMessage({
+  const progress = editedMessage({
     surface,
+    output: options.output,
     thread,
-    key: `${options.turn}:progress`,
-    known: options.progress,
+    key: progressKey,
+    known: turn.progress,
+    lookSince: turn.resumed ? turn.startedAt : undefined,
     onPosted: options.onProgressPosted,
     onProblem: options.onProblem,
   });
 
-  const mark = async (messages: readonly UserMessage[], state: MessageMark) => {
+  const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
-    await Promise.all(
-      messages.map(async ({ id }) => {
-        try {
-          await surface.mark({ platform, workspace, channel, message: id }, state);
-        } catch (error) {
-          options.onProblem(`A message could not be marked as ${state}.`, error);
-        }
-      }),
-    );
+    return { platform, workspace, channel, message: id };
+  };
+
+  /** For the moment only: the mark of the end goes through the outbox. */
+  const mark = async (ref: MessageRef, state: MessageMark) => {
+    try {
+      await options.output.write(surface, ref, "mark", closing.signal, () =>
+        faultPoint("mark", () => surface.mark(ref, state)),
+      );
+    } catch (error) {
+      if (!closing.signal.aborted) options.onProblem(`A message could not be marked as ${state}.`, error);
+    }
   };
 
   const toolList = () => {
@@ -143,44 +152,53 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    message.show(working());
+    progress.show(working());
+  };
+
+  const lastMessage = (receipt: Receipt): OutboundMessage => {
+    const message = closingMessage(receipt);
+    return { ...message, markdown: options.mask(message.markdown) };
   };
 
   return {
     took(messages) {
       asked.push(...messages);
-      void mark(messages, "taken");
-      options.publish({ type: "turn-start", turn: options.turn, messages: messages.map(({ id }) => id) });
+      for (const taken of messages) marking.push(mark(refOf(taken), "taken"));
+      options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {
       options.publish(event);
       apply(event);
     },
     closing(receipt) {
-      const closing = closingMessage(receipt);
-      return {
-        [`${options.turn}:answer`]: outboxEntry({ ...closing, markdown: options.mask(closing.markdown) }),
-      };
-    },
-    abandon: () => message.abandon(),
-    async close(receipt: Receipt) {
       const { outcome } = receipt;
-      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(options.now() - startedAt)}`;
-      const last: OutboundMessage = {
-        kind: "progress",
-        markdown: options.mask(`${headline}\n\n${toolList()}`),
-      };
+      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(options.now() - turn.startedAt)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
-      await message.finish(tools.length > 0 ? last : undefined);
-      await mark([...asked, ...receipt.withdrawn], finalMark(outcome));
+      const last: OutboundMessage | null =
+        tools.length > 0
+          ? { kind: "progress", markdown: options.mask(`${headline}\n\n${toolList()}`) }
+          : null;
+      const entries: Record<string, OutboxEntry> = {
+        [`${turn.id}:answer`]: {
+          do: "post",
+          message: lastMessage(receipt),
+          attempts: 0,
+        },
+        [progressKey]: { do: "settle", message: last, since: turn.startedAt },
+      };
+      for (const about of [...asked, ...receipt.withdrawn]) {
+        entries[`${turn.id}:mark:${about.id}`] = { do: "mark", ref: refOf(about), mark: finalMark(outcome) };
+      }
+      return entries;
+    },
+    async close() {
+      closing.abort();
+      await Promise.all([progress.close(), ...marking]);
+    },
+    ended(receipt) {
       const messages = [...asked, ...receipt.withdrawn].map(({ id }) => id);
-      options.publish({
-        type: "turn-end",
-        turn: options.turn,
-        outcome,
-        messages,
-        closing: closingMessage(receipt),
-      });
+      const { outcome } = receipt;
+      options.publish({ type: "turn-end", turn: turn.id, outcome, messages, closing: lastMessage(receipt) });
     },
   };
 }

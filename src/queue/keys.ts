@@ -1,10 +1,15 @@
-import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { MessageRef, ThreadId, ThreadRef } from "../adapters/adapter.ts";
 
 /**
  * Names of the keys in Redis. Everything of one thread carries its id in braces, so that it lies in one
  * cluster slot and a script may touch all of it. Other keys are single and never share a script with these.
  */
 const session = (thread: ThreadId, part: string) => `heddle:{${thread}}:${part}`;
+
+type Channel = Pick<ThreadRef, "platform" | "workspace" | "channel">;
+
+const output = ({ platform, workspace, channel }: Channel, lane: string, part: string) =>
+  `heddle:{out:${platform}:${workspace}:${channel}}:${lane}:${part}`;
 
 export const keys = {
   /** Hash: see `HeadField` in session.ts. */
@@ -21,6 +26,13 @@ export const keys = {
   notes: (thread: ThreadId) => session(thread, "notes"),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
+
+  /** Hash: how a channel's budget of writes stands. With `line` and `tickets` in the channel's own slot. */
+  pace: (channel: Channel, lane: string) => output(channel, lane, "pace"),
+  /** Sorted set: who waits to write there, by rank and time. */
+  line: (channel: Channel, lane: string) => output(channel, lane, "line"),
+  /** Sorted set: the same, by the time at which they are taken for dead. */
+  tickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
 
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,

@@ -14,6 +14,7 @@ import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox } from "../../src/queue/outbox.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError } from "../../src/adapters/adapter.ts";
@@ -106,6 +107,7 @@ async function worker(
     killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
     filesChanged: async () => ["a.txt"],
   };
+  const output = createOutputScheduler(redis);
   const stops = await watchStops(redis, server.client(), onError);
   const drive = createDrive({
     redis,
@@ -117,17 +119,17 @@ async function worker(
     display: (lease, turn) =>
       createReporter({
         surface: chat.surface,
+        output,
         thread: lease.thread,
         turn,
-        progress: undefined,
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
         publish() {},
         mask: (text) => text,
         now: Date.now,
         onProblem: onError,
       }),
-    flushOutbox: (lease, signal) =>
-      flushOutbox(lease, { redis, surface: chat.surface, signal, onProblem: onError }),
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
   });
   const running = await startTurnWorker({
     redis,
@@ -173,7 +175,10 @@ function waitingTool() {
 
 const shows = (chat: Chat, kind: "progress" | "final", text: string) =>
   chat.until(() =>
-    chat.shown.find(({ message }) => (message.kind === "progress") === (kind === "progress") && message.markdown.includes(text)),
+    chat.shown.find(
+      ({ message }) =>
+        (message.kind === "progress") === (kind === "progress") && message.markdown.includes(text),
+    ),
   );
 const answer = (chat: Chat, text: string) => shows(chat, "final", text);
 
