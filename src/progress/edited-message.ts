@@ -37,12 +37,12 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
   let ref = options.known;
   let { lookSince } = options;
   let latest: OutboundMessage | undefined;
+  let shown: OutboundMessage | undefined;
   let writing: Promise<void> | undefined;
 
-  /** Writes the latest content; true when there is a later one by then. */
-  const write = async (): Promise<boolean> => {
+  const write = async () => {
     const message = latest;
-    if (!message) return false;
+    if (!message) return;
     if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince)) ?? [];
     const known = ref;
     if (known) {
@@ -54,29 +54,31 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
       lookSince = undefined;
       if (ref) await options.onPosted(ref);
     }
-    return latest !== message;
+    shown = message;
   };
 
+  const isBehind = () => latest !== shown;
   const keepUp = async () => {
-    do await delay(surface.limits.editIntervalMs, undefined, { signal: closing.signal });
-    while (await output.write(surface, thread, "progress", closing.signal, write));
+    try {
+      do {
+        await delay(surface.limits.editIntervalMs, undefined, { signal: closing.signal });
+        await output.write(surface, thread, "progress", closing.signal, write);
+      } while (isBehind());
+    } catch (error) {
+      if (!closing.signal.aborted) {
+        options.onProblem("The progress message could not be written.", error);
+        // A broken connection says nothing about the next edit. Whoever deleted the message does not want it, and
+        // where we may not write, progress is not worth more than a line in the log.
+        if (!(error instanceof SurfaceError && error.kind === "uncertain")) closing.abort();
+      }
+    }
+    writing = undefined;
   };
 
   return {
     show(message) {
       latest = message;
-      if (writing || closing.signal.aborted) return;
-      writing = keepUp()
-        .catch((error: unknown) => {
-          if (closing.signal.aborted) return;
-          // A broken connection says nothing about the next edit. Whoever deleted the message does not want it,
-          // and where we may not write, progress is not worth more than a line in the log.
-          if (!(error instanceof SurfaceError && error.kind === "uncertain")) closing.abort();
-          options.onProblem("The progress message could not be written.", error);
-        })
-        .finally(() => {
-          writing = undefined;
-        });
+      if (!closing.signal.aborted) writing ??= keepUp();
     },
     async close() {
       closing.abort();
