@@ -70,6 +70,9 @@ export type InboundEvent =
       addressed: "mention" | "direct" | "follow-up";
       at: number;
     }
+  /** Somebody changed the text of a message; which one, Heddle may or may not know. */
+  | { kind: "edit"; thread: ThreadRef; ref: MessageRef; author: Author; text: string; at: number }
+  | { kind: "delete"; thread: ThreadRef; ref: MessageRef; author: Author; at: number }
   | {
       kind: "stop";
       /** The thread itself where the platform tells it, else the message that was reacted to. */
@@ -83,6 +86,8 @@ export type Verdict =
   | { kind: "accepted"; thread: ThreadId; position: number }
   | { kind: "duplicate" }
   | { kind: "stopping"; thread: ThreadId }
+  /** An edit or a deletion of a message that was waiting or being worked on. */
+  | { kind: "amended"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
   /** Refused, and the person should read why. */

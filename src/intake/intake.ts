@@ -8,6 +8,7 @@ import {
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import { faultPoint } from "../queue/fault.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import type { TurnQueue } from "../queue/turns.ts";
@@ -24,6 +25,7 @@ export interface IntakeOptions {
 }
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
+type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
 
 /**
@@ -108,6 +110,29 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
+  const receiveAmendment = async (event: AmendmentEvent): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const { id, name } = event.author;
+    const amendment = { message: event.ref.message, author: { id, name }, at: event.at };
+    const done =
+      event.kind === "edit"
+        ? await editMessage(redis, thread, { ...amendment, text: event.text })
+        : await deleteMessage(redis, thread, amendment);
+    switch (done) {
+      case "too-late":
+        return { kind: "ignored", why: "nobody works on that message" };
+      case "passed-on":
+        // The turn may have ended in the meantime.
+        await options.queue.wake(thread);
+        return { kind: "amended", thread };
+      case "stopping":
+        return { kind: "stopping", thread };
+      case "changed":
+      case "withdrawn":
+        return { kind: "amended", thread };
+    }
+  };
+
   return {
     async receive(event) {
       const decision = permission(event);
@@ -118,7 +143,15 @@ export function createIntake(options: IntakeOptions): Door {
         reply(event, decision.reply);
         return { kind: "refused", reply: decision.reply };
       }
-      return event.kind === "message" ? receiveMessage(event) : receiveStop(event);
+      switch (event.kind) {
+        case "message":
+          return receiveMessage(event);
+        case "edit":
+        case "delete":
+          return receiveAmendment(event);
+        case "stop":
+          return receiveStop(event);
+      }
     },
   };
 }

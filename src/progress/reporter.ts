@@ -9,6 +9,7 @@ import {
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolStatus, UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
+import { platformMessage } from "../queue/amendments.ts";
 import { faultPoint } from "../queue/fault.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
@@ -74,7 +75,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 
   const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
-    return { platform, workspace, channel, message: id };
+    return { platform, workspace, channel, message: platformMessage(id) };
   };
 
   /** For the moment only: the mark of the end goes through the outbox. */
@@ -186,8 +187,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         },
         [progressKey]: { do: "settle", message: last, since: turn.startedAt },
       };
-      for (const about of [...asked, ...receipt.withdrawn]) {
-        entries[`${turn.id}:mark:${about.id}`] = { do: "mark", ref: refOf(about), mark: finalMark(outcome) };
+      for (const ref of [...asked, ...receipt.withdrawn].map(refOf)) {
+        entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: finalMark(outcome) };
       }
       return entries;
     },

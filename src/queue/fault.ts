@@ -18,6 +18,8 @@ export type FaultPoint =
   | "take"
   | "append"
   | "stop"
+  | "edit"
+  | "delete"
   | "rest"
   | "permit"
   | "pause"

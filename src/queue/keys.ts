@@ -18,6 +18,8 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
+  /** Set: ids of the messages that the running turn works on. */
+  asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */
   stop: (thread: ThreadId) => session(thread, "stop"),
   /** Hash: posting key to JSON of what must be in the thread. */

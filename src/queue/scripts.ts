@@ -31,6 +31,8 @@ export const scripts = {
   append: script("append"),
   take: script("take"),
   stop: script("stop"),
+  edit: script("edit"),
+  delete: script("delete"),
   rest: script("rest"),
   permit: script("permit"),
   pause: script("pause"),

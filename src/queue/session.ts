@@ -74,7 +74,7 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
   };
 
   const move = async (start: string, takeAll: "0" | "1"): Promise<Taken> => {
-    const mailbox = [head, log, keys.mail(thread), keys.stop(thread)];
+    const mailbox = [head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)];
     // See the header of take.lua.
     const result = (await write(scripts.take, mailbox, [start, takeAll])) as [string[], string[], string];
     const [taken, withdrawn, stop] = result;
@@ -125,6 +125,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.head(thread),
     keys.log(thread, generation),
     keys.notes(thread),
+    keys.asked(thread),
     keys.outbox(thread),
   ]) {
     pipeline.expire(key, seconds);

@@ -10,12 +10,12 @@ export async function quiet({ redis }: Stage, threads: readonly string[], timeou
   const deadline = Date.now() + timeoutMs;
   for (const thread of threads) {
     for (;;) {
-      const [status, mail, outbox] = await Promise.all([
-        redis.client.hget(keys.head(thread), "status"),
+      const [[created, status], mail, outbox] = await Promise.all([
+        redis.client.hmget(keys.head(thread), "created", "status"),
         redis.client.llen(keys.mail(thread)),
         redis.client.hlen(keys.outbox(thread)),
       ]);
-      if (status === "idle" && mail === 0 && outbox === 0) break;
+      if (created && status !== "running" && mail === 0 && outbox === 0) break;
       if (Date.now() > deadline)
         throw new Error(
           `${thread} is not quiet: ${status}, ${mail} in the mailbox, ${outbox} in the outbox.`,

@@ -30,31 +30,38 @@ let tasks = 0;
 
 /** Plays the scenario with a fault; false when the armed process was not killed because it never came there. */
 async function survives(fault: string, { armed, text, stops = false }: Scenario): Promise<boolean> {
-  const { slack } = stage;
-  const other = await stage.start(armed === "gateway" ? "worker" : "gateway");
-  const victim = await stage.start(armed, fault);
-  const general = slack.channel("general");
-  const task = String((tasks += 1));
-  const question = await slack.user("ada").says(general, `<@BOT> ${text.replace("N", task)}`);
-  if (stops) {
-    const progress = slack.message((message) => message.text.includes(`echo ${task}-1`));
-    const shown = await Promise.race([progress, victim.ended.then(() => question)]);
-    await slack.user("bob").reacts("octagonal_sign", shown);
+  const fleet = [await stage.start(armed === "gateway" ? "worker" : "gateway")];
+  try {
+    const victim = await stage.start(armed, fault);
+    fleet.push(victim);
+    const task = String((tasks += 1));
+    const question = await ask(text.replace("N", task));
+    if (stops) {
+      const progress = stage.slack.message((message) => message.text.includes(`echo ${task}-1`));
+      const shown = await Promise.race([progress, victim.ended.then(() => question)]);
+      await stage.slack.user("bob").reacts("octagonal_sign", shown);
+    }
+    const thread = stage.threadOf(question);
+    const killed = await Promise.race([
+      victim.ended.then(() => true),
+      quiet(stage, [thread], 30_000).then(() => false),
+    ]);
+    const killedAt = Date.now();
+    if (killed) fleet.push(await stage.start(armed));
+    const { deliveries } = stage.slack;
+    await stage.slack.until(() => deliveries.every(({ isAcknowledged }) => isAcknowledged), 20_000);
+    await quiet(stage, [thread], 20_000);
+    if (killed) note("kill", { point: fault, ms: Date.now() - killedAt });
+    expect(check(await gather(stage, [question])).broken).toEqual([]);
+    return killed;
+  } finally {
+    for (const program of fleet) program.signal("SIGKILL");
+    await Promise.all(fleet.map(({ ended }) => ended));
   }
-  const thread = stage.threadOf(question);
-  const killed = await Promise.race([
-    victim.ended.then(() => true),
-    quiet(stage, [thread], 30_000).then(() => false),
-  ]);
-  const killedAt = Date.now();
-  const successor = killed ? await stage.start(armed) : undefined;
-  await slack.until(() => slack.deliveries.every(({ isAcknowledged }) => isAcknowledged), 20_000);
-  await quiet(stage, [thread], 20_000);
-  if (killed) note("kill", { point: fault, ms: Date.now() - killedAt });
-  expect(check(await gather(stage, [question])).broken).toEqual([]);
-  for (const program of [other, victim, successor]) program?.signal("SIGKILL");
-  await Promise.all([other.ended, victim.ended, successor?.ended]);
-  return killed;
+}
+
+function ask(text: string) {
+  return stage.slack.user("ada").says(stage.slack.channel("general"), `<@BOT> ${text}`);
 }
 
 const working: Scenario = { armed: "worker", text: "task N calls 1 pause 1.5" };

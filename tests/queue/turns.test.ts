@@ -73,7 +73,12 @@ function gateway(chat: Chat) {
   };
   const stops = (at = tick(), by = "Bob") =>
     intake.receive({ kind: "stop", target: { thread }, author: { ...author, roles: [], name: by }, at });
-  return { redis, queue, intake, thread, says, stops };
+  const amends = (kind: "edit" | "delete", event: InboundEvent, text = "", at = tick()) => {
+    if (event.kind !== "message") throw new Error("Only messages can be edited.");
+    const about = { thread, ref: event.ref, author: { ...author, roles: [] }, at };
+    return intake.receive(kind === "edit" ? { kind, ...about, text } : { kind, ...about });
+  };
+  return { redis, queue, intake, thread, says, stops, amends };
 }
 
 async function worker(
@@ -311,6 +316,90 @@ describe("A stop", () => {
     await worker(chat, { replies: [{ text: "Hello." }] });
     await says("hi");
     await answer(chat, "Hello.");
+  });
+});
+
+describe("An edit", () => {
+  test("changes a message that waits", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { event } = await says("use tabs");
+    expect((await amends("edit", event, "use spaces")).kind).toBe("amended");
+    const { requests } = await worker(chat, { replies: [{ text: "Done." }] });
+    await answer(chat, "Done.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "use spaces" }]);
+  });
+
+  test("is passed on once as a correction while a turn works on the message", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Corrected." }],
+      tools: [tool],
+    });
+    const { event } = await says("use tabs");
+    await started;
+    const at = tick();
+    expect((await amends("edit", event, "use spaces", at)).kind).toBe("amended");
+    expect((await amends("edit", event, "use spaces", at)).kind).toBe("amended");
+    release();
+    await answer(chat, "Corrected.");
+    const corrections = requests[1]?.messages.filter(
+      (m) => m.role === "user" && m.text.includes("use spaces"),
+    );
+    expect(corrections).toHaveLength(1);
+    expect(corrections).toMatchObject([{ author: { name: "Ada" } }]);
+  });
+
+  test("of an answered message starts nothing", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    await worker(chat, { replies: [{ text: "Done." }] });
+    const { event } = await says("use tabs");
+    await answer(chat, "Done.");
+    expect((await amends("edit", event, "use spaces")).kind).toBe("ignored");
+  });
+});
+
+describe("A deletion", () => {
+  test("withdraws a message that waits", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { event } = await says("first");
+    await says("second");
+    expect((await amends("delete", event)).kind).toBe("amended");
+    const { requests } = await worker(chat, { replies: [{ text: "Done." }] });
+    await answer(chat, "Done.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "second" }]);
+  });
+
+  test("of the only message that a turn works on stops the turn", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    expect((await amends("delete", event)).kind).toBe("stopping");
+    await answer(chat, "Stopped by Ada, who deleted the message");
+  });
+
+  test("of one of several messages is told to the turn, which goes on", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const first = await says("one");
+    await says("two");
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Only two." }],
+      tools: [tool],
+    });
+    await started;
+    expect((await amends("delete", first.event)).kind).toBe("amended");
+    release();
+    await answer(chat, "Only two.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", author: { id: "heddle" } });
   });
 });
 

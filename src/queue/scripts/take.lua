@@ -4,6 +4,7 @@
   Applied once: a client that lost the answer with its connection gets it again for the same write.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] mail    KEYS[4] stop
+  KEYS[5] asked: set of the ids of the messages that the running turn works on
 
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
@@ -44,9 +45,11 @@ local function move()
   if #taken > 0 and ARGV[3] ~= "" then
     redis.call("RPUSH", KEYS[2], ARGV[3])
     redis.call("HSET", KEYS[1], "status", "running")
+    redis.call("DEL", KEYS[5])
   end
   for _, entry in ipairs(taken) do
     redis.call("RPUSH", KEYS[2], entry)
+    redis.call("SADD", KEYS[5], cjson.decode(entry).message.id)
   end
 end
 

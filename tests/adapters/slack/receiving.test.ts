@@ -117,17 +117,41 @@ describe("messages", () => {
     ]);
   });
 
-  test("talk in a channel, edits, deletions and messages of bots do not come in", async () => {
+  test("an edit and a deletion come in with the message that they are about", async () => {
     const { slack, door } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
-    const talk = await ada.says(general, "lunch?");
-    await ada.edits(talk, "<@BOT> lunch?");
-    await ada.deletes(talk);
+    const root = await ada.says(general, "<@BOT> start");
+    const reply = await ada.says(general, "use tabs", { thread: root.ts });
+    await ada.edits(reply, "use <spaces>");
+    await ada.deletes(reply);
+    await settled(slack);
+
+    const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+    const about = {
+      thread: { ...place, thread: root.ts },
+      ref: { ...place, message: reply.ts },
+      author: { name: "ada", standing: "member" },
+    };
+    expect(door.events.slice(-2)).toMatchObject([
+      { kind: "edit", ...about, text: "use <spaces>" },
+      { kind: "delete", ...about },
+    ]);
+  });
+
+  test("talk in a channel, messages of bots and their changes do not come in", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    await ada.says(general, "lunch?");
     const root = await ada.says(general, "thread");
     await slack.user("other agent", { bot: true }).says(general, "<@BOT> hello", { thread: root.ts });
     const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
-    await surfaceOf(slack).post(thread, { kind: "answer", markdown: "I am a bot" }, "k");
+    const surface = surfaceOf(slack);
+    const [ref] = await surface.post(thread, { kind: "answer", markdown: "I am a bot" }, "k");
+    if (!ref) throw new Error("Nothing was posted.");
+    await surface.edit(ref, { kind: "answer", markdown: "I am" });
+    await surface.remove(ref);
     await settled(slack);
 
     expect(slack.deliveries.length).toBeGreaterThan(5);
