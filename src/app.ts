@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
 import type { Redis } from "ioredis";
 import {
   type ChatAdapter,
@@ -13,6 +14,9 @@ import { createLocalSurface } from "./adapters/local/surface.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
 import { openModel } from "./agent/llm/open.ts";
+import type { McpConfig } from "./agent/mcp/config.ts";
+import { createMcpPool } from "./agent/mcp/pool.ts";
+import { createSkillLibrary } from "./agent/skills/library.ts";
 import type { Config } from "./config/load.ts";
 import { chooseModel } from "./config/model-choice.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -32,11 +36,16 @@ import type { Probe, SandboxBackend } from "./sandbox/sandbox.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { createTurnRunner } from "./turn-runner.ts";
 
-/** What every role needs: Redis, the queue, the door and a way to write to each platform. */
-export interface Foundation {
+/** What a command begins with. */
+export interface SetUp {
   config: Config;
-  log: Logger;
+  mcp: McpConfig;
   masker: Masker;
+  log: Logger;
+}
+
+/** What every role needs: Redis, the queue, the door and a way to write to each platform. */
+export interface Foundation extends SetUp {
   server: RedisServer;
   redis: Redis;
   queue: TurnQueue;
@@ -47,7 +56,7 @@ export interface Foundation {
 }
 
 /** Connects to Redis and proves the sandbox. @throws RedisUnavailable */
-export async function layFoundation(config: Config, log: Logger, masker: Masker): Promise<Foundation> {
+export async function layFoundation({ config, mcp, log, masker }: SetUp): Promise<Foundation> {
   const { environment } = config;
   const server = await connectRedis({
     ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
@@ -82,6 +91,7 @@ export async function layFoundation(config: Config, log: Logger, masker: Masker)
   const probe = await backend.probe();
   return {
     config,
+    mcp,
     log,
     masker,
     server,
@@ -110,6 +120,9 @@ export function openConfiguredModel(config: Config): Promise<LanguageModel> {
   return openModel(chooseModel(config.environment, config.settings.model), { demo, retry });
 }
 
+/** The skills that come with Heddle. */
+export const shippedSkills = fileURLToPath(new URL("../skills", import.meta.url));
+
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, model: LanguageModel): Promise<Running> {
   const { config, log, masker, redis, server, queue, surface } = foundation;
@@ -117,6 +130,21 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
   const { backend, probe } = foundation.sandbox;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+
+  const pool = createMcpPool({
+    config: foundation.mcp,
+    timeouts: {
+      connectMs: config.settings.mcp.connectSeconds * 1_000,
+      executeMs: config.settings.mcp.executeSeconds * 1_000,
+      readMs: config.settings.mcp.readSeconds * 1_000,
+    },
+    log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
+  });
+  const skills = createSkillLibrary({
+    folders: config.settings.skills.folders ?? [shippedSkills],
+    pins: config.settings.skills.pins,
+  });
+  for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
   const runner = createTurnRunner({
     model,
@@ -131,6 +159,8 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     noSandbox: probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
     notes: (thread) => redisNotes(redis, thread),
     surface,
+    skills,
+    mcp: pool,
     masker,
     log,
   });
@@ -156,7 +186,6 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
         },
         publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => masker.mask(text),
-        now: Date.now,
         onProblem,
       }),
     flushOutbox: (lease, signal, progressQuiet) =>
@@ -181,7 +210,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
   return {
     async close() {
       await worker.close();
-      await stops.close();
+      await Promise.all([stops.close(), pool.close()]);
     },
   };
 }

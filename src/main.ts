@@ -20,7 +20,14 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
 };
 
 /** Failures with a sentence for people; everything else is a defect and keeps its stack. */
-const expectedErrors = new Set(["ConfigError", "RedisUnavailable", "UsageError", "StartError", "ModelError"]);
+const expectedErrors = new Set([
+  "ConfigError",
+  "RedisUnavailable",
+  "UsageError",
+  "StartError",
+  "ModelError",
+  "McpConfigError",
+]);
 
 async function main(argv: string[]): Promise<number> {
   const [name = "", ...args] = argv;

@@ -4,7 +4,11 @@ import type { Masker } from "./agent/context/mask.ts";
 import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
 import { runTurn, type TurnLimits } from "./agent/loop.ts";
+import type { McpPool } from "./agent/mcp/pool.ts";
 import { systemPrompt } from "./agent/prompt.ts";
+import { skillCatalogue } from "./agent/skills/catalogue.ts";
+import { createGetSkillTool } from "./agent/skills/get-skill.ts";
+import type { SkillLibrary } from "./agent/skills/library.ts";
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
@@ -22,17 +26,22 @@ export interface TurnRunnerOptions {
   noSandbox: string;
   notes(thread: ThreadId): NoteStore;
   surface(platform: string): ChatSurface;
+  skills: SkillLibrary;
+  mcp: McpPool;
   masker: Masker;
   log: Logger;
 }
+
+/** What the list of skills may cost in every prompt, in tokens. */
+const catalogueTokens = 2_000;
 
 const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 };
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
   const { backend, model, masker, log } = options;
-  const system = systemPrompt({ noSandbox: options.noSandbox, instructions: options.instructions });
-  const context = createContextKeeper({ model, counter: createTokenCounter() });
+  const counter = createTokenCounter();
+  const context = createContextKeeper({ model, counter });
   const opened = new Map<ThreadId, Promise<Sandbox>>();
 
   const sandboxOf = (thread: ThreadId): Promise<Sandbox> | undefined => {
@@ -67,8 +76,19 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(sandbox && { sandbox }),
         ...(deliverFile && { deliver: deliverFile }),
       };
+      const [{ skills }, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+      const system = systemPrompt({
+        noSandbox: options.noSandbox,
+        instructions: options.instructions,
+        skills: skillCatalogue(skills, catalogueTokens, counter.count),
+      });
       const tools = createDispatcher({
-        tools: sandbox ? [...sandboxTools(), ...sessionTools()] : sessionTools(),
+        tools: [
+          ...(sandbox ? sandboxTools() : []),
+          ...sessionTools(),
+          ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
+          ...mcpTools,
+        ],
         services,
         masker,
         onError: (trace, error, call) =>

@@ -1,6 +1,9 @@
 import { statfs } from "node:fs/promises";
 import { existsSync } from "node:fs";
-import { openConfiguredModel } from "../app.ts";
+import type { McpConfig } from "../agent/mcp/config.ts";
+import { createMcpPool } from "../agent/mcp/pool.ts";
+import { createSkillLibrary } from "../agent/skills/library.ts";
+import { openConfiguredModel, shippedSkills } from "../app.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import { chooseModel } from "../config/model-choice.ts";
 import { connectRedis } from "../queue/redis/connect.ts";
@@ -18,12 +21,12 @@ const signs = { ok: "✓", warning: "!", error: "✗" };
 
 /** Checks everything that Heddle needs, prints a line each, and exits with 1 when something is an error. */
 export async function command(): Promise<number> {
-  const { config, masker } = setUp("silent");
+  const setup = await setUp("silent");
   let failed = false;
-  for (const check of [node, model, redis, sandbox, disk, slack]) {
-    for (const { level, what, text } of await check(config)) {
+  for (const check of [node, model, redis, sandbox, disk, slack, mcp, skills]) {
+    for (const { level, what, text } of await check(setup.config, setup.mcp)) {
       failed ||= level === "error";
-      process.stdout.write(masker.mask(`${signs[level]} ${what.padEnd(9)} ${text}\n`));
+      process.stdout.write(setup.masker.mask(`${signs[level]} ${what.padEnd(9)} ${text}\n`));
     }
   }
   return failed ? 1 : 0;
@@ -126,4 +129,28 @@ async function slack({ environment }: Config): Promise<Finding[]> {
     ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
   });
   return problems.map((finding) => ({ what: "slack", ...finding }));
+}
+
+async function mcp(_config: Config, { servers, secrets }: McpConfig): Promise<Finding[]> {
+  const pool = createMcpPool({ config: { servers, secrets } });
+  await pool.tools(AbortSignal.timeout(15_000));
+  const findings = pool.status().map(({ server, state, tools, problem }): Finding => {
+    const text = `${server}: ${state}, ${tools} tools${problem ? `. ${problem}` : ""}`;
+    return { level: problem ? "warning" : "ok", what: "mcp", text };
+  });
+  await pool.close();
+  return findings;
+}
+
+async function skills({ settings }: Config): Promise<Finding[]> {
+  const set = await createSkillLibrary({
+    folders: settings.skills.folders ?? [shippedSkills],
+    pins: settings.skills.pins,
+  }).current();
+  return [
+    { level: "ok", what: "skills", text: set.skills.map(({ name }) => name).join(", ") || "none" },
+    ...set.problems.map(
+      ({ path, reason }): Finding => ({ level: "warning", what: "skills", text: `${path}: ${reason}` }),
+    ),
+  ];
 }

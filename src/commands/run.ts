@@ -36,9 +36,9 @@ export async function command(args: string[]): Promise<number> {
   const task = positionals.join(" ").trim();
   if (!task) throw new UsageError('There is no task: write heddle run "what to do".');
 
-  const { config, masker, log } = setUp(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
-  const model = await openConfiguredModel(config);
-  const foundation = await layFoundation(config, log, masker);
+  const setup = await setUp(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
+  const model = await openConfiguredModel(setup.config);
+  const foundation = await layFoundation(setup);
   try {
     const thread = newConsoleThread();
     const door = createLocalDoor({ redis: foundation.redis, door: foundation.door });
@@ -46,7 +46,7 @@ export async function command(args: string[]): Promise<number> {
     const ended = new Promise<TurnOutcome>((resolve) => {
       void followLive(foundation.server.connect(), threadId(thread), (event) => {
         const live = event as LiveEvent; // Published by our own workers only.
-        if (values.json) process.stdout.write(`${masker.mask(JSON.stringify(live))}\n`);
+        if (values.json) process.stdout.write(`${setup.masker.mask(JSON.stringify(live))}\n`);
         view?.show(live);
         if (live.type === "turn-end") resolve(live.outcome);
       });

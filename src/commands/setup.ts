@@ -1,18 +1,21 @@
-import { createMasker, type Masker } from "../agent/context/mask.ts";
-import { type Config, loadConfig } from "../config/load.ts";
-import { createLog, type Logger } from "../telemetry/log.ts";
+import { createMasker } from "../agent/context/mask.ts";
+import { readMcpConfig } from "../agent/mcp/config.ts";
+import type { SetUp } from "../app.ts";
+import { loadConfig } from "../config/load.ts";
+import { createLog } from "../telemetry/log.ts";
 
 /** A command line that makes no sense. The message says what was expected. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What every command begins with. `level` overrides the configured log level. */
-export function setUp(level?: string): { config: Config; masker: Masker; log: Logger } {
+/** What every command begins with. `level` overrides the configured log level. @throws ConfigError, McpConfigError */
+export async function setUp(level?: string): Promise<SetUp> {
   const config = loadConfig(process.env, process.cwd());
-  const masker = createMasker(config.secrets);
+  const mcp = await readMcpConfig(config.settings.mcp.config, config.variables);
+  const masker = createMasker([...config.secrets, ...mcp.secrets]);
   const log = createLog(level ?? config.environment.HEDDLE_LOG_LEVEL, masker, {
     terminal: process.stderr.isTTY,
   });
-  return { config, masker, log };
+  return { config, mcp, masker, log };
 }

@@ -17,9 +17,9 @@ export async function command(args: string[]): Promise<number> {
   const { role } = values;
   if (!roles.includes(role)) throw new UsageError(`--role ${role}: expected one of ${roles.join(", ")}.`);
 
-  const { config, masker, log } = setUp();
-  const model = await openConfiguredModel(config);
-  const foundation = await layFoundation(config, log, masker);
+  const setup = await setUp();
+  const model = await openConfiguredModel(setup.config);
+  const foundation = await layFoundation(setup);
   const parts: Running[] = [];
   let url = "";
   try {
@@ -39,7 +39,7 @@ export async function command(args: string[]): Promise<number> {
   });
   process.stdout.write(banner(foundation, model.id, url));
   const signal = await signalled;
-  log.info(`${signal}: handing over running turns and stopping.`);
+  setup.log.info(`${signal}: handing over running turns and stopping.`);
   await closeAll(parts, foundation);
   return 0;
 }

@@ -7,9 +7,9 @@ import { setUp, UsageError } from "./setup.ts";
 export async function command(args: string[]): Promise<number> {
   const [thread, ...rest] = args;
   if (!thread || rest.length > 0) throw new UsageError("Name one thread, as heddle threads list prints it.");
-  const { config, masker, log } = setUp("warn");
+  const setup = await setUp("warn");
   const target = parse(thread);
-  const foundation = await layFoundation(config, log, masker);
+  const foundation = await layFoundation(setup);
   try {
     const author = { ...consoleAuthor(), id: "operator" };
     const verdict = await foundation.door.receive({

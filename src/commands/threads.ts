@@ -11,11 +11,11 @@ export async function command(args: string[]): Promise<number> {
   const lists = verb === "list" && !thread;
   const shows = verb === "show" && thread && rest.length === 0;
   if (!lists && !shows) throw new UsageError("Write heddle threads list, or heddle threads show <thread>.");
-  const { config, masker, log } = setUp("warn");
-  const foundation = await layFoundation(config, log, masker);
+  const setup = await setUp("warn");
+  const foundation = await layFoundation(setup);
   try {
     const text = lists ? await list(foundation.redis) : await show(foundation.redis, thread ?? "");
-    process.stdout.write(masker.mask(text));
+    process.stdout.write(setup.masker.mask(text));
     return 0;
   } finally {
     await foundation.close();

@@ -17,6 +17,8 @@ export interface Config {
   dataDir: string;
   /** Every secret value, for masking. */
   secrets: string[];
+  /** All variables, `.env` included, for references in `mcp.json`. */
+  variables: Readonly<Record<string, string>>;
 }
 
 const secretNames = [
@@ -38,9 +40,10 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const dotenv = resolve(cwd, ".env");
   const fromFile = existsSync(dotenv) ? parseEnv(readFileSync(dotenv, "utf8")) : {};
   const present = Object.entries({ ...fromFile, ...env }).filter(
-    ([, value]) => value !== undefined && value !== "",
+    (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "",
   );
-  const environment = check(environmentSchema, Object.fromEntries(present), "the environment");
+  const variables = Object.fromEntries(present);
+  const environment = check(environmentSchema, variables, "the environment");
 
   const path = resolve(cwd, environment.HEDDLE_CONFIG);
   if (env["HEDDLE_CONFIG"] && !existsSync(path)) {
@@ -49,7 +52,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     );
   }
   const settings = check(settingsSchema, existsSync(path) ? readYaml(path) : {}, path);
-  if (settings.demo.scripts) settings.demo.scripts = resolve(dirname(path), settings.demo.scripts);
+  // Paths in the settings start at the file that names them.
+  const beside = (relative: string) => resolve(dirname(path), relative);
+  if (settings.demo.scripts) settings.demo.scripts = beside(settings.demo.scripts);
+  if (settings.skills.folders) settings.skills.folders = settings.skills.folders.map(beside);
+  settings.mcp.config = beside(settings.mcp.config);
 
   const password = environment.REDIS_URL?.match(/:\/\/[^/@]*:([^@/]+)@/)?.[1];
   return {
@@ -59,6 +66,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     secrets: [...secretNames.map((name) => environment[name]), password].filter(
       (value) => value !== undefined,
     ),
+    variables,
   };
 }
 

@@ -90,6 +90,33 @@ export const settingsSchema = z.strictObject({
         .describe("reactions that stop a turn"),
     })
     .prefault({}),
+  skills: z
+    .strictObject({
+      folders: z
+        .array(z.string().min(1))
+        .optional()
+        .describe("folders of skills; without it those that ship with Heddle"),
+      pins: z
+        .record(
+          z.string(),
+          z.string().regex(/^sha256-[0-9a-f]{64}$/, "expected sha256- and 64 hexadecimal digits"),
+        )
+        .default({})
+        .describe("by name: the content that a skill must have to be loaded"),
+    })
+    .prefault({}),
+  mcp: z
+    .strictObject({
+      config: z
+        .string()
+        .min(1)
+        .default("mcp.json")
+        .describe("the file that lists MCP servers; it may be missing"),
+      connectSeconds: z.number().positive().default(10).describe("time limit of a connection"),
+      executeSeconds: z.number().positive().default(60).describe("time limit of a call"),
+      readSeconds: z.number().positive().default(120).describe("longest silence of an SSE stream"),
+    })
+    .prefault({}),
   sandbox: z
     .strictObject({
       commandSeconds: count(1, 600).optional().describe("default time limit of a command"),

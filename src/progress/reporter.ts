@@ -26,7 +26,6 @@ export interface ReporterOptions {
   publish(event: LiveEvent): void;
   /** Hides secrets; applied to everything that leaves. */
   mask(text: string): string;
-  now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -173,7 +172,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     closing(receipt) {
       const { outcome } = receipt;
-      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(options.now() - turn.startedAt)}`;
+      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
         tools.length > 0

@@ -5,7 +5,10 @@ import type { SandboxBackend } from "./sandbox.ts";
 const mebibyte = 1024 * 1024;
 
 /** The sandbox of this host, with the operator's limits. Its probe tells whether it can be used. */
-export function openSandboxBackend({ dataDir, settings }: Pick<Config, "dataDir" | "settings">): SandboxBackend {
+export function openSandboxBackend({
+  dataDir,
+  settings,
+}: Pick<Config, "dataDir" | "settings">): SandboxBackend {
   const { commandSeconds, memoryMb, processes, fileMb, workspaceMb, jobsPerThread } = settings.sandbox;
   return createBubblewrapBackend({
     dataDir,

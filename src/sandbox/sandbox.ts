@@ -100,7 +100,7 @@ export interface Sandbox {
     cwd?: string;
   }): Promise<{ ok: true; job: Job } | { ok: false; message: string }>;
   jobs(): readonly Job[];
-  /** Reads bytes; default at most 16 MiB. `sha256` is of the whole file and absent when `truncated`. */
+  /** Reads bytes; default at most 16 MiB. `sha256` comes when `data` is the whole file. */
   readFile(
     path: string,
     options?: { offset?: number; maxBytes?: number; signal?: AbortSignal },

@@ -64,7 +64,7 @@ describe("heddle run", () => {
       ANTHROPIC_API_KEY: model.apiKey,
       ANTHROPIC_BASE_URL: model.url,
     });
-    await running(seconds);
+    await running(command);
     program.signal("SIGINT");
     expect(await program.ended).toBe(130);
     expect(program.output()).toContain("0 left alive");

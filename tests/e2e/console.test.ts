@@ -46,7 +46,7 @@ async function open(): Promise<{ page: Page; url: string }> {
   const line = await program.line(/console +http/);
   const url = line.trim().split(/ +/)[1] ?? "";
   if (!browser) throw new Error("There is no browser.");
-  const page = await browser.newPage();
+  const page = await browser.newPage({ viewport: { width: 1280, height: 1180 } });
   await page.goto(url);
   return { page, url };
 }
@@ -62,6 +62,8 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await page.getByRole("button", { name: /Write a calculator/ }).click();
   await page.getByText("6 * 7 = 42").waitFor({ timeout: 30_000 });
   await page.getByText("demo model").first().waitFor();
+  await page.getByRole("link", { name: "calculator.py" }).waitFor();
+  await page.getByText(/files changed: README.md, calculator.py/).waitFor();
   await shot(page, "calculator");
 
   const [download] = await Promise.all([

@@ -23,7 +23,8 @@ export function uniqueSleep(): { command: string; seconds: string } {
   return { command: `sleep ${seconds}`, seconds };
 }
 
-/** Resolves when a process with the text in its command line exists. /proc tells no events, so it is looked at often. */
-export async function running(text: string): Promise<void> {
-  while (processesWith(text).length === 0) await delay(20);
+/** Resolves when the command itself runs, not only the shell that will. /proc tells no events, so it is looked at often. */
+export async function running(command: string): Promise<void> {
+  const isIt = (pid: number) => commandLine(String(pid)).trim() === command;
+  while (!processesWith(command).some(isIt)) await delay(20);
 }

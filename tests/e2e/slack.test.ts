@@ -90,7 +90,7 @@ describe("In a Slack channel", () => {
     const general = slack.channel("general");
     await ada.says(general, "<@BOT> sleep well");
     const progress = await slack.message(({ text }) => text.includes(seconds));
-    await running(seconds);
+    await running(command);
     await slack.user("bob").reacts("octagonal_sign", progress);
     const receipt = await slack.message(({ text }) => text.includes("Stopped by bob"));
     expect(receipt.text).toMatch(/1 command ended \(\d+ process(es)?\), 0 left alive/);
@@ -154,7 +154,7 @@ describe("A worker that is killed with SIGKILL in the middle of a turn", () => {
     const first = await heddle(settings, ["start", "--role", "worker"]);
     const general = slack.channel("general");
     await slack.user("ada").says(general, "<@BOT> work");
-    await running(seconds);
+    await running(command);
     first.signal("SIGKILL");
     await first.ended;
     await heddle(settings, ["start", "--role", "worker"]);

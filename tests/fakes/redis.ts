@@ -1,6 +1,5 @@
 /** A Redis of its own for one test file, in a temporary folder, started by the same code as in production. */
-import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
@@ -26,7 +25,6 @@ export async function startRedis({ embedded = false }: { embedded?: boolean } = 
     ...(embedded && { searchPath: "" }),
     log: { info: () => undefined, warn: () => undefined },
   });
-  if (server.kind === "system") await endWithThisProcess(folder);
   return {
     path: join(folder, "redis", server.kind === "system" ? "redis.sock" : "embedded.sock"),
     server,
@@ -36,15 +34,4 @@ export async function startRedis({ embedded = false }: { embedded?: boolean } = 
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** A server survives the process that started it; one of a test must not, even when the test run is killed. */
-async function endWithThisProcess(folder: string): Promise<void> {
-  const pid = (await readFile(join(folder, "redis", "redis.pid"), "utf8")).trim();
-  const script = 'read -r _; kill -9 "$0"; rm -rf "$1"';
-  const watcher = spawn("sh", ["-c", script, pid, folder], {
-    stdio: ["pipe", "ignore", "ignore"],
-    detached: true,
-  });
-  watcher.unref();
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
@@ -80,9 +80,9 @@ const every = [
   ...["stop", "wake"].map((point) => ({ point, scenario: passingOn })),
 ].flatMap(({ point, scenario }) => sides.map((side) => ({ name: `${side}-${point}`, scenario })));
 
-describe.runIf(full)("Nothing is lost or repeated when a process is killed", () => {
+if (full) {
   test.each(every)(
-    "$name in a $scenario.armed at “$scenario.text”",
+    "Nothing is lost or repeated $name in a $scenario.armed at “$scenario.text”",
     async ({ name, scenario }) => {
       let times = 0;
       while (times < mostTimes && (await survives(`${name}:${times + 1}`, scenario))) times += 1;
@@ -91,18 +91,16 @@ describe.runIf(full)("Nothing is lost or repeated when a process is killed", () 
     },
     300_000,
   );
-});
-
-describe.skipIf(full)("Nothing is lost or repeated when", () => {
-  test("a gateway is killed after it stored a message and before it said so", async () => {
-    expect(await survives("after-deliver", receiving)).toBe(true);
-  }, 30_000);
-
-  test("a worker is killed after it began a command", async () => {
-    expect(await survives("after-append:2", working)).toBe(true);
-  }, 30_000);
-
-  test("a worker is killed after it posted an answer and before it noted that", async () => {
-    expect(await survives("after-post", working)).toBe(true);
-  }, 30_000);
-});
+} else {
+  test.each([
+    ["a gateway is killed after it stored a message and before it said so", "after-deliver", receiving],
+    ["a worker is killed after it began a command", "after-append:2", working],
+    ["a worker is killed after it posted an answer and before it noted that", "after-post", working],
+  ] as const)(
+    "Nothing is lost or repeated when %s",
+    async (_what, fault, scenario) => {
+      expect(await survives(fault, scenario)).toBe(true);
+    },
+    30_000,
+  );
+}

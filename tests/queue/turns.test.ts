@@ -130,7 +130,6 @@ async function worker(
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
         publish() {},
         mask: (text) => text,
-        now: Date.now,
         onProblem: onError,
       }),
     flushOutbox: (lease, signal, progressQuiet) =>

@@ -7,7 +7,7 @@ import { secretCases } from "./cases/secrets.ts";
 import { threadCases } from "./cases/threads.ts";
 import { type Case, type Ground, openGround } from "./ground.ts";
 
-/** Everything that a sandbox promises, numbered as in docs/security.md. */
+/** Everything that a sandbox promises, numbered so that documents can refer to it. */
 export const cases: readonly Case[] = [
   ...secretCases,
   ...networkCases,

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { Job, Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
@@ -25,13 +27,25 @@ export interface Case {
 
 /** What a bot must never show to a sandbox; the tests put it into the environment. */
 export const secret = "xoxb-canary-4711";
-export const otherThread = "local:test:two:1";
+const otherThread = "local:test:two:1";
 
 export async function openGround(dataDir: string, limits: Partial<SandboxLimits> = {}): Promise<Ground> {
   const backend = createBubblewrapBackend({ dataDir, limits });
   const [sandbox, other] = await Promise.all([backend.open("local:test:one:1"), backend.open(otherThread)]);
   const folder = createHash("sha256").update(otherThread).digest("hex").slice(0, 32);
   return { backend, dataDir, sandbox, other, otherFolder: `${dataDir}/workspaces/${folder}` };
+}
+
+/** A data folder that the users of a root bot's sandboxes can reach. */
+export function dataFolder(): string {
+  const folder = closedFolder();
+  chmodSync(folder, 0o711);
+  return folder;
+}
+
+/** A folder that only its owner can enter, as a clone in somebody's home may be. */
+export function closedFolder(): string {
+  return mkdtempSync(join(tmpdir(), "heddle-sandbox-test-"));
 }
 
 /** Runs a command and returns what it wrote; both streams, trimmed. */

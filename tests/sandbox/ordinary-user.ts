@@ -3,11 +3,13 @@ import { caseRunner } from "./cases.ts";
 
 const runner = caseRunner(process.argv[2] ?? "");
 
-process.on("message", async (name: string) => {
+async function answer(name: string): Promise<void> {
   const failure = await runner.run(name).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error)),
   );
-  process.send?.({ name, failure });
-});
+  process.send?.({ failure });
+}
+
+process.on("message", (name: string) => void answer(name));
 process.on("disconnect", () => void runner.close().then(() => process.exit()));

@@ -6,7 +6,7 @@ import { scanFolder } from "./scan.ts";
 import type { SkillFolder } from "./scan.ts";
 
 /** Where the skills' folders are mounted in every sandbox, read-only, one folder a skill. */
-export const skillsRoot = "/skills";
+const skillsRoot = "/skills";
 
 /** One skill: its first two levels in memory, its resources where the sandbox sees them. */
 export interface Skill {

@@ -24,7 +24,8 @@ export interface RedisSettings {
  * 2. `valkey-server` or `redis-server` of the system, on a Unix socket in the data folder;
  * 3. the embedded server, for development.
  *
- * Several processes with one data folder share one server: the first starts it, the last ends it.
+ * Processes with one data folder share one server. It ends with the one that started it; a server of the system
+ * is then started again by one of the others.
  *
  * @throws {RedisUnavailable} with a sentence for the operator.
  */

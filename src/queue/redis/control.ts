@@ -1,21 +1,27 @@
 import { Redis } from "ioredis";
 import type { ClientOptions, RedisLog } from "./server.ts";
 
+interface Patience {
+  /** For how long to wait until the server is ready. */
+  patienceMs: number;
+  /** Whether a server that takes no connection may still be coming up. */
+  mayBeLate: boolean;
+  signal?: AbortSignal;
+  log: RedisLog;
+}
+
 /**
- * Opens the one connection that a `RedisServer` keeps for itself, and waits until the server is ready. It tries
- * again for `patienceMs`, but not after a refusal (a wrong password). Later it says in the log when the server
- * is lost and when it is back.
+ * Opens the one connection that a `RedisServer` keeps for itself, and waits until the server is ready, but not
+ * after a refusal (a wrong password). Later it says in the log when the server is lost and when it is back.
  */
 export async function openControl(
   options: ClientOptions,
-  { patienceMs, signal, log }: { patienceMs: number; signal?: AbortSignal; log: RedisLog },
+  { patienceMs, mayBeLate, signal, log }: Patience,
 ): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {
   let cause = "no answer in time";
   const control = new Redis({
     ...options,
     connectTimeout: patienceMs,
-    // A lost server must fail the commands on this connection at once: closing waits for them.
-    maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(attempt * 20, 1_000),
   });
 
@@ -24,6 +30,7 @@ export async function openControl(
   const timer = setTimeout(giveUp, patienceMs);
   signal?.addEventListener("abort", giveUp);
   control.once("ready", () => resolve(true));
+  if (!mayBeLate) control.once("close", giveUp);
   control.on("error", (error: NodeJS.ErrnoException) => {
     // Several addresses that all failed come as an AggregateError with an empty message.
     cause = error.message || error.code || error.name;

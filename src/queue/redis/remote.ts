@@ -11,7 +11,7 @@ import {
 /** The Redis that REDIS_URL names. */
 export async function connectRemote(url: string, patienceMs: number, log: RedisLog): Promise<RedisServer> {
   const { options, place } = parseRedisUrl(url);
-  const link = await openControl(options, { patienceMs, log });
+  const link = await openControl(options, { patienceMs, mayBeLate: true, log });
   if (!link.ok) {
     throw new RedisUnavailable(
       `Redis at ${place} (REDIS_URL) is not usable: ${link.cause}. Start that server or correct REDIS_URL; without REDIS_URL Heddle starts a server itself.`,

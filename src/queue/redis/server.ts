@@ -20,14 +20,12 @@ export interface RedisServer {
   readonly describe: string;
   /** What is unsafe about this server, one sentence each. Already in the log. */
   readonly warnings: readonly string[];
-  /** For BullMQ's `streams.events.maxLen`: the embedded server copies a whole stream at every write. */
-  readonly eventStreamMaxLen: number;
   /**
    * A new client, with options of its role (`maxRetriesPerRequest: null` for a BullMQ worker). It reconnects
    * by itself and has an error listener: failures reach the caller through its commands.
    */
   connect(options?: ClientOptions): Redis;
-  /** Ends what is left of the clients, and the server when it is ours and nobody else uses it. Call it last. */
+  /** Ends what is left of the clients, and the server if this process started it. Call it last. */
   close(): Promise<void>;
 }
 
@@ -48,8 +46,6 @@ export function redisServer({ kind, describe, warnings, options, end }: Rung): R
     kind,
     describe,
     warnings,
-    // 10,000 is BullMQ's own default.
-    eventStreamMaxLen: kind === "embedded" ? 50 : 10_000,
     connect(own = {}) {
       const client = new Redis({ ...options, ...own });
       client.on("error", () => undefined);

@@ -61,6 +61,7 @@ async function hold(address: string): Promise<() => void> {
       if (codeOf(error) !== "EADDRINUSE") throw error;
     }
     const holder = await reach(address);
+    // Not atomic: after a crash during a start, two starts within the same millisecond could both get past this.
     if (holder === "dead") await rm(address, { force: true });
     else if (holder !== "absent") await closed(holder);
   }

@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { openControl } from "./control.ts";
-import { type RedisLog, RedisUnavailable } from "./server.ts";
+import { inspect } from "./inspect.ts";
+import { type RedisServer, RedisUnavailable, redisServer } from "./server.ts";
+import { joinServer, type Site } from "./site.ts";
+import { withLock } from "./socket.ts";
 
 /** A large append-only file takes its time to load. */
 const startPatienceMs = 60_000;
@@ -23,65 +26,102 @@ const settings = (socket: string) => ({
 });
 
 /**
- * Starts `redis-server` or `valkey-server` with its data in `folder`, and returns a connection when it is ready.
+ * The server of the system: the one that runs in this folder, else a new one. It ends with the process that
+ * started it, even when that crashes; another process that uses it starts it again, with its data. The caller
+ * holds the folder's lock.
  *
- * The server has a process group of its own, so that Ctrl-C does not end it while turns are being saved. It
- * outlives a crash of ours for the same reason; the next start finds it on its socket and takes it over.
+ * @param binary Absent: only a server that runs already will do.
  */
-export async function startSystem(
-  binary: string,
-  folder: string,
-  address: string,
-  log: RedisLog,
-): Promise<Redis> {
-  const server = spawn(
-    binary,
-    Object.entries(settings(basename(address))).flatMap(([name, value]) => [`--${name}`, value]),
-    // It needs none of our environment, which holds tokens.
-    { cwd: folder, env: {}, stdio: "ignore", detached: true },
-  );
+export async function useSystem(site: Site, binary: string | undefined): Promise<RedisServer> {
+  const { lock, snapshot, system, log } = site;
+  let own: OwnServer | undefined;
+  const provide = async (): Promise<Redis> => {
+    const joined = await joinServer(system, log);
+    if (joined) return joined;
+    if (binary === undefined)
+      throw new RedisUnavailable(`The server at ${system} has just ended: start again.`);
+    own = await startServer(binary, site);
+    return own.control;
+  };
+
+  const control = await provide();
+  let reviving: Promise<void> | undefined;
+  control.on("close", () => {
+    if (control.status === "end") return;
+    reviving ??= withLock(lock, async () => (await provide()).disconnect())
+      .catch((error: unknown) => log.warn(String(error)))
+      .finally(() => (reviving = undefined));
+  });
+
+  const { name, warnings } = await inspect(control);
+  if (existsSync(snapshot)) {
+    warnings.push(
+      `${snapshot} holds what the embedded Redis kept, and ${name} does not read it: remove it when you do not need it.`,
+    );
+  }
+  return redisServer({
+    kind: "system",
+    describe: `${name} at ${system}`,
+    warnings,
+    options: { path: system },
+    async end() {
+      control.disconnect();
+      await reviving;
+      await own?.end();
+    },
+  });
+}
+
+interface OwnServer {
+  control: Redis;
+  end(): Promise<void>;
+}
+
+async function startServer(binary: string, { folder, system, log }: Site): Promise<OwnServer> {
+  const args = Object.entries(settings(basename(system))).flatMap(([name, value]) => [`--${name}`, value]);
+  // It needs none of our environment, which holds tokens. Ctrl-C must not end it while turns are being saved,
+  // so it has a process group of its own.
+  const apart = { env: {}, detached: true } as const;
+  const server = spawn(binary, args, { ...apart, cwd: folder, stdio: "ignore" });
+  // The end of its input tells it that this process is gone, however it went.
+  const watcher = spawn("/bin/sh", ["-c", 'read -r _; kill "$0"', String(server.pid)], {
+    ...apart,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
   const gone = new AbortController();
-  server.once("error", () => gone.abort()).once("exit", () => gone.abort());
-  server.unref();
+  const exited = new Promise<void>((resolve) => {
+    const end = () => {
+      watcher.kill();
+      gone.abort();
+      resolve();
+    };
+    server.once("error", end).once("exit", end);
+  });
+  for (const child of [server, watcher]) child.unref();
 
-  const link = await openControl(
-    { path: address },
-    { patienceMs: startPatienceMs, signal: gone.signal, log },
-  );
-  if (link.ok) return link.control;
-  server.kill();
-  const words = (await lastWords(join(folder, "redis.log"))) ?? link.cause;
-  throw new RedisUnavailable(
-    `${binary} did not start in ${folder}: ${words}. Correct that, or set REDIS_URL.`,
-  );
-}
-
-/** Ends the server behind `control` unless somebody else is connected to it, and disconnects. */
-export async function endIfAlone(control: Redis): Promise<void> {
-  control.options.retryStrategy = () => null;
-  // A second look: the server may not have noticed yet that a client has gone.
-  const alone = (await isAlone(control)) || (await delay(100), await isAlone(control));
-  // The answer is the closed connection; the server has written everything before.
-  if (alone) await control.shutdown().catch(() => undefined);
-  // Disconnecting a second time would leave a timer behind.
-  if (control.status !== "end") control.disconnect();
-}
-
-async function isAlone(control: Redis): Promise<boolean> {
-  if (control.status !== "ready") return false;
-  const clients = String(await control.client("LIST"));
-  return clients.trimEnd().split("\n").length === 1;
+  const patience = { patienceMs: startPatienceMs, mayBeLate: true, signal: gone.signal, log };
+  const link = await openControl({ path: system }, patience);
+  if (!link.ok) {
+    server.kill();
+    const words = (await lastWords(join(folder, "redis.log"))) ?? link.cause;
+    throw new RedisUnavailable(
+      `${binary} did not start in ${folder}: ${words}. Correct that, or set REDIS_URL.`,
+    );
+  }
+  return {
+    control: link.control,
+    async end() {
+      // Else a process with nothing else to do would not wait.
+      server.ref();
+      server.kill();
+      await exited;
+    },
+  };
 }
 
 /** The last line of the log without its prefix (`1234:M 01 Jan 2026 12:00:00.000 # `). */
 async function lastWords(log: string): Promise<string | undefined> {
   const text = await readFile(log, "utf8").catch(() => "");
-  return (
-    text
-      .trimEnd()
-      .split("\n")
-      .at(-1)
-      ?.replace(/^.*? [.\-*#] /, "")
-      .replace(/\.$/, "") || undefined
-  );
+  const line = text.trimEnd().split("\n").at(-1) ?? "";
+  return line.replace(/^.*? [.\-*#] /, "").replace(/\.$/, "") || undefined;
 }

@@ -28,7 +28,10 @@ export function createBubblewrapBackend(options: {
 
   async function check(): Promise<Checked> {
     try {
-      const inspected = inspectHost({ dataDir: options.dataDir, limits: { ...defaultLimits, ...options.limits } });
+      const inspected = inspectHost({
+        dataDir: options.dataDir,
+        limits: { ...defaultLimits, ...options.limits },
+      });
       if (!inspected.ok) return { probe: failed(inspected.problem) };
       const { host } = inspected;
       spawner ??= createSpawner({ limits: host.limits, systemMounts: host.systemMounts }, log);

@@ -25,7 +25,8 @@ const niceness = 10;
 /** Without cgroups: look at the processes every now and then. Overshoots by what they take between two looks. */
 export function watchingCages(memoryBytes: number): Cages {
   return {
-    summary: "limits tier 3 (rlimits and watching, no writable cgroup): memory may overshoot, CPU is only niced",
+    summary:
+      "limits tier 3 (rlimits and watching, no writable cgroup): memory may overshoot, CPU is only niced",
     countsEverything: false,
     enclose(pid) {
       setPriority(pid, niceness);

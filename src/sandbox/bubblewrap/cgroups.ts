@@ -2,104 +2,23 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import type { SandboxLimits } from "../limits.ts";
+import { join } from "node:path";
 import { type Cage, type Cages, watchingCages } from "./cages.ts";
-
-type CagedLimits = Pick<SandboxLimits, "memoryBytes" | "processes" | "cpus">;
-
-/** A group to make for each command. */
-interface GroupPlan {
-  /** Where it is made. */
-  parent: string;
-  settings: Record<string, string | number>;
-  /** Written only where the kernel has them: not every kernel counts swap. */
-  optional?: Record<string, string | number>;
-}
-
-/** One way to use control groups. */
-interface Tier {
-  summary: string;
-  memory: GroupPlan;
-  /** The file of the memory group that counts `oom_kill`. */
-  oomFile: string;
-  /** Version 1 has a tree for each controller. */
-  others: GroupPlan[];
-  /** Version 2 only: what a folder must pass on to the groups in it. */
-  controllers?: string;
-}
-
-/** bwrap's two processes and what starts them do not count as the tenant's. */
-const ownProcesses = 8;
-const cpuPeriodUs = 100_000;
+import { type CagedLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
 
 /** The strictest way that works here, tried with a real process. */
 export async function findCages(limits: CagedLimits): Promise<Cages> {
   const groups = readFileSync("/proc/self/cgroup", "utf8");
   const mounts = readFileSync("/proc/mounts", "utf8");
-  for (const tier of [unifiedTier(limits, groups, mounts), legacyTier(limits, groups, mounts)]) {
-    if (tier === undefined) continue;
-    sweep(tier);
-    const cages: Cages = { summary: tier.summary, countsEverything: true, enclose: (pid) => enclose(tier, pid) };
-    if (await works(cages)) return cages;
+  for (const tier of possibleTiers(limits, groups, mounts)) {
+    const cages: Cages = {
+      summary: tier.summary,
+      countsEverything: true,
+      enclose: (pid) => enclose(tier, pid),
+    };
+    if (await works(tier, cages)) return cages;
   }
   return watchingCages(limits.memoryBytes);
-}
-
-/** Tier 1: below a systemd unit that delegates to its subgroup (`DelegateSubgroup=`), or at the very top. */
-function unifiedTier(limits: CagedLimits, groups: string, mounts: string): Tier | undefined {
-  const mount = /^\S+ (\S+) cgroup2 /m.exec(mounts)?.[1];
-  const own = /^0::(\/.*)$/m.exec(groups)?.[1];
-  if (mount === undefined || own === undefined) return undefined;
-  const isDelegated = /\.(service|scope)$/.test(dirname(own));
-  if (own !== "/" && !isDelegated) return undefined;
-  return {
-    summary: "limits tier 1 (cgroup v2)",
-    controllers: "+memory +pids +cpu",
-    memory: {
-      parent: join(mount, dirname(own)),
-      settings: {
-        "memory.max": limits.memoryBytes,
-        "memory.oom.group": 1,
-        "pids.max": limits.processes + ownProcesses,
-        "cpu.max": `${limits.cpus * cpuPeriodUs} ${cpuPeriodUs}`,
-      },
-      optional: { "memory.swap.max": 0 },
-    },
-    oomFile: "memory.events",
-    others: [],
-  };
-}
-
-/** Tier 2: cgroup v1, which only root can write. */
-function legacyTier(limits: CagedLimits, groups: string, mounts: string): Tier | undefined {
-  const folderOf = (controller: string): string | undefined => {
-    const mount = new RegExp(`^\\S+ (\\S+) cgroup \\S*\\b${controller}\\b`, "m").exec(mounts)?.[1];
-    const own = new RegExp(`^\\d+:(?:\\S+,)?${controller}(?:,\\S+)?:(/.*)$`, "m").exec(groups)?.[1];
-    if (mount === undefined || own === undefined) return undefined;
-    // In a container the path may be the host's while the mount is already the container's own group.
-    return existsSync(join(mount, own)) ? join(mount, own) : mount;
-  };
-  const memory = folderOf("memory");
-  const pids = folderOf("pids");
-  const cpu = folderOf("cpu");
-  if (memory === undefined || pids === undefined || cpu === undefined) return undefined;
-  return {
-    summary: "limits tier 2 (cgroup v1)",
-    memory: {
-      parent: memory,
-      settings: { "memory.limit_in_bytes": limits.memoryBytes },
-      optional: { "memory.memsw.limit_in_bytes": limits.memoryBytes },
-    },
-    oomFile: "memory.oom_control",
-    others: [
-      { parent: pids, settings: { "pids.max": limits.processes + ownProcesses } },
-      {
-        parent: cpu,
-        settings: { "cpu.cfs_period_us": cpuPeriodUs, "cpu.cfs_quota_us": limits.cpus * cpuPeriodUs },
-      },
-    ],
-  };
 }
 
 /** @throws when a group cannot be made; nothing of it is left then */
@@ -130,7 +49,11 @@ function countOf(file: string, counter: string): number {
   return Number(new RegExp(`^${counter} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
 }
 
-function makeGroup({ parent, settings, optional = {} }: GroupPlan, name: string, controllers?: string): string {
+function makeGroup(
+  { parent, settings, optional = {} }: GroupPlan,
+  name: string,
+  controllers?: string,
+): string {
   const home = homeOf(parent);
   const group = join(home, name);
   mkdirSync(group, { recursive: true });
@@ -149,7 +72,7 @@ function homeOf(parent: string, pid: number | string = process.pid): string {
   return join(parent, `heddle-${pid}`);
 }
 
-/** Removes the groups of processes that are no more. */
+/** Removes the groups of processes that are no more, and what may still run in them. */
 function sweep(tier: Tier): void {
   for (const { parent } of [tier.memory, ...tier.others]) {
     for (const entry of readdirSync(parent)) {
@@ -157,11 +80,19 @@ function sweep(tier: Tier): void {
       if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
       const home = homeOf(parent, pid);
       for (const group of readdirSync(home, { withFileTypes: true })) {
-        if (group.isDirectory()) remove(join(home, group.name));
+        if (!group.isDirectory()) continue;
+        killMembers(join(home, group.name));
+        remove(join(home, group.name));
       }
       remove(home);
     }
   }
+}
+
+function killMembers(group: string): void {
+  // A process of another container's PID namespace shows as 0.
+  const members = readFileSync(join(group, "cgroup.procs"), "utf8").split("\n").map(Number).filter(Boolean);
+  for (const pid of members) process.kill(pid, "SIGKILL");
 }
 
 function remove(group: string): void {
@@ -172,11 +103,12 @@ function remove(group: string): void {
   }
 }
 
-async function works(cages: Cages): Promise<boolean> {
+async function works(tier: Tier, cages: Cages): Promise<boolean> {
   const child = spawn("/bin/sh", ["-c", "read -r go"], { env: {}, stdio: ["pipe", "ignore", "ignore"] });
   const ended = once(child, "close");
   try {
     if (child.pid === undefined) return false;
+    sweep(tier);
     const cage = cages.enclose(child.pid);
     child.stdin.end();
     await ended;

@@ -6,6 +6,8 @@ import type { Launched, Spawner } from "./spawner.ts";
 interface DiskUse {
   bytes: number;
   inodes: number;
+  /** Bytes free on the host's disk: what a thread holds open but has deleted shows only here. */
+  free: number;
   /** More than the thread may have, or the host's disk is nearly full. */
   full: boolean;
 }
@@ -14,29 +16,41 @@ interface DiskUse {
 export interface DiskWatch {
   /** Whether the files must not grow, by the last look. */
   full(): boolean;
-  /** To be called after a command. Looks again unless the last look is recent and found room. */
+  /** To be called after a command. Looks again, unless the last look is recent and found room. */
   look(): Promise<void>;
-  /** Looks regularly until told to stop; calls `onGrowth` when a full disk still fills. */
+  /** Looks again and again until told to stop; calls `onGrowth` when a full disk still fills. */
   during(onGrowth: () => void): { stop(): void };
   /** Ends a look that is under way. */
   cancel(): Promise<void>;
 }
 
-/** A look takes some 50 ms for 20,000 files, so it must not follow every command. */
-const lookEveryMs = 5_000;
+/** A look takes some 15 ms, and 50 ms more for every 20,000 files. It may take one part in so many of the time, */
+const lookShare = 50;
+/** but a pause must not let a thread fill the disk, */
+const longestPauseMs = 5_000;
+/** and nobody needs to look more often than this while a command runs. */
+const lookEveryMs = 1_000;
 const lookTimeoutMs = 30_000;
 
-/** Prints KiB and then inodes of each of the thread's folders. */
-const measureScript = 'du -sxk "$@" | cut -f1; du -sx --inodes "$@" | cut -f1';
+/** Prints KiB and then inodes of each folder. A folder that its owner may not enter would not be counted. */
+const measureScript = `
+measure() { du -sxk "$@" && du -sx --inodes "$@"; }
+result=$(measure "$@" 2>/dev/null) || {
+  find "$@" -xdev -type d ! -perm -u=rx -exec chmod u+rx {} ';'
+  result=$(measure "$@" 2>/dev/null)
+}
+echo "$result" | cut -f 1
+`;
 const folders = ["/workspace", "/tmp", "/dev/shm"];
 
 export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): DiskWatch {
-  let last: DiskUse = { bytes: 0, inodes: 0, full: false };
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let last: DiskUse = { bytes: 0, inodes: 0, free: Number.POSITIVE_INFINITY, full: false };
+  let freshUntil = 0;
   let current: Promise<void> | undefined;
   let measuring: Launched | undefined;
 
   async function measure(): Promise<void> {
+    const startedAt = performance.now();
     let text = "";
     measuring = spawner.launch(folder, {
       program: shell(measureScript, folders),
@@ -50,7 +64,8 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     });
     const { end } = await measuring.ended;
     measuring = undefined;
-    lookedAt = performance.now();
+    const now = performance.now();
+    freshUntil = now + Math.min(lookShare * (now - startedAt), longestPauseMs);
     const numbers = text.trim().split("\n").map(Number);
     // Killed by a stop: nothing learned. Out of time: more files than can be counted are too many.
     if (end === "stopped" || (end === "exit" && numbers.length !== 2 * folders.length)) return;
@@ -60,19 +75,26 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     const { limits } = host;
     const free = await statfs(folder.path).then(({ bavail, bsize }) => bavail * bsize);
     const within = end === "exit" && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
-    last = { bytes, inodes, full: !within || free < limits.freeBytes };
+    last = { bytes, inodes, free, full: !within || free < limits.freeBytes };
   }
 
-  const lookNow = () => (current ??= measure().finally(() => (current = undefined)));
+  async function look(): Promise<void> {
+    if (!last.full && performance.now() < freshUntil) return;
+    current ??= measure().finally(() => (current = undefined));
+    await current;
+  }
 
   return {
     full: () => last.full,
-    look: () => (last.full || performance.now() - lookedAt > lookEveryMs ? lookNow() : Promise.resolve()),
+    look,
     during(onGrowth) {
-      const timer = setInterval(async () => {
+      const timer = setInterval(() => {
         const before = last;
-        await lookNow();
-        if (last.full && (last.bytes > before.bytes || last.inodes > before.inodes)) onGrowth();
+        void look().then(() => {
+          const grown = last.bytes > before.bytes || last.inodes > before.inodes;
+          const shrunk = last.free < before.free && last.free < host.limits.freeBytes;
+          if (last.full && (grown || shrunk)) onGrowth();
+        });
       }, lookEveryMs);
       return { stop: () => clearInterval(timer) };
     },

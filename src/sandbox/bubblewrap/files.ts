@@ -47,7 +47,7 @@ path=$1 expected=$3
 folder=\${path%/*} new=\${path%/*}/.heddle-$4
 fail() { rm -f -- "$new"; exit "$1"; }
 [ -d "$folder" ] || mkdir -p -- "$folder" || exit 1
-cat >"$new" || fail 1
+cat >"$new" || fail $?
 [ "$(stat -c %s -- "$new")" = "$2" ] || fail ${incomplete}
 [ -e "$path" ] && { chmod --reference="$path" -- "$new" || fail 1; }
 case $expected in
@@ -148,7 +148,7 @@ function parseEntry(record: string, base: string): FileEntry {
 const knownErrors: [RegExp, FileFailure["reason"], string][] = [
   [/No such file or directory/, "not-found", "does not exist"],
   [/Is a directory/, "is-directory", "is a folder, not a file"],
-  [/Not a directory/, "not-a-file", "has a file where its path needs a folder"],
+  [/Not a directory|File exists/, "not-a-file", "has a file where its path needs a folder"],
   [/Permission denied|Read-only file system|Operation not permitted/, "denied", "may not be accessed"],
   [/No space left|Disk quota exceeded/, "disk-full", "does not fit: the disk is full"],
   [/File too large/, "too-large", "is larger than a file may be"],
@@ -177,7 +177,10 @@ function failureOf(result: Ending & { stderr: Buffer }, path: string): FileFailu
   if (result.exitCode === incomplete) return failure("failed", "was not written: its content did not arrive");
   const said = result.stderr.toString().trim();
   for (const [pattern, reason, text] of knownErrors) if (pattern.test(said)) return failure(reason, text);
-  return failure("failed", `could not be handled: ${said.split("\n").at(-1) || `exit code ${result.exitCode}`}`);
+  return failure(
+    "failed",
+    `could not be handled: ${said.split("\n").at(-1) || `exit code ${result.exitCode}`}`,
+  );
 }
 
 function sha256(data: Uint8Array): string {

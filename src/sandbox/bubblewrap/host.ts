@@ -1,6 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
@@ -114,7 +125,10 @@ function sandboxUsers(uidMap: string): UserRange | undefined {
     { first: 0x70000000, count: 0x08000000 },
     { first: 30_000, count: 30_000 },
   ];
-  const mapped = uidMap.trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
+  const mapped = uidMap
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number));
   return ranges.find(({ first, count }) =>
     mapped.some(([inside = 0, , length = 0]) => inside <= first && first + count <= inside + length),
   );
@@ -147,7 +161,7 @@ function everyoneMayWalkTo(path: string): boolean {
 
 /** Makes the folder with exactly this mode, whatever the umask; leaves the mode of an existing one alone. */
 function makeFolder(path: string, mode: number): void {
-  const first = mkdirSync(path, { recursive: true });
+  const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode);
 }
@@ -156,9 +170,11 @@ function prepareFolder(workspaces: string, threadId: string, users: UserRange | 
   const hash = createHash("sha256").update(threadId).digest("hex");
   const path = join(workspaces, hash.slice(0, 32));
   // Two threads may meet on one id; namespaces keep them apart, the id is the second wall.
-  const uid = users === undefined ? undefined : users.first + (Number.parseInt(hash.slice(32, 40), 16) % users.count);
+  const uid =
+    users === undefined ? undefined : users.first + (Number.parseInt(hash.slice(32, 40), 16) % users.count);
   for (const folder of [path, join(path, "ws"), join(path, "tmp"), join(path, "shm")]) {
-    makeFolder(folder, 0o700);
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o700); // Also when a tenant has locked itself out of its workspace.
     if (uid !== undefined) chownSync(folder, uid, uid);
   }
   return uid === undefined ? { path } : { path, owner: { uid, gid: uid } };

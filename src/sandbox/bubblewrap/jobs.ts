@@ -38,7 +38,11 @@ export function startJob(request: {
       status: () => status,
       read: output.read,
       wait: () => ended,
-      kill: () => request.kill(launched),
+      async kill() {
+        const report = await request.kill(launched);
+        await ended;
+        return report;
+      },
     },
   };
 }
@@ -70,6 +74,10 @@ function outputFile(path: string, limit: number) {
       const { buffer, bytesRead } = await (await file).read(Buffer.alloc(length), 0, length, offset);
       return { data: buffer.subarray(0, bytesRead), next: offset + bytesRead, total };
     },
-    close: async () => (await file).close(),
+    close: () =>
+      file.then(
+        (handle) => handle.close(),
+        () => {}, // It could not be opened.
+      ),
   };
 }

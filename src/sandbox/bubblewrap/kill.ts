@@ -11,7 +11,9 @@ export async function killLaunches(launches: readonly Launch[]): Promise<KillRep
   const namespaces = new Set(launches.flatMap((launch) => launch.namespace() ?? []));
   // By number and by namespace: one may have been forked after the first look, another hide its namespace.
   const survivors = new Set(
-    [...found.filter(isAlive), ...(namespaces.size > 0 ? processesInNamespaces(namespaces) : [])].map(({ pid }) => pid),
+    [...found.filter(isAlive), ...(namespaces.size > 0 ? processesInNamespaces(namespaces) : [])].map(
+      ({ pid }) => pid,
+    ),
   );
   return {
     commands: launches.length,

@@ -18,6 +18,8 @@ export interface LaunchRequest {
   cwd: string;
   /** Fed to the program's standard input, which is empty without it. */
   stdin?: Uint8Array | undefined;
+  /** One pipe for both output streams, which keeps their order; all of it comes as stdout. */
+  mergeOutput?: boolean;
   timeoutMs: number;
   /** Bytes of output at which the program is killed. */
   floodBytes: number;
@@ -73,7 +75,8 @@ export function launch(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
   try {
     const launcher = spawnLauncher(site, folder, request);
     const { pid } = launcher.child;
-    if (pid === undefined) return neverStarted(once(launcher.child, "error").then(([error]: unknown[]) => error));
+    if (pid === undefined)
+      return neverStarted(once(launcher.child, "error").then(([error]: unknown[]) => error));
     return new Supervision(site, launcher, enclose(site, launcher, pid), request);
   } catch (error) {
     return neverStarted(Promise.resolve(error));
@@ -106,7 +109,13 @@ function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
       env: launchEnvironment,
       // Ctrl-C in the bot's terminal is for the bot, which then stops its sandboxes itself.
       detached: true,
-      stdio: [request.stdin ? "pipe" : "ignore", stdout.writeEnd, stderr.writeEnd, "pipe", "pipe"],
+      stdio: [
+        request.stdin ? "pipe" : "ignore",
+        stdout.writeEnd,
+        request.mergeOutput ? stdout.writeEnd : stderr.writeEnd,
+        "pipe",
+        "pipe",
+      ],
     });
     return { child, stdout, stderr };
   } finally {
@@ -200,7 +209,8 @@ class Supervision implements Launch {
     if (typeof report !== "object" || report === null) return;
     if ("child-pid" in report && "pid-namespace" in report) {
       const status = processStatus(Number(report["child-pid"]));
-      if (status !== undefined) this.#init = { ...status, namespace: `pid:[${String(report["pid-namespace"])}]` };
+      if (status !== undefined)
+        this.#init = { ...status, namespace: `pid:[${String(report["pid-namespace"])}]` };
       if (this.#cause !== undefined) this.#killInit();
     }
     if ("exit-code" in report) {
@@ -218,7 +228,8 @@ class Supervision implements Launch {
 
   async #settle(): Promise<Ending> {
     const { stdout, stderr } = this.#launcher;
-    if (this.#cause === undefined && this.#exitCode !== 0 && this.#cage.memoryExceeded()) this.#cause = "memory";
+    if (this.#cause === undefined && this.#exitCode !== 0 && this.#cage.memoryExceeded())
+      this.#cause = "memory";
     if (this.#init === undefined || (await isGone(this.#init))) {
       stdout.recycle();
       stderr.recycle();

@@ -44,7 +44,10 @@ function makeFifos(): number[] {
   try {
     const paths = Array.from({ length: madeAtOnce }, (_, index) => join(home, String(index)));
     // Everybody may open it who has it already: the sandbox's user is not the bot's when the bot is root.
-    const made = spawnSync("mkfifo", ["-m", "666", ...paths], { env: { PATH: "/usr/bin:/bin" }, encoding: "utf8" });
+    const made = spawnSync("mkfifo", ["-m", "666", ...paths], {
+      env: { PATH: "/usr/bin:/bin" },
+      encoding: "utf8",
+    });
     if (made.status !== 0) throw new Error(`mkfifo failed in ${home}: ${made.stderr}`);
     return paths.map((path) => openSync(path, O_PATH));
   } finally {

@@ -13,9 +13,7 @@ import { threadSandbox } from "./thread.ts";
 
 const probeTimeoutMs = 20_000;
 
-/**
- * Arguments: canary file, canary port. Prints facts as `name=value`. Leaves a daemon behind on purpose.
- */
+/** Arguments: canary file, canary port. Prints facts as `name=value`. Leaves a daemon behind on purpose. */
 const factsScript = `
 while read -r key value; do
   case $key in NoNewPrivs: | Seccomp: | CapEff:) echo "\${key%:}=$value" ;; esac
@@ -35,8 +33,12 @@ const knownVariables = ["PATH", "HOME", "SHLVL", "LANG", "TERM", "EMAIL", "PWD",
 /** Runs the real thing with canaries and looks whether it holds. */
 export async function probeHost(host: Host, spawner: Spawner): Promise<Probe> {
   const folder = host.folderOf("probe");
-  const isolation = await isolationProblems(host, spawner, folder);
-  const problems = isolation.length > 0 ? isolation : await fileProblems(host, spawner, folder);
+  const [isolation, files] = await Promise.all([
+    isolationProblems(host, spawner, folder),
+    fileProblems(host, spawner, folder),
+  ]);
+  // Where no sandbox works, that its files do not work either is no news.
+  const problems = isolation.length > 0 ? isolation : files;
   const ok = problems.length === 0;
   const { limits, root, relocated } = host;
   const summary = [
@@ -58,7 +60,12 @@ async function isolationProblems(host: Host, spawner: Spawner, folder: ThreadFol
     const address = listener.address();
     const port = typeof address === "object" ? address?.port : undefined;
     let output = "";
-    const { end, exitCode, problem, namespace = "" } = await spawner.launch(folder, {
+    const {
+      end,
+      exitCode,
+      problem,
+      namespace = "",
+    } = await spawner.launch(folder, {
       program: shell(factsScript, [canaryFile, String(port)]),
       cwd: "/workspace",
       timeoutMs: probeTimeoutMs,
@@ -66,7 +73,9 @@ async function isolationProblems(host: Host, spawner: Spawner, folder: ThreadFol
       fileBytes: host.limits.fileBytes,
       onOutput: (_stream, chunk) => (output += chunk.toString()),
     }).ended;
-    if (end !== "exit" || exitCode !== 0) return [diagnose(problem ?? `ended by ${end}, ${output.slice(-200)}`)];
+    if (end !== "exit" || exitCode !== 0) {
+      return [diagnose(problem ?? `ended by ${end}, ${output.slice(-200)}`)];
+    }
     const survivors = processesInNamespaces(new Set([namespace]));
     return brokenPromises(host, output.split("\n"), survivors.length);
   } finally {
@@ -84,7 +93,9 @@ function brokenPromises(host: Host, facts: string[], survivors: number): Problem
   expect(valuesOf("Seccomp")[0] === "2", "the system call filter is not in force");
   expect(/^0+$/.test(valuesOf("CapEff")[0] ?? ""), "capabilities are left");
   expect(valuesOf("processes")[0] === String(host.limits.processes), "the process limit is not in force");
-  for (const name of valuesOf("variable")) expect(knownVariables.includes(name), `the variable ${name} is visible`);
+  for (const name of valuesOf("variable")) {
+    expect(knownVariables.includes(name), `the variable ${name} is visible`);
+  }
   for (const path of valuesOf("writable")) expect(false, `${path} is writable`);
   for (const canary of valuesOf("visible")) expect(false, `the ${canary} is visible`);
   expect(survivors === 0, `${survivors} processes outlived their command`);
@@ -97,21 +108,27 @@ function brokenPromises(host: Host, facts: string[], survivors: number): Problem
 /** The file tools need GNU programs, and the owner of a file shows which kernel user really wrote it. */
 async function fileProblems(host: Host, spawner: Spawner, folder: ThreadFolder): Promise<Problem[]> {
   const sandbox = threadSandbox(host, spawner, folder, { running: 0 });
-  const name = "canary";
+  const name = `canary-${randomBytes(6).toString("hex")}`;
   const content = randomBytes(16);
   const written = await sandbox.writeFile(name, content);
   const read = await sandbox.readFile(name);
   const listed = await sandbox.listFiles();
   const worked =
-    written.ok && read.ok && read.data.equals(content) && listed.ok && listed.entries.some(({ path }) => path === name);
-  const uid = worked ? (await lstat(join(folder.path, "ws", name))).uid : undefined;
+    written.ok &&
+    read.ok &&
+    read.data.equals(content) &&
+    listed.ok &&
+    listed.entries.some(({ path }) => path === name);
+  const path = join(folder.path, "ws", name);
+  const uid = worked ? (await lstat(path)).uid : undefined;
+  await rm(path, { force: true });
   await sandbox.close();
   if (!worked) {
     const message = [written, read, listed].map((result) => (result.ok ? "" : result.message)).find(Boolean);
     return [
       {
         what: `Files cannot be read and written in the sandbox: ${message ?? "the content differs"}.`,
-        fix: "Install GNU coreutils, findutils and tar's usual companions under /usr, and look at the disk.",
+        fix: "Install GNU coreutils and findutils, and look whether the disk is full.",
       },
     ];
   }
@@ -152,7 +169,10 @@ function diagnose(said: string): Problem {
       fix: "Run Heddle on the host or in a virtual machine, or start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`.",
     };
   }
-  return { what: `A sandbox could not be started (${said}).`, fix: "Look at the message and at the kernel's log." };
+  return {
+    what: `A sandbox could not be started (${said}).`,
+    fix: "Look at the message and at the kernel's log.",
+  };
 }
 
 function setting(name: string): string | undefined {

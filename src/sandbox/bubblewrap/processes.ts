@@ -77,7 +77,8 @@ export function proportionalBytes(processes: readonly ProcessIdentity[]): number
 
 function sumOfField(processes: readonly ProcessIdentity[], file: string, field: RegExp): number {
   let sum = 0;
-  for (const { pid } of processes) sum += Number(field.exec(readProc(`/proc/${pid}/${file}`) ?? "")?.[1] ?? 0);
+  for (const { pid } of processes)
+    sum += Number(field.exec(readProc(`/proc/${pid}/${file}`) ?? "")?.[1] ?? 0);
   return sum * 1024;
 }
 

@@ -28,7 +28,12 @@ const auditOffset = 4;
 /** Offset of the low half of argument `index`; the kernel's 64-bit arguments start at 16, little-endian here. */
 const argumentOffset = (index: number) => 16 + 8 * index;
 
-const load = (offset: number): Instruction => ({ code: loadWord, jumpTrue: 0, jumpFalse: 0, operand: offset });
+const load = (offset: number): Instruction => ({
+  code: loadWord,
+  jumpTrue: 0,
+  jumpFalse: 0,
+  operand: offset,
+});
 const verdict = (value: number): Instruction => ({ code: give, jumpTrue: 0, jumpFalse: 0, operand: value });
 
 /** Runs `block`, which must end in a verdict, when the comparison holds; else goes on behind it. */
@@ -40,7 +45,7 @@ function unless(code: number, operand: number, block: Instruction[]): Instructio
   return [{ code, jumpTrue: block.length, jumpFalse: 0, operand }, ...block];
 }
 
-/** CLONE_NEWTIME..CLONE_NEWNET of linux/sched.h: every flag that makes a namespace. */
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET of linux/sched.h. */
 const namespaceFlags = 0x7e020000;
 const AF_UNIX = 1;
 const AF_INET = 2;

@@ -3,7 +3,8 @@
  * tables of its parent, which takes a bot of 400 MB some 20 ms in which it does nothing else; here it takes 2 ms.
  * It knows no secret: nothing but the settings of the sandbox ever comes here.
  *
- * When the bot ends, however it ends, the channel closes, this process exits, and the kernel kills its sandboxes.
+ * When the bot ends, however it ends, the channel closes, and this process kills its sandboxes and exits. Should
+ * it be killed itself, the kernel kills them (`--die-with-parent`).
  */
 import { findCages } from "./cgroups.ts";
 import { killLaunches } from "./kill.ts";
@@ -16,7 +17,11 @@ import { architectureOf } from "./syscalls.ts";
 const site = Promise.withResolvers<LaunchSite>();
 const running = new Map<number, Launch>();
 
-process.on("disconnect", () => process.exit());
+// Whoever ends everything at once (systemd, a terminal) ends the bot as well, and that decides what happens here.
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
+
+// Not by exiting at once: a bwrap that dies between making its child and releasing it leaves that child waiting.
+process.on("disconnect", () => void killLaunches([...running.values()]).then(() => process.exit()));
 // Only the bot has the other end of the channel.
 process.on("message", (message) => void handle(message as ToSpawner));
 
@@ -29,8 +34,10 @@ async function handle(message: ToSpawner): Promise<void> {
   const ready = await site.promise;
   switch (message.type) {
     case "launch": {
+      if (!process.connected) return;
       const { id, folder, request } = message;
-      const onOutput = (stream: "stdout" | "stderr", chunk: Buffer) => tell({ type: "output", id, stream, chunk });
+      const onOutput = (stream: "stdout" | "stderr", chunk: Buffer) =>
+        tell({ type: "output", id, stream, chunk });
       const started = launch(ready, folder, { ...request, onOutput });
       running.set(id, started);
       const ending = await started.ended;

@@ -30,6 +30,7 @@ export interface Spawner {
 
 export function createSpawner(settings: SpawnerSettings, log: (line: string) => void): Spawner {
   let lastId = 0;
+  let closed = false;
   let current: Connection | undefined;
   const connection = (): Connection => {
     if (current !== undefined) return current;
@@ -41,11 +42,25 @@ export function createSpawner(settings: SpawnerSettings, log: (line: string) => 
   };
   return {
     tier: () => connection().tier,
-    launch: (folder, request) => connection().launch(folder, request),
-    proveDead: (launches) => connection().proveDead(launches),
-    close: async () => current?.close(),
+    launch: (folder, request) => (closed ? refused : connection().launch(folder, request)),
+    proveDead: async (launches) => (launches.length > 0 ? connection().proveDead(launches) : nothingToProve),
+    async close() {
+      closed = true;
+      await current?.close();
+    },
   };
 }
+
+const refused: Launched = {
+  id: 0,
+  ended: Promise.resolve({
+    end: "failed",
+    exitCode: null,
+    problem: "Heddle is shutting down; nothing is started.",
+  }),
+  kill() {},
+};
+const nothingToProve: KillReport = { commands: 0, processes: 0, survivors: 0, durationMs: 0 };
 
 interface Connection extends Omit<Spawner, "tier"> {
   readonly tier: Promise<string>;
@@ -54,7 +69,8 @@ interface Connection extends Omit<Spawner, "tier"> {
 }
 
 const program = fileURLToPath(new URL("./spawner-process.ts", import.meta.url));
-const endedUnexpectedly = "The process that runs the sandboxes ended unexpectedly, and everything in them with it";
+const endedUnexpectedly =
+  "The process that runs the sandboxes ended unexpectedly, and everything in them with it";
 
 function connect(settings: SpawnerSettings, log: (line: string) => void, newId: () => number): Connection {
   const child = fork(program, [], {
@@ -81,7 +97,10 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
   /** An idle spawner does not keep the bot from ending: it ends with it. */
   function stayForAnswers(): void {
     const idle = ready && launches.size + proofs.size === 0;
-    for (const handle of [child, child.channel]) idle ? handle?.unref() : handle?.ref();
+    for (const handle of [child, child.channel]) {
+      if (idle) handle?.unref();
+      else handle?.ref();
+    }
   }
 
   function receive(message: FromSpawner): void {
@@ -92,7 +111,9 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
         break;
       case "output": {
         const { buffer, byteOffset, byteLength } = message.chunk;
-        launches.get(message.id)?.request.onOutput(message.stream, Buffer.from(buffer, byteOffset, byteLength));
+        launches
+          .get(message.id)
+          ?.request.onOutput(message.stream, Buffer.from(buffer, byteOffset, byteLength));
         break;
       }
       case "ended":

@@ -52,6 +52,7 @@ export function threadSandbox(
     const ended = started.ended.then(async (ending): Promise<Ending> => {
       running.delete(started);
       watch.stop();
+      if (ending.end === "stopped") return ending; // Nothing of the thread may run now, not even a look.
       const look = disk.look();
       if (!full) return ending;
       await look; // What was deleted makes room for the next command.
@@ -108,6 +109,7 @@ export function threadSandbox(
         begin({
           program: shell(request.command),
           cwd: insideFolder(request.cwd),
+          mergeOutput: true,
           timeoutMs: limits.jobMs,
           floodBytes: limits.jobOutputBytes * floodFactor,
           onOutput,
@@ -166,7 +168,8 @@ function insideFolder(cwd: string | undefined): string {
 /** Why a command is not even started. */
 function refusalOf(request: { command: string; cwd?: string }): Ending | undefined {
   if (Buffer.byteLength(request.command) > longestCommandBytes) {
-    const problem = "The command is longer than 128 KiB, the limit of Linux; write it to a file and run that.";
+    const problem =
+      "The command is longer than 128 KiB, the limit of Linux; write it to a file and run that.";
     return { end: "failed", exitCode: null, problem };
   }
   if (`${request.command}${request.cwd}`.includes("\0")) {

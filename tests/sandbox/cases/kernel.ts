@@ -71,13 +71,16 @@ export const kernelCases: Case[] = [
           ("open_by_handle_at", (304, 265), 0, 0, 0), ("personality", (135, 92), 0x0040000)`),
       );
       assert.equal(seen.match(/ -1$/gm)?.length, 8, seen);
-      assert.equal(await output(sandbox, "cat /proc/keys"), "");
+      assert.match(await output(sandbox, "cat /proc/keys"), /^(?:.*Permission denied)?$/);
     },
   },
   {
     name: "16. a setuid program gains nothing, and every mount ignores setuid",
     async run({ sandbox }) {
-      assert.equal(await output(sandbox, "cp /usr/bin/id own-id && chmod 6755 own-id && ./own-id -u"), "1000");
+      assert.equal(
+        await output(sandbox, "cp /usr/bin/id own-id && chmod 6755 own-id && ./own-id -u"),
+        "1000",
+      );
       const mounts = await output(sandbox, "grep -v nosuid /proc/self/mounts || echo none");
       assert.equal(mounts, "none");
     },

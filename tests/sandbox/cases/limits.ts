@@ -98,7 +98,10 @@ for page in range(0, 2 << 30, 4096): area[page] = 1`;
   {
     name: "28. endless output is ended, and little of it is kept",
     async run({ sandbox }) {
-      const { end, stdout, stderr, droppedBytes } = await sandbox.exec({ command: "yes", maxOutputBytes: 10_000 });
+      const { end, stdout, stderr, droppedBytes } = await sandbox.exec({
+        command: "yes",
+        maxOutputBytes: 10_000,
+      });
       assert.equal(end, "output");
       assert.equal(stdout.length + stderr.length, 10_000);
       assert.ok(droppedBytes >= 150_000, String(droppedBytes));

@@ -36,7 +36,9 @@ export const secretCases: Case[] = [
     name: "4. a link in the workspace to another thread leads nowhere, for commands and for file tools",
     async run({ sandbox, other, otherFolder }) {
       await other.writeFile("secret.txt", Buffer.from(secret));
-      await sandbox.exec({ command: `ln -sfn ${otherFolder}/ws folder; ln -sfn ${otherFolder}/ws/secret.txt file` });
+      await sandbox.exec({
+        command: `ln -sfn ${otherFolder}/ws folder; ln -sfn ${otherFolder}/ws/secret.txt file`,
+      });
       assert.match(await output(sandbox, "cat folder/secret.txt"), /No such file or directory/);
       for (const path of ["folder/secret.txt", "file"]) {
         const read = await sandbox.readFile(path);
@@ -54,7 +56,10 @@ export const secretCases: Case[] = [
     name: "5. /proc shows the sandbox's own processes only, and their root is the sandbox's",
     async run({ sandbox }) {
       const pids = await output(sandbox, "cd /proc; echo [0-9]*");
-      assert.ok(pids.split(" ").every((pid) => Number(pid) < 20), pids);
+      assert.ok(
+        pids.split(" ").every((pid) => Number(pid) < 20),
+        pids,
+      );
       assert.match(await output(sandbox, "cat /proc/1/root/etc/shadow"), /No such file|Permission denied/);
     },
   },

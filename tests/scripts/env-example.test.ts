@@ -6,6 +6,6 @@ import { environmentSchema } from "../../src/config/schema.ts";
 test(".env.example names every variable of the environment, and sets none", () => {
   const text = readFileSync(join(import.meta.dirname, "../../.env.example"), "utf8");
   const named = [...text.matchAll(/^#([A-Z_]+)=/gm)].map((match) => match[1]);
-  expect(named.toSorted()).toEqual(Object.keys(environmentSchema.shape).toSorted());
+  expect(new Set(named)).toEqual(new Set(Object.keys(environmentSchema.shape)));
   expect(text).not.toMatch(/^[^#\n]/m);
 });

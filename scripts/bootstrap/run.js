@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { delimiter, dirname, join } from "node:path";
+import { isatty } from "node:tty";
+import { root } from "./root.js";
+import { SetupFailure } from "./speak.js";
+
+/**
+ * Runs `node` with these arguments in the repository's folder and passes signals on.
+ *
+ * @returns {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} how it ended
+ */
+export function run(node, args) {
+  const env = {
+    NODE_COMPILE_CACHE: join(root, ".cache", "compile"),
+    ...process.env,
+    // So that a child that calls `node` gets the same one.
+    PATH: [dirname(node), process.env.PATH].filter(Boolean).join(delimiter),
+  };
+  const child = spawn(node, args, { cwd: root, env, stdio: "inherit" });
+
+  const pass = (signal) => {
+    // Ctrl-C in a terminal reaches the child by itself, and a second one may mean "at once".
+    if (signal === "SIGINT" && [0, 1, 2].some(isatty)) return;
+    child.kill(signal);
+  };
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, pass);
+
+  return new Promise((resolve, reject) => {
+    child.once("error", (error) => reject(new SetupFailure(`${node} cannot be run: ${error.message}.`)));
+    child.once("exit", (code, signal) => {
+      for (const name of signals) process.off(name, pass);
+      resolve({ code, signal });
+    });
+  });
+}

@@ -1,0 +1,135 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { McpPool } from "../../../src/agent/mcp/pool.ts";
+import { listTools, poolOf, run, toolNamed } from "./harness.ts";
+import { startHttpFixture } from "./servers/http.ts";
+import type { HttpFixture } from "./servers/http.ts";
+
+async function serve(kind: "http" | "sse", port = 0): Promise<HttpFixture> {
+  const fixture = await startHttpFixture(kind, port);
+  onTestFinished(() => fixture.stop());
+  return fixture;
+}
+
+describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) => {
+  test("lists and runs its tools, with the configured headers on every request", async () => {
+    const { url, headers } = await serve(kind);
+    const pool = poolOf({ web: { url, type: kind, headers: { Authorization: "Bearer abc" } } });
+    expect(await run(await toolNamed(pool, "web__echo"), { say: "hi" })).toEqual({
+      status: "ok",
+      text: "hi",
+    });
+    expect(headers.length).toBeGreaterThan(2);
+    expect(headers.every(({ authorization }) => authorization === "Bearer abc")).toBe(true);
+  });
+
+  test("works again after it was restarted, in the same call", async () => {
+    const first = await serve(kind);
+    const pool = poolOf({ web: { url: first.url, type: kind } });
+    const echo = await toolNamed(pool, "web__echo");
+    expect(await run(echo, { say: "before" })).toMatchObject({ text: "before" });
+    await stop(first, pool);
+    await serve(kind, first.port);
+    expect(await run(echo, { say: "after" })).toEqual({ status: "ok", text: "after" });
+  });
+
+  test("that went away costs its own tools, and the call says so", async () => {
+    const fixture = await serve(kind);
+    const pool = poolOf({ web: { url: fixture.url, type: kind } });
+    const echo = await toolNamed(pool, "web__echo");
+    await stop(fixture, pool);
+    const result = await run(echo, { say: "anyone?" });
+    expect(result).toMatchObject({ status: "error", outage: true });
+    expect(result.text).toMatch(/^The MCP server web is not available: .*ECONNREFUSED.*The call has not run/);
+    expect(pool.status()).toMatchObject([{ state: "failed", tools: 0 }]);
+    expect((await run(echo)).text).toMatch(/the next attempt is possible in 1 s/);
+  });
+
+  /** Streamable HTTP has no standing connection that both sides must give up; an SSE stream is one. */
+  async function stop(fixture: HttpFixture, pool: McpPool): Promise<void> {
+    await fixture.stop();
+    if (kind === "sse") await expect.poll(() => pool.status()[0]?.state).toBe("lost");
+  }
+
+  test("that dies during a call leaves its outcome open", async () => {
+    const fixture = await serve(kind);
+    const pool = poolOf({ web: { url: fixture.url, type: kind } });
+    const hang = await toolNamed(pool, "web__hang");
+    const call = run(hang);
+    // One connection keeps its order, so the server has met the first call when the second is answered.
+    await run(await toolNamed(pool, "web__echo"));
+    await fixture.stop();
+    expect(await call).toMatchObject({ status: "unknown", outage: true });
+  });
+
+  test("over its time is told to cancel, and works on", async () => {
+    const { url } = await serve(kind);
+    const pool = poolOf({ web: { url, type: kind, execute_timeout: 0.2 } });
+    expect((await run(await toolNamed(pool, "web__hang"))).text).toContain("within 0.2 s");
+    expect(await run(await toolNamed(pool, "web__journal"))).toMatchObject({ text: "started cancelled" });
+  });
+
+  test("that announces a new tool is asked for its list again", async () => {
+    const { url } = await serve(kind);
+    const pool = poolOf({ web: { url, type: kind } });
+    await run(await toolNamed(pool, "web__grow"));
+    await expect.poll(async () => (await listTools(pool)).map(({ name }) => name)).toContain("web__grown");
+  });
+});
+
+test("a session over streamable HTTP is ended when the pool is closed", async () => {
+  const fixture = await serve("http");
+  const pool = poolOf({ web: { url: fixture.url } });
+  await listTools(pool);
+  await pool.close();
+  expect(fixture.ended).toBe(1);
+});
+
+describe("addresses without a server behind them", () => {
+  async function respondWith(status: number, body: string, keepOpen = false): Promise<string> {
+    const server = createServer((_, response) => {
+      response.writeHead(status, { "content-type": "text/event-stream" }).write(body);
+      if (!keepOpen) response.end();
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    });
+    const address = server.address();
+    return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
+  }
+
+  test("that refuse us say so in the status, without the key that was sent", async () => {
+    const url = await respondWith(401, "invalid token sk-12345678");
+    const pool = poolOf({ web: { url, headers: { Authorization: "Bearer sk-12345678" } } });
+    expect(await listTools(pool)).toEqual([]);
+    const problem = pool.status()[0]?.problem ?? "";
+    expect(problem).toContain("invalid token");
+    expect(problem).not.toContain("sk-12345678");
+  });
+
+  test("that open a stream and say nothing are given up after the connect time-out", async () => {
+    const url = await respondWith(200, ": hello\n\n", true);
+    const pool = poolOf({ web: { url, type: "sse", connect_timeout: 0.2 } });
+    expect(await listTools(pool)).toEqual([]);
+    expect(pool.status()).toMatchObject([{ state: "failed", problem: "no answer within 0.2 s" }]);
+  });
+
+  test("that fall silent are given up after the read time-out", async () => {
+    const url = await respondWith(200, ": hello\n\n", true);
+    const pool = poolOf({ web: { url, type: "sse", sse_read_timeout: 0.2 } });
+    expect(await listTools(pool)).toEqual([]);
+    expect(pool.status()).toMatchObject([
+      { state: "failed", problem: expect.stringMatching(/no data for 0.2 s/) },
+    ]);
+  });
+});
+
+test("a time-out of 0 is refused for the pool as a whole", () => {
+  expect(() => poolOf({}, { timeouts: { readMs: 0 } })).toThrow(/readMs must be above 0 ms, not 0/);
+});

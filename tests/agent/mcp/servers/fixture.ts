@@ -1,0 +1,104 @@
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import type {
+  CallToolResult,
+  ServerNotification,
+  ServerRequest,
+  Tool,
+} from "@modelcontextprotocol/sdk/types.js";
+
+export interface FixtureOptions {
+  /** Tools on one page of the list. Default: all. */
+  pageSize?: number;
+  /** Further definitions for the list; they cannot be called. */
+  more?: Tool[];
+  /** What `crash` and `crash-once` do. The latter asks whether it is the first time. */
+  crash?: () => void;
+  isFirstCrash?: () => boolean;
+}
+
+const input = { type: "object" as const };
+
+const definitions: Tool[] = [
+  {
+    name: "echo",
+    description: "Says it again",
+    inputSchema: { ...input, properties: { say: { type: "string" } } },
+  },
+  { name: "fail", inputSchema: input },
+  { name: "hang", inputSchema: input },
+  { name: "crash", inputSchema: input },
+  { name: "crash-once", inputSchema: input, annotations: { idempotentHint: true } },
+  { name: "steps", inputSchema: input, annotations: { readOnlyHint: true } },
+  { name: "grow", inputSchema: input },
+  { name: "journal", inputSchema: input },
+  { name: "pid", inputSchema: input },
+];
+
+/** A server whose tools misbehave in one way each. */
+export function createFixtureServer(options: FixtureOptions = {}): Server {
+  const server = new Server(
+    { name: "fixture", version: "1.0.0" },
+    { capabilities: { tools: { listChanged: true } } },
+  );
+  const tools = [...definitions, ...(options.more ?? [])];
+  const journal: string[] = [];
+
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    const start = Number(params?.cursor ?? 0);
+    const end = start + (options.pageSize ?? tools.length);
+    return { tools: tools.slice(start, end), ...(end < tools.length ? { nextCursor: String(end) } : {}) };
+  });
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
+    run(params.name, params.arguments ?? {}, extra),
+  );
+  return server;
+
+  async function run(
+    name: string,
+    args: Record<string, unknown>,
+    extra: RequestHandlerExtra<ServerRequest, ServerNotification>,
+  ): Promise<CallToolResult> {
+    switch (name) {
+      case "echo":
+        return say(String(args["say"]));
+      case "fail":
+        return { isError: true, ...say("the printer is on fire") };
+      case "hang":
+        journal.push("started");
+        await new Promise((resolve) => extra.signal.addEventListener("abort", resolve));
+        journal.push("cancelled");
+        return say("");
+      case "crash-once":
+        if (!options.isFirstCrash?.()) return say("second time lucky");
+        options.crash?.();
+        return await new Promise<never>(() => {});
+      case "crash":
+        options.crash?.();
+        return await new Promise<never>(() => {});
+      case "steps": {
+        const { _meta: meta } = extra;
+        const common = { progressToken: meta?.progressToken ?? "", total: 2, message: "boxes" };
+        for (const progress of [1, 2]) {
+          await extra.sendNotification({ method: "notifications/progress", params: { ...common, progress } });
+        }
+        return say("done");
+      }
+      case "grow":
+        tools.push({ name: "grown", inputSchema: input });
+        await server.sendToolListChanged();
+        return say("grown");
+      case "journal":
+        return say(journal.join(" "));
+      case "pid":
+        return say(String(process.pid));
+      default:
+        throw new Error(`no tool ${name}`);
+    }
+  }
+}
+
+function say(text: string): CallToolResult {
+  return { content: [{ type: "text", text }] };
+}

@@ -1,0 +1,263 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { listTools, poolOf, processGone, run, stdioFixture, toolNamed } from "./harness.ts";
+
+function markFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "heddle-mcp-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "mark");
+}
+
+describe("tools of a server process", () => {
+  test("are listed under the server's name with the server's schema, and run", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const echo = await toolNamed(pool, "shop__echo");
+    expect(echo).toMatchObject({
+      description: "Says it again",
+      schema: { type: "object", properties: { say: { type: "string" } } },
+      effect: "external",
+    });
+    expect(await run(echo, { say: "hello" })).toEqual({ status: "ok", text: "hello" });
+    expect(pool.status()).toEqual([{ server: "shop", state: "ready", tools: 9 }]);
+  });
+
+  test("count as reading only when the operator trusts the server", async () => {
+    const trusted = { ...stdioFixture(), trust: true };
+    const tools = await listTools(poolOf({ trusted, other: stdioFixture() }));
+    const effects = new Map(tools.map((tool) => [tool.name, tool.effect]));
+    expect(effects.get("trusted__steps")).toBe("read");
+    expect(effects.get("trusted__echo")).toBe("external");
+    expect(effects.get("other__steps")).toBe("external");
+  });
+
+  test("are gathered from all pages of the list", async () => {
+    expect(await listTools(poolOf({ shop: stdioFixture({ pageSize: 3 }) }))).toHaveLength(9);
+  });
+
+  test("with one name on two servers stay apart", async () => {
+    const pool = poolOf({ one: stdioFixture(), two: stdioFixture() });
+    const names = (await listTools(pool)).map((tool) => tool.name);
+    expect(names).toContain("one__echo");
+    expect(names).toContain("two__echo");
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test("that cannot be offered are left out, with the reason in the status", async () => {
+    const more = [
+      { name: "echo", inputSchema: { type: "object" } },
+      { name: "odd", inputSchema: { type: "object", properties: { "späte Zeit": {} } } },
+      { name: "string-input", inputSchema: { type: "string" } },
+      { name: "choice", inputSchema: { type: "object", anyOf: [{ required: ["a"] }] } },
+    ];
+    const pool = poolOf({ shop: stdioFixture({ more }) });
+    const names = (await listTools(pool)).map((tool) => tool.name);
+    expect(names).not.toContain("shop__odd");
+    expect(names).not.toContain("shop__string-input");
+    expect((await toolNamed(pool, "shop__choice")).schema).toEqual({ type: "object", properties: {} });
+    expect(pool.status()[0]?.problem).toBe(
+      'echo is listed twice; the first one counts. odd has a parameter name that model APIs refuse: "späte Zeit". string-input has no valid definition.',
+    );
+  });
+
+  test("that appear later are offered to the next turn", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    await run(await toolNamed(pool, "shop__grow"));
+    expect((await listTools(pool)).map((tool) => tool.name)).toContain("shop__grown");
+  });
+
+  test("report their progress while they run", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const chunks: string[] = [];
+    const steps = await toolNamed(pool, "shop__steps");
+    expect(await run(steps, {}, { output: (chunk) => chunks.push(chunk) })).toMatchObject({ text: "done" });
+    expect(chunks).toEqual(["1/2 boxes\n", "2/2 boxes\n"]);
+  });
+});
+
+describe("calls that fail", () => {
+  test("an error of the tool comes with the server's text", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const result = await run(await toolNamed(pool, "shop__fail"));
+    expect(result).toEqual({ status: "error", text: "the printer is on fire" });
+  });
+
+  test("an error of the protocol comes with the server's text too", async () => {
+    const more = [{ name: "ghost", inputSchema: { type: "object" } }];
+    const result = await run(await toolNamed(poolOf({ shop: stdioFixture({ more }) }), "shop__ghost"));
+    expect(result.status).toBe("error");
+    expect(result.text).toMatch(/^The MCP server shop refused the call: .*no tool ghost/);
+  });
+
+  test("a call over its time names the seconds, is cancelled, and the connection works on", async () => {
+    const pool = poolOf({ shop: { ...stdioFixture(), execute_timeout: 0.3 } });
+    const result = await run(await toolNamed(pool, "shop__hang"));
+    expect(result).toMatchObject({ status: "error", outage: true });
+    expect(result.text).toContain("did not answer within 0.3 s");
+    expect(await run(await toolNamed(pool, "shop__journal"))).toMatchObject({ text: "started cancelled" });
+  });
+
+  test("a stop cancels the call on the server at once", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const hang = await toolNamed(pool, "shop__hang");
+    const stop = new AbortController();
+    const call = run(hang, {}, { signal: stop.signal });
+    await run(await toolNamed(pool, "shop__journal"));
+    stop.abort();
+    expect(await call).toMatchObject({ status: "stopped" });
+    expect(await run(await toolNamed(pool, "shop__journal"))).toMatchObject({ text: "started cancelled" });
+  });
+
+  test("a stop before the call keeps it from being made", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const hang = await toolNamed(pool, "shop__hang");
+    expect(await run(hang, {}, { signal: AbortSignal.abort() })).toMatchObject({ status: "stopped" });
+    expect(await run(await toolNamed(pool, "shop__journal"))).toMatchObject({ text: "(no output)" });
+  });
+
+  test("a server that dies during a call leaves its outcome open and says its last words", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const result = await run(await toolNamed(pool, "shop__crash"));
+    expect(result).toMatchObject({ status: "unknown", outage: true });
+    expect(result.text).toMatch(/exited with code 9; it wrote: .*Segmentation fault \(pretended\)/);
+    expect(pool.status()).toMatchObject([
+      { state: "lost", tools: 9, problem: expect.stringMatching(/code 9/) },
+    ]);
+  });
+
+  test("a call that may be repeated is made once more on a new connection", async () => {
+    const pool = poolOf({ shop: stdioFixture({}, { MARK: markFile() }) });
+    const result = await run(await toolNamed(pool, "shop__crash-once"));
+    expect(result).toEqual({ status: "ok", text: "second time lucky" });
+  });
+
+  test("the next call after a crash finds a new server", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    const echo = await toolNamed(pool, "shop__echo");
+    await run(await toolNamed(pool, "shop__crash"));
+    expect(await run(echo, { say: "back" })).toEqual({ status: "ok", text: "back" });
+  });
+});
+
+describe("servers that do not start", () => {
+  const broken = {
+    silent: { ...stdioFixture({ start: "silent" }), connect_timeout: 0.5 },
+    crashing: stdioFixture({ start: "crash" }, { DB_PASSWORD: "hunter2hunter2" }),
+    missing: { command: "/nowhere/mcp-server" },
+    unset: { command: "x", env: { KEY: "${HEDDLE_NO_SUCH_VARIABLE}" } },
+    off: { command: "x", disabled: true },
+  };
+
+  test("cost their own tools only, and the status says why, without secrets", async () => {
+    const pool = poolOf({ ...broken, shop: stdioFixture() });
+    expect((await listTools(pool)).every((tool) => tool.name.startsWith("shop__"))).toBe(true);
+    const [silent, crashing, missing, unset, off, shop] = pool.status();
+    expect(silent).toMatchObject({
+      state: "failed",
+      tools: 0,
+      problem: expect.stringMatching(/no answer within 0.5 s/),
+    });
+    expect(crashing).toMatchObject({
+      state: "failed",
+      problem: expect.stringMatching(/exited with code 3; it wrote: config error/),
+    });
+    expect(crashing?.problem).not.toContain("hunter2");
+    expect(missing).toMatchObject({
+      state: "failed",
+      problem: expect.stringMatching(/\/nowhere\/mcp-server .* does not exist/),
+    });
+    expect(unset).toMatchObject({
+      state: "invalid",
+      problem: expect.stringMatching(/HEDDLE_NO_SUCH_VARIABLE/),
+    });
+    expect(off).toEqual({ server: "off", state: "disabled", tools: 0 });
+    expect(shop).toMatchObject({ state: "ready", tools: 9 });
+  });
+
+  test("are tried again only after a rest, which grows, and then without delaying the turn", async () => {
+    const mark = markFile();
+    let now = 0;
+    const attempts: string[] = [];
+    const pool = poolOf(
+      { flaky: { command: "/bin/sh", args: ["-c", `echo x >> ${mark}; exit 1`] } },
+      {
+        now: () => now,
+        backoff: { baseMs: 1_000, capMs: 60_000 },
+        log: (entry) => attempts.push(entry.message),
+      },
+    );
+    await listTools(pool);
+    expect(attempts).toHaveLength(1);
+    now = 999;
+    await listTools(pool);
+    expect(attempts).toHaveLength(1);
+    now = 1_000;
+    await listTools(pool);
+    expect(pool.status()).toMatchObject([{ state: "connecting" }]);
+    await expect.poll(() => attempts.length).toBe(2);
+    now = 2_999;
+    await listTools(pool);
+    expect(pool.status()).toMatchObject([{ state: "failed", problem: "its process exited with code 1" }]);
+  });
+
+  test("a slow server does not hold the turn longer than its patience", async () => {
+    const pool = poolOf(
+      { slow: stdioFixture({ start: "silent" }), shop: { command: "/nowhere/x" } },
+      { patienceMs: 100 },
+    );
+    const before = performance.now();
+    expect(await listTools(pool)).toEqual([]);
+    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(pool.status()).toMatchObject([{ state: "connecting" }, { state: "failed" }]);
+  });
+
+  test("a stop ends the wait for a server", async () => {
+    const pool = poolOf({ slow: stdioFixture({ start: "silent" }) });
+    expect(await pool.tools(AbortSignal.timeout(50))).toEqual([]);
+  });
+});
+
+describe("the processes", () => {
+  test("see the configured environment and nothing else of ours", async () => {
+    process.env["HEDDLE_TEST_SECRET"] = "only ours";
+    onTestFinished(() => void delete process.env["HEDDLE_TEST_SECRET"]);
+    const args = ["-c", "env | cut -d= -f1 | sort | tr '\\n' ' ' >&2"];
+    const pool = poolOf({ env: { command: "/bin/sh", args, env: { GIVEN: "1" } } });
+    await listTools(pool);
+    const names = (pool.status()[0]?.problem ?? "").replace(/.*it wrote: /, "").split(" ");
+    const allowed = [
+      "GIVEN",
+      "HOME",
+      "LOGNAME",
+      "OLDPWD",
+      "PATH",
+      "PWD",
+      "SHELL",
+      "SHLVL",
+      "TERM",
+      "USER",
+      "_",
+    ];
+    expect(names).toContain("GIVEN");
+    expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
+  });
+
+  test("are gone after close, with those behind a shell, even when they ignore SIGTERM", async () => {
+    const { args, env } = stdioFixture({ stubborn: true });
+    // The second command keeps the shell from becoming the server itself.
+    const shell = { command: "/bin/sh", args: ["-c", '"$0" "$@"; true', process.execPath, ...args], env };
+    const pool = poolOf({ shell });
+    const { text: pid } = await run(await toolNamed(pool, "shell__pid"));
+    await pool.close();
+    await processGone(Number(pid));
+  });
+
+  test("that nobody has needed are not started, and a closed pool starts none", async () => {
+    const pool = poolOf({ shop: stdioFixture() });
+    expect(pool.status()).toEqual([{ server: "shop", state: "idle", tools: 0 }]);
+    await pool.close();
+    expect(await listTools(pool)).toEqual([]);
+    expect(pool.status()).toMatchObject([{ state: "closed" }]);
+  });
+});

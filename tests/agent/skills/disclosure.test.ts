@@ -1,0 +1,108 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
+import { skillCatalogue } from "../../../src/agent/skills/catalogue.ts";
+import { createGetSkillTool } from "../../../src/agent/skills/get-skill.ts";
+import type { Skill } from "../../../src/agent/skills/library.ts";
+import type { ToolResult } from "../../../src/agent/tools/tool.ts";
+
+function skill(name: string, more: Partial<Skill> = {}): Skill {
+  return {
+    name,
+    description: `About ${name}. ${"It goes on and on. ".repeat(20)}`,
+    expectedTools: "",
+    instructions: "Do it.",
+    resources: [],
+    folder: `/srv/secret-host-path/${name}`,
+    mount: `/skills/${name}`,
+    ...more,
+  };
+}
+
+const many = Array.from({ length: 200 }, (_, index) => skill(`skill-${index}`));
+const length = (text: string) => text.length;
+
+describe("the list of skills for the prompt", () => {
+  test("is empty without skills", () => {
+    expect(skillCatalogue([], 1_000, length)).toBe("");
+  });
+
+  test("has a line for each, also when a description has several", () => {
+    const skills = [skill("tea", { description: "Makes\n  tea." }), skill("cake", { description: "Bakes." })];
+    expect(skillCatalogue(skills, 1_000, length).split("\n").slice(1)).toEqual([
+      "- tea: Makes tea.",
+      "- cake: Bakes.",
+    ]);
+  });
+
+  test("shortens descriptions before it drops them, and drops them before it drops skills", () => {
+    const shortened = skillCatalogue(many, 40_000, length);
+    expect(shortened).toContain("- skill-199: About skill-199.");
+    expect(shortened).toContain("…");
+    const names = skillCatalogue(many, 4_000, length);
+    expect(names).toContain("\n- skill-199");
+    expect(names).not.toContain("About");
+    const cut = skillCatalogue(many, 1_000, length);
+    expect(cut).toMatch(/and \d+ more: get_skill with an empty name lists them all\.$/);
+  });
+
+  test("keeps to its budget of tokens", async () => {
+    const counter = createTokenCounter();
+    await counter.load();
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 80, max: 20_000 }),
+        fc.integer({ min: 1, max: 200 }),
+        (budget, amount) => {
+          const text = skillCatalogue(many.slice(0, amount), budget, (part) => counter.count(part));
+          expect(counter.count(text)).toBeLessThanOrEqual(budget);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe("get_skill", () => {
+  function get(skills: Skill[], name: string): Promise<ToolResult> {
+    const tool = createGetSkillTool(skills);
+    return tool.run(tool.input.parse({ name }), {
+      callId: "call-1",
+      signal: new AbortController().signal,
+      output: () => {},
+      now: Date.now,
+      notes: {
+        add: () => Promise.reject(new Error("get_skill writes no notes")),
+        list: () => Promise.resolve([]),
+        remove: () => Promise.resolve(false),
+      },
+    });
+  }
+
+  test("gives the instructions untouched, the folder's stable path and the files", async () => {
+    const instructions = "Run `python scripts/boil.py`, see [leaves](references/leaves.md).";
+    const tea = skill("tea", {
+      instructions,
+      resources: ["references/leaves.md", "scripts/boil.py"],
+      expectedTools: "bash",
+    });
+    const { status, text } = await get([tea], " tea ");
+    expect(status).toBe("ok");
+    expect(text).toContain(instructions);
+    expect(text).toContain("\nSKILL_DIR=/skills/tea\n");
+    expect(text).toContain("\nFiles:\n- references/leaves.md\n- scripts/boil.py\n");
+    expect(text).toContain("Tools that its author expects: bash");
+    expect(text).not.toContain("secret-host-path");
+  });
+
+  test("names the skills when there is none of that name", async () => {
+    const result = await get([skill("tea"), skill("cake")], "coffee");
+    expect(result).toEqual({ status: "error", text: 'There is no skill "coffee". Skills: tea, cake.' });
+  });
+
+  test("does not list files without end", async () => {
+    const resources = Array.from({ length: 250 }, (_, index) => `data/${index}.csv`);
+    const { text } = await get([skill("tea", { resources })], "tea");
+    expect(text).toContain("- data/99.csv\n- and 150 more, see: ls -R /skills/tea\n");
+  });
+});

@@ -1,0 +1,57 @@
+import { writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { newPlace, type Place } from "./program.ts";
+
+let place: Place;
+beforeEach(async () => {
+  place = await newPlace();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+});
+
+const everything = join(
+  dirname(createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/package.json")),
+  "dist/index.js",
+);
+
+test("Tools of an MCP server are called with its secrets, a broken server costs only itself, and skills are loaded", async () => {
+  const servers = {
+    everything: { command: process.execPath, args: [everything], env: { TOKEN: "${MCP_TOKEN}" } },
+    broken: { command: "no-such-program" },
+  };
+  await writeFile(join(place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const model = await startFakeAnthropic();
+  model.push(
+    {
+      content: [
+        { type: "tool_use", name: "everything__echo", input: { message: "hello there" } },
+        { type: "tool_use", name: "get_skill", input: { name: "csv-report" } },
+      ],
+    },
+    { content: [{ type: "text", text: "Done." }] },
+  );
+  const env = {
+    ANTHROPIC_API_KEY: model.apiKey,
+    ANTHROPIC_BASE_URL: model.url,
+    MCP_TOKEN: "mcp-secret-value",
+  };
+  const program = place.start(["run", "echo"], env);
+  expect(await program.ended).toBe(0);
+  const results = JSON.stringify(model.bodies[1]?.messages.at(-1));
+  expect(results).toContain("hello there");
+  expect(results).toContain("SKILL_DIR");
+  expect(JSON.stringify(model.bodies[0]?.system)).toContain("csv-report");
+
+  const doctor = place.start(["doctor"], env);
+  await doctor.ended;
+  expect(doctor.output()).toMatch(
+    /mcp +everything: \w+, \d+ tools[\s\S]*! mcp +broken: \w+, 0 tools[\s\S]*✓ skills/,
+  );
+  expect(program.output() + doctor.output()).not.toContain("mcp-secret-value");
+  await model.close();
+});

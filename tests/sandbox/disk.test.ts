@@ -1,0 +1,70 @@
+import { rmSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import type { SandboxLimits } from "../../src/sandbox/limits.ts";
+import { dataFolder, type Ground, openGround, output } from "./ground.ts";
+
+let ground: Ground | undefined;
+let dataDir: string;
+afterEach(async () => {
+  await ground?.backend.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+async function limitedTo(limits: Partial<SandboxLimits>): Promise<Ground> {
+  dataDir = dataFolder();
+  ground = await openGround(dataDir, limits);
+  return ground;
+}
+
+/** Repeats a command that writes too much until it is refused: that is noticed soon after it has ended. */
+async function untilFull({ sandbox }: Ground, command: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const { end } = await sandbox.exec({ command });
+    if (end === "disk") return;
+  }
+  throw new Error("The disk was never full.");
+}
+
+describe("a thread whose files take too much", () => {
+  test("can read and delete but not write, until there is room again", async () => {
+    const full = await limitedTo({ workspaceBytes: 2 * 1024 * 1024, freeBytes: 0 });
+    const { sandbox } = full;
+    await untilFull(full, "for i in 1 2 3; do head -c 1000000 /dev/zero >file-$RANDOM-$i; done");
+    const more = Buffer.from("more");
+    expect(await sandbox.writeFile("more", more)).toMatchObject({ ok: false, reason: "disk-full" });
+    expect(await sandbox.listFiles()).toMatchObject({ ok: true });
+    expect(await output(sandbox, "rm -f file-*; echo removed")).toBe("removed");
+    expect(await sandbox.writeFile("more", more)).toMatchObject({ ok: true });
+    expect(await full.other.writeFile("not mine", more)).toMatchObject({ ok: true });
+  });
+
+  test("is noticed by the number of files as well", async () => {
+    const full = await limitedTo({ workspaceInodes: 100, freeBytes: 0 });
+    await untilFull(full, "touch $(seq 1 200); echo x >>file");
+  });
+});
+
+test("a folder that nobody may enter is counted as well", async () => {
+  const full = await limitedTo({ workspaceBytes: 2 * 1024 * 1024, freeBytes: 0 });
+  await full.sandbox.exec({
+    command: "mkdir -p a/b && head -c 3000000 /dev/zero >a/b/file && chmod 0 a/b a && echo x >file",
+  });
+  await untilFull(full, "echo x >>file");
+  // Otherwise its owner could not remove it either, when the test is over.
+  await full.sandbox.exec({ command: "chmod 700 a && chmod 700 a/b" });
+});
+
+test("a host whose disk is nearly full lets no thread write", async () => {
+  const full = await limitedTo({ freeBytes: 2 ** 60 });
+  await untilFull(full, "echo x >file");
+});
+
+test("a command that goes on filling the disk is ended while it runs", { timeout: 30_000 }, async () => {
+  const { sandbox } = await limitedTo({
+    workspaceBytes: 2 * 1024 * 1024,
+    fileBytes: 1024 * 1024,
+    freeBytes: 0,
+  });
+  const command = "while :; do i=$((i + 1)); head -c 1000000 /dev/zero >file-$i; sleep 0.2; done";
+  expect((await sandbox.exec({ command, timeoutMs: 25_000 })).end).toBe("disk");
+});

@@ -1,0 +1,216 @@
+import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Ground, dataFolder, openGround, output } from "./ground.ts";
+
+const dataDir = dataFolder();
+let ground: Ground;
+beforeAll(async () => {
+  ground = await openGround(dataDir, { fileBytes: 4 * 1024 * 1024 });
+});
+afterAll(async () => {
+  await ground.backend.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+const sha256 = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
+const text = (content: string) => Buffer.from(content);
+const run = (command: string) => output(ground.sandbox, command);
+const refused = (reason: string) => ({ ok: false, reason, message: expect.stringMatching(/^.{5,}\.$/) });
+
+describe("writeFile", () => {
+  test("makes folders, replaces content and tells its hash", async () => {
+    const { sandbox } = ground;
+    expect(await sandbox.writeFile("new/deep/file.txt", text("one"))).toEqual({
+      ok: true,
+      sha256: sha256(text("one")),
+    });
+    expect(await sandbox.writeFile("/workspace/new/deep/file.txt", text("two\n"))).toMatchObject({
+      ok: true,
+    });
+    expect(await run("cat new/deep/file.txt; stat -c %a new/deep/file.txt; ls -A new/deep")).toBe(
+      "two\n644\nfile.txt",
+    );
+  });
+
+  test("keeps the mode of a file, and writes through a link", async () => {
+    await run("echo '#!/bin/sh' >tool; chmod 751 tool; ln -s tool link");
+    expect(await ground.sandbox.writeFile("link", text("#!/bin/sh\necho new\n"))).toMatchObject({ ok: true });
+    expect(await run("./tool; stat -c '%a %F' tool link")).toBe("new\n751 regular file\n777 symbolic link");
+  });
+
+  test("writes only over the content that was read", async () => {
+    const { sandbox } = ground;
+    await sandbox.writeFile("shared", text("first"));
+    const options = { ifSha256: sha256(text("first")) };
+    await run("echo changed >shared");
+    expect(await sandbox.writeFile("shared", text("mine"), options)).toEqual(refused("conflict"));
+    expect(await run("cat shared; ls -A | grep -c heddle")).toBe("changed\n0");
+    const current = { ifSha256: sha256(text("changed\n")) };
+    expect(await sandbox.writeFile("shared", text("mine"), current)).toMatchObject({ ok: true });
+    expect(await sandbox.writeFile("gone", text("mine"), current)).toEqual(refused("conflict"));
+  });
+
+  test("creates a file only where there is none", async () => {
+    const { sandbox } = ground;
+    expect(await sandbox.writeFile("created", text("1"), { ifSha256: null })).toMatchObject({ ok: true });
+    expect(await sandbox.writeFile("created", text("2"), { ifSha256: null })).toEqual(refused("conflict"));
+    expect(await run("cat created")).toBe("1");
+  });
+
+  test("says why it cannot", async () => {
+    const { sandbox } = ground;
+    await run("mkdir -p folder locked && chmod 555 locked; mkfifo -m 600 fifo; echo >plain");
+    const reasons = {
+      folder: "is-directory",
+      ".": "is-directory",
+      fifo: "not-a-file",
+      "plain/below": "not-a-file",
+      "locked/file": "denied",
+      "/etc/passwd": "denied",
+      "../outside": "denied",
+      "/workspacex/file": "denied",
+      "nul\0": "denied",
+      ["n".repeat(300)]: "failed",
+    };
+    for (const [path, reason] of Object.entries(reasons)) {
+      expect(await sandbox.writeFile(path, text("x")), path).toEqual(refused(reason));
+    }
+    expect(await sandbox.writeFile("huge", Buffer.alloc(5 * 1024 * 1024))).toEqual(refused("too-large"));
+  });
+
+  test("stops at an aborted signal and leaves the old content", async () => {
+    await ground.sandbox.writeFile("kept", text("old"));
+    const written = await ground.sandbox.writeFile("kept", text("new"), { signal: AbortSignal.abort() });
+    expect(written).toEqual(refused("failed"));
+    expect(await run("cat kept")).toBe("old");
+  });
+});
+
+describe("readFile", () => {
+  test("gives the whole file with its hash, or a part without", async () => {
+    const data = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+    await ground.sandbox.writeFile("bytes", data);
+    const { sandbox } = ground;
+    const whole = { ok: true, data, size: 100_000, truncated: false, sha256: sha256(data) };
+    expect(await sandbox.readFile("bytes")).toEqual(whole);
+    const begin = { ok: true, data: data.subarray(0, 10), size: 100_000, truncated: true };
+    expect(await sandbox.readFile("bytes", { maxBytes: 10 })).toEqual(begin);
+    const middle = { ok: true, data: data.subarray(50_000, 50_010), size: 100_000, truncated: true };
+    expect(await sandbox.readFile("bytes", { offset: 50_000, maxBytes: 10 })).toEqual(middle);
+    const end = { ok: true, data: data.subarray(99_990), size: 100_000, truncated: false };
+    expect(await sandbox.readFile("bytes", { offset: 99_990 })).toEqual(end);
+    expect(await sandbox.readFile("bytes", { offset: 200_000 })).toMatchObject({
+      data: Buffer.alloc(0),
+      truncated: false,
+    });
+  });
+
+  test("reads an empty file", async () => {
+    await run(": >empty");
+    const expected = {
+      ok: true,
+      data: Buffer.alloc(0),
+      size: 0,
+      truncated: false,
+      sha256: sha256(Buffer.alloc(0)),
+    };
+    expect(await ground.sandbox.readFile("empty")).toEqual(expected);
+  });
+
+  test("says why it cannot, and never waits for a pipe", async () => {
+    await run(
+      "mkdir -p folder; mkfifo -m 600 fifo; echo >plain; ln -sf /dev/zero zero; echo >secret; chmod 0 secret",
+    );
+    const reasons = {
+      missing: "not-found",
+      folder: "is-directory",
+      fifo: "not-a-file",
+      zero: "not-a-file",
+      "plain/below": "not-a-file",
+      secret: "denied",
+      "/proc/self/environ": "denied",
+    };
+    for (const [path, reason] of Object.entries(reasons)) {
+      expect(await ground.sandbox.readFile(path), path).toEqual(refused(reason));
+    }
+  });
+
+  test("reads files of /tmp", async () => {
+    await ground.sandbox.writeFile("/tmp/note", text("x"));
+    expect(await ground.sandbox.readFile("../tmp/note")).toMatchObject({ ok: true, data: text("x") });
+  });
+});
+
+describe("listFiles", () => {
+  test("lists depth first, with types, sizes and times, links unfollowed and without what is in .git", async () => {
+    await run(
+      "rm -rf list && mkdir -p list/a/b list/.git/objects list/a-b && cd list && echo 12345 >a/file && ln -s .. a/up",
+    );
+    await run("touch -d @1700000000.5 list/a/b; mkfifo list/fifo; echo >list/.git/objects/x");
+    const listed = await ground.sandbox.listFiles("list");
+    if (!listed.ok) throw new Error(listed.message);
+    expect(listed.truncated).toBe(false);
+    expect(listed.entries.map(({ path, type }) => `${path} ${type}`)).toEqual([
+      "list/.git directory",
+      "list/a directory",
+      "list/a/b directory",
+      "list/a/file file",
+      "list/a/up link",
+      "list/a-b directory",
+      "list/fifo other",
+    ]);
+    const found = Object.fromEntries(listed.entries.map((entry) => [entry.path, entry]));
+    expect(found["list/a/file"]?.bytes).toBe(6);
+    expect(found["list/a/b"]?.modifiedAt).toBe(1_700_000_000_500);
+  });
+
+  test("gives the first entries and says that there are more", async () => {
+    await run("mkdir -p many && cd many && touch $(seq -w 1 50)");
+    const listed = await ground.sandbox.listFiles("many", { limit: 3 });
+    expect(listed).toMatchObject({ ok: true, truncated: true });
+    expect(listed.ok && listed.entries.map(({ path }) => path)).toEqual(["many/01", "many/02", "many/03"]);
+    expect(await ground.sandbox.listFiles("many", { limit: 50 })).toMatchObject({ truncated: false });
+  });
+
+  test("lists a file as itself, /tmp by full paths, and nothing that is missing", async () => {
+    await run("echo x >alone; mkdir -p /tmp/sub; echo x >/tmp/sub/file");
+    const paths = async (path: string) => {
+      const listed = await ground.sandbox.listFiles(path);
+      return listed.ok ? listed.entries.map((entry) => entry.path) : listed.reason;
+    };
+    expect(await paths("alone")).toEqual(["alone"]);
+    expect(await paths("/tmp/sub")).toEqual(["/tmp/sub/file"]);
+    expect(await paths("missing")).toBe("not-found");
+    expect(await paths("/usr")).toBe("denied");
+  });
+});
+
+test("any name that a file can have is written, listed and read back", async () => {
+  const name = fc
+    .string({ unit: "binary", minLength: 1, maxLength: 30 })
+    // Not names: slash and NUL, the two dots, and what UTF-8 cannot carry. 0x01 stands for slash in a listing.
+    .map((drawn) => drawn.toWellFormed().replaceAll("/", "_").replaceAll("\0", "_").replaceAll("\u0001", "_"))
+    .filter((drawn) => ![".", ".."].includes(drawn) && !drawn.includes("\ufffd"));
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(name, fc.uint8Array({ maxLength: 200 }), async (drawn, content) => {
+      const folder = `names/${round++}`;
+      const path = `${folder}/${drawn}`;
+      expect(await ground.sandbox.writeFile(path, content)).toEqual({ ok: true, sha256: sha256(content) });
+      const read = await ground.sandbox.readFile(path);
+      expect(read.ok && Buffer.compare(read.data, content)).toBe(0);
+      const listed = await ground.sandbox.listFiles(folder);
+      expect(listed.ok && listed.entries.map((entry) => entry.path)).toEqual([path]);
+    }),
+    {
+      numRuns: 25,
+      examples: [
+        ["-rf", text("x")],
+        ["$(id)\n'\"", text("")],
+        [" \t\n", text("y")],
+      ],
+    },
+  );
+});

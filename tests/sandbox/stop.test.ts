@@ -1,0 +1,174 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  dataFolder,
+  firstOutput,
+  type Ground,
+  openGround,
+  output,
+  processesWith,
+  uniqueSeconds,
+} from "./ground.ts";
+
+const dataDir = dataFolder();
+let ground: Ground;
+beforeAll(async () => {
+  ground = await openGround(dataDir);
+});
+afterAll(async () => {
+  await ground.backend.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+/** Six daemons and bash, which waits for them; a word when all are there. */
+const daemons = (seconds: string) =>
+  `for i in 1 2 3 4 5 6; do setsid sleep ${seconds} & done; echo running; wait`;
+
+/** Starts a command and resolves with its result's promise when it has written something. */
+async function startedExec(command: string, signal?: AbortSignal) {
+  const running = Promise.withResolvers<void>();
+  const result = ground.sandbox.exec({
+    command,
+    ...(signal && { signal }),
+    onOutput: () => running.resolve(),
+  });
+  await running.promise;
+  return { result };
+}
+
+describe("killAll", () => {
+  test("ends commands and jobs of the thread, tells how many processes it found, and that none is left", async () => {
+    const seconds = uniqueSeconds();
+    const { result } = await startedExec(daemons(seconds));
+    const started = await ground.sandbox.start({ command: daemons(seconds) });
+    if (!started.ok) throw new Error(started.message);
+    await firstOutput(started.job);
+
+    const report = await ground.sandbox.killAll();
+
+    expect(report).toMatchObject({ commands: 2, processes: 14, survivors: 0 });
+    expect(processesWith(seconds)).toEqual([]);
+    expect(await result).toMatchObject({ end: "stopped", exitCode: null, stdout: Buffer.from("running\n") });
+    expect(await started.job.wait()).toMatchObject({ state: "ended", end: "stopped", exitCode: null });
+  });
+
+  test("leaves other threads alone, and the thread usable", async () => {
+    const started = await ground.other.start({ command: `sleep ${uniqueSeconds()}` });
+    if (!started.ok) throw new Error(started.message);
+    await startedExec(daemons(uniqueSeconds()));
+    await ground.sandbox.killAll();
+    expect(started.job.status()).toEqual({ state: "running" });
+    expect(await started.job.kill()).toMatchObject({ commands: 1, survivors: 0 });
+    expect(await output(ground.sandbox, "echo usable")).toBe("usable");
+  });
+
+  test("finds nothing in an idle thread", async () => {
+    expect(await ground.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
+  });
+
+  test("reaches commands that are only just being started", async () => {
+    const seconds = uniqueSeconds();
+    const results = Array.from({ length: 8 }, () => ground.sandbox.exec({ command: `sleep ${seconds}` }));
+    expect(await ground.sandbox.killAll()).toMatchObject({ commands: 8, survivors: 0 });
+    expect(processesWith(seconds)).toEqual([]);
+    expect((await Promise.all(results)).map(({ end }) => end)).toEqual(Array(8).fill("stopped"));
+  });
+
+  test("stops file operations too", async () => {
+    const writing = ground.sandbox.writeFile("big", Buffer.alloc(1024 * 1024));
+    await ground.sandbox.killAll();
+    expect(await writing).toMatchObject({ ok: false, reason: "failed" });
+  });
+});
+
+describe("an aborted signal", () => {
+  test("ends the command, whose result comes only when its processes are dead", async () => {
+    const seconds = uniqueSeconds();
+    const stop = new AbortController();
+    const { result } = await startedExec(daemons(seconds), stop.signal);
+    expect(processesWith(seconds).length).toBeGreaterThan(5);
+    stop.abort();
+    expect(await result).toMatchObject({ end: "stopped", exitCode: null });
+    expect(processesWith(seconds)).toEqual([]);
+  });
+
+  test("keeps a command from starting when it was aborted before", async () => {
+    const { end } = await ground.sandbox.exec({ command: "touch ran", signal: AbortSignal.abort() });
+    expect(end).toBe("stopped");
+    expect(await output(ground.sandbox, "ls ran")).toMatch(/No such file/);
+  });
+
+  test("ends the command at whatever moment of its start it comes", async () => {
+    const seconds = uniqueSeconds();
+    for (let turns = 0; turns < 40; turns += 4) {
+      const stop = new AbortController();
+      const result = ground.sandbox.exec({ command: `sleep ${seconds}`, signal: stop.signal });
+      for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+      stop.abort();
+      expect((await result).end).toBe("stopped");
+      expect(processesWith(seconds)).toEqual([]);
+    }
+  });
+});
+
+describe("a bot that is killed", () => {
+  const program = fileURLToPath(new URL("./doomed-bot.ts", import.meta.url));
+
+  async function doomedBot(): Promise<ChildProcess> {
+    const bot = fork(program, [dataDir], { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    await once(bot, "message");
+    return bot;
+  }
+
+  async function kill(bot: ChildProcess): Promise<void> {
+    const exited = once(bot, "exit");
+    bot.kill("SIGKILL");
+    await exited;
+  }
+
+  const nothingIsLeft = (seconds: string) =>
+    vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 10_000, interval: 10 });
+
+  test("leaves no process of its sandboxes", async () => {
+    const seconds = uniqueSeconds();
+    const bot = await doomedBot();
+    bot.send(daemons(seconds));
+    await once(bot, "message"); // "started"
+    await once(bot, "message"); // "output"
+    expect(processesWith(seconds).length).toBeGreaterThan(5);
+    await kill(bot);
+    await nothingIsLeft(seconds);
+  });
+
+  test("leaves none either while it starts them", async () => {
+    for (const commands of [1, 3, 6]) {
+      const seconds = uniqueSeconds();
+      const bot = await doomedBot();
+      for (let sent = 0; sent < commands; sent += 1) bot.send(`sleep ${seconds}`);
+      await once(bot, "message");
+      await kill(bot);
+      await nothingIsLeft(seconds);
+    }
+  });
+});
+
+test("when the process that runs the sandboxes dies, commands fail, nothing is left, and the next command runs", async () => {
+  const seconds = uniqueSeconds();
+  const { result } = await startedExec(daemons(seconds));
+  const [spawner] = processesWith("spawner-process.ts").filter((pid) => parentOf(pid) === process.pid);
+  if (spawner === undefined) throw new Error("no spawner found");
+  process.kill(spawner, "SIGKILL");
+  expect(await result).toMatchObject({
+    end: "failed",
+    problem: expect.stringContaining("ended unexpectedly"),
+  });
+  await vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 10_000, interval: 10 });
+  expect(await output(ground.sandbox, "echo again")).toBe("again");
+});
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}

@@ -1,0 +1,232 @@
+import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isUsable } from "../../scripts/bootstrap/node.js";
+import { type Checkout, createCheckout } from "./checkout.ts";
+
+let checkout: Checkout;
+const start = (options: Parameters<Checkout["run"]>[1] = {}) =>
+  checkout.run("heddle.js", { ...options, args: ["start", ...(options.args ?? [])] });
+
+const npmCi = "ci --ignore-scripts --no-audit --no-fund";
+const oldNode = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
+const ordinaryUser = "process.getuid = () => 1000;";
+
+beforeEach(async () => {
+  checkout = await createCheckout();
+});
+
+afterEach(() => checkout.remove());
+
+describe("a start", () => {
+  test("runs the program in the repository's folder, with its own Node first on PATH", async () => {
+    const { code, stdout } = await start({ args: ["--flag", "two words"] });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      args: ["start", "--flag", "two words"],
+      cwd: checkout.folder,
+      path: `${dirname(process.execPath)}:${checkout.bin}`,
+    });
+  });
+
+  test("says a line for what it sets up, and nothing when nothing is to do", async () => {
+    expect((await start()).stderr).toBe("heddle: installing the packages of package-lock.json (npm ci)\n");
+    expect((await start()).stderr).toBe("");
+    expect(await checkout.npmLog()).toEqual([npmCi]);
+  });
+
+  test.each([
+    ["fail", { code: 7, signal: null }],
+    ["abort", { code: null, signal: "SIGKILL" }],
+  ])("ends as the program ends: %s", async (how, end) => {
+    expect(await start({ args: [how] })).toMatchObject(end);
+  });
+
+  test.each([
+    ["SIGTERM", 15],
+    ["SIGINT", 2],
+  ] as const)("passes %s on", async (signal, code) => {
+    const run = await start({ args: ["wait"], onOutput: (send) => send(signal) });
+    expect(run).toMatchObject({ code, signal: null });
+  });
+});
+
+describe("the packages", () => {
+  test("are installed again when the lockfile has changed", async () => {
+    await start();
+    await checkout.writeLockfile({ "node_modules/a": { version: "1.0.1", integrity: "sha512-b" } });
+    await start();
+    await start();
+    expect(await checkout.npmLog()).toEqual([npmCi, npmCi]);
+  });
+
+  test("are installed again after an installation that did not end", async () => {
+    await start();
+    await rm(join(checkout.folder, "node_modules/.package-lock.json"));
+    await start();
+    expect(await checkout.npmLog()).toEqual([npmCi, npmCi]);
+  });
+
+  test("of another platform and of development are not missed by the program", async () => {
+    await checkout.writeLockfile({
+      "node_modules/a": { version: "1.0.0" },
+      "node_modules/darwin": { version: "1.0.0", optional: true },
+      "node_modules/lint": { version: "1.0.0", dev: true },
+    });
+    const env = { NODE_ENV: "production" };
+    await start({ env });
+    await start({ env });
+    expect(await checkout.npmLog()).toEqual([npmCi]);
+    // The tests do miss them, and get them in spite of NODE_ENV.
+    await checkout.run("test.js", { env });
+    expect((await checkout.npmLog()).slice(1)).toEqual([
+      "ci --include=dev --ignore-scripts --no-audit --no-fund",
+    ]);
+  });
+
+  test("are installed once by starts at the same moment", async () => {
+    const runs = await Promise.all([1, 2, 3].map(() => start({ env: { NPM_TAKES: "300" } })));
+    expect(runs.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(await checkout.npmLog()).toEqual([npmCi]);
+    expect(runs.map(({ stderr }) => stderr).join("")).toContain(
+      "waiting for another start that is setting up",
+    );
+  });
+
+  test("are installed although a start that died left its lock behind", async () => {
+    const lock = join(checkout.folder, ".cache/setup.lock");
+    await mkdir(dirname(lock));
+    await writeFile(lock, "1\n");
+    const longAgo = new Date(Date.now() - 60_000);
+    await utimes(lock, longAgo, longAgo);
+    expect(await start()).toMatchObject({ code: 0 });
+    await expect(readFile(lock)).rejects.toThrow("ENOENT");
+  });
+
+  test("that cannot be installed are a sentence after npm's own words", async () => {
+    const { code, stdout, stderr } = await start({ env: { NPM_FAILS: "1" } });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr.split("\n").slice(1)).toEqual([
+      "npm error code ENOTFOUND",
+      "heddle: npm ci failed (exit status 3; its words are above). Check the connection to the npm registry and the free disk space, and start again.",
+      "",
+    ]);
+  });
+
+  test("need npm", async () => {
+    const { code, stderr } = await start({
+      env: { npm_execpath: "/none/pnpm.cjs" },
+      preload: `process.execPath = "/none/of/them/node";`,
+    });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining("npm is not on PATH: install it"),
+    });
+  });
+});
+
+describe("Node", () => {
+  test.each(["18.20.8", "20.20.2", "22.18.0", "23.11.0", "25.1.0"])("%s is too old or odd", (version) => {
+    expect(isUsable(version)).toBe(false);
+  });
+
+  test.each(["22.19.0", "22.22.1", "24.0.0", "26.10.0", "27.0.0"])("%s is used as it is", (version) => {
+    expect(isUsable(version)).toBe(true);
+  });
+
+  test("of the repository's own is installed where the system's is too old, once", async () => {
+    const { stdout, stderr } = await start({ preload: oldNode });
+    expect(stderr).toMatch(
+      /^heddle: Heddle does not run on Node 20\.1\.0: installing Node 26\.10\.0 into \.node \(/,
+    );
+    expect(JSON.parse(stdout).path).toMatch(/\/a folder\/\.node\/node_modules\/node-[a-z0-9-]+\/bin:/);
+    expect((await checkout.npmLog())[0]).toMatch(
+      /^install --prefix .*\/\.node --no-save node-.*@26\.10\.0 --ignore-scripts /,
+    );
+    expect((await start({ preload: oldNode })).stderr).toBe("");
+  });
+
+  test("cannot be brought along for musl, and the sentence says what to do", async () => {
+    const musl = "process.report.getReport = () => ({ header: {} });";
+    const { code, stderr } = await start({ preload: oldNode + musl });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/musl \(Alpine Linux\)\. Install Node 24 or 26/),
+    });
+  });
+
+  test("cannot be brought along for an unknown platform", async () => {
+    const riscv = `Object.defineProperty(process, "arch", { value: "riscv64" });`;
+    const { code, stderr } = await start({ preload: oldNode + riscv });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/brings none for \w+ riscv64\. Install Node/),
+    });
+  });
+});
+
+describe.runIf(process.platform === "linux")("bubblewrap", () => {
+  const log = () => readFile(join(checkout.bin, "log"), "utf8");
+  const installer =
+    'echo "$0 $*" >> "${0%/*}/log"; [ "$1" = update ] || { : > "${0%/*}/bwrap"; /bin/chmod +x "${0%/*}/bwrap"; }';
+
+  beforeEach(async () => {
+    await rm(join(checkout.bin, "bwrap"));
+    await checkout.command("env", 'shift; command="$1"; shift; exec "${0%/*}/$command" "$@"');
+  });
+
+  test("is installed by root with the system's package manager", async () => {
+    await checkout.command("apt-get", installer);
+    const { code, stderr } = await start({ preload: "process.getuid = () => 0;" });
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      "heddle: installing bubblewrap, the sandbox of the agent's commands (apt-get install ",
+    );
+    expect(await log()).toMatch(/apt-get update\n.*apt-get install -y .* bubblewrap\n$/);
+  });
+
+  test("is installed with sudo where that asks for no password", async () => {
+    await checkout.command("dnf", installer);
+    await checkout.command(
+      "sudo",
+      'echo "sudo" >> "${0%/*}/log"; shift; command="$1"; shift; [ "$command" = true ] || exec "${0%/*}/$command" "$@"',
+    );
+    const { code, stderr } = await start({ preload: ordinaryUser });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringContaining("(dnf install -y bubblewrap)"),
+    });
+    expect(await log()).toMatch(/^sudo\nsudo\n/);
+  });
+
+  test("is asked for with the command to run where a password is needed", async () => {
+    await checkout.command("pacman", installer);
+    await checkout.command("sudo", "exit 1");
+    const { code, stdout, stderr } = await start({ preload: ordinaryUser });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(
+      /not installed: run `sudo pacman -Sy --noconfirm --needed bubblewrap` and start again\.\n$/,
+    );
+  });
+
+  test("that cannot be installed is a sentence after the words of the package manager", async () => {
+    await checkout.command("apk", "echo 'unable to select packages'; exit 1");
+    const { code, stderr } = await start({ preload: "process.getuid = () => 0;" });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /unable to select packages\nheddle: .* failed \(exit status 1\): run `sudo apk add /,
+    );
+  });
+
+  test("is asked for by name on a system without a known package manager", async () => {
+    const { code, stderr } = await start();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining("install your system's package bubblewrap"),
+    });
+  });
+
+  test("is not needed by commands that run nothing", async () => {
+    expect(await checkout.run("heddle.js", { args: ["manifest", "slack"] })).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,25 @@
+import { availableParallelism } from "node:os";
+import { defineConfig } from "vitest/config";
+
+/** Files that start the whole program, many processes or a browser; each gets a fresh worker. */
+const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
+
+export default defineConfig({
+  test: {
+    reporters: ["default", "./tests/reporter.ts"],
+    env: { NODE_ENV: "test" },
+    // One more than vitest would take on a small machine: many tests wait for a process or a timer.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Long enough for a slow machine under load; it only ends what hangs.
+    testTimeout: 15_000,
+    hookTimeout: 15_000,
+    projects: [
+      {
+        extends: true,
+        // Shared workers: importing the same modules again for every file would take most of the time.
+        test: { name: "unit", include: ["tests/**/*.test.ts"], exclude: isolated, isolate: false },
+      },
+      { extends: true, test: { name: "integration", include: isolated, isolate: true } },
+    ],
+  },
+});
