@@ -21,12 +21,14 @@ import type { Config } from "./config/load.ts";
 import { chooseModel } from "./config/model-choice.ts";
 import { createIntake } from "./intake/intake.ts";
 import { createReporter } from "./progress/reporter.ts";
+import { createAttendance } from "./queue/attendance.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
+import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { flushOutbox } from "./queue/outbox.ts";
-import { createOutputScheduler } from "./queue/output.ts";
+import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { watchStops } from "./queue/stops.ts";
@@ -49,6 +51,7 @@ export interface Foundation extends SetUp {
   server: RedisServer;
   redis: Redis;
   queue: TurnQueue;
+  output: OutputScheduler;
   door: Door;
   surface(platform: string): ChatSurface;
   sandbox: { backend: SandboxBackend; probe: Probe };
@@ -86,7 +89,8 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     return found;
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const door = createIntake({ redis, queue, surface, now: Date.now, onProblem });
+  const output = createOutputScheduler(redis);
+  const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
   const backend = openSandboxBackend(config);
   const probe = await backend.probe();
   return {
@@ -97,6 +101,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     server,
     redis,
     queue,
+    output,
     door,
     surface,
     sandbox: { backend, probe },
@@ -125,7 +130,7 @@ export const shippedSkills = fileURLToPath(new URL("../skills", import.meta.url)
 
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, model: LanguageModel): Promise<Running> {
-  const { config, log, masker, redis, server, queue, surface } = foundation;
+  const { config, log, masker, redis, server, queue, output, surface } = foundation;
   const { agent, queue: queueSettings, sessions } = config.settings;
   const { backend, probe } = foundation.sandbox;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -165,7 +170,6 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     log,
   });
 
-  const output = createOutputScheduler(redis);
   const stops = await watchStops(redis, server.connect(), onError);
   const drive = createDrive({
     redis,
@@ -184,6 +188,8 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
+        mark: (ref, mark, signal) =>
+          markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => masker.mask(text),
         onProblem,
@@ -236,6 +242,7 @@ export async function startGateway(
         appToken: environment.SLACK_APP_TOKEN ?? "",
         ...(environment.SLACK_API_URL && { apiUrl: environment.SLACK_API_URL }),
         stopReactions: settings.slack.stopReactions,
+        attendance: createAttendance(redis, Date.now),
         log,
       }),
     );

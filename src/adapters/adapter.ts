@@ -189,3 +189,13 @@ export interface ChatAdapter {
   /** Stops taking events; those in hand are finished first. */
   stop(): Promise<void>;
 }
+
+/** Who listened to a workspace, and when: so that an adapter can find what was sent while nobody did. */
+export interface Attendance {
+  /** Since when messages may have been missed, ms; undefined when nobody has ever listened. */
+  missedSince(platform: string, workspace: string): Promise<number | undefined>;
+  /** Notes that what was sent until now has arrived or will. */
+  present(platform: string, workspace: string): Promise<void>;
+  /** Threads where people may go on writing without a mention, the latest first. */
+  threads(platform: string, workspace: string): Promise<ThreadRef[]>;
+}

@@ -3,6 +3,7 @@ import {
   type ChatSurface,
   type Door,
   type InboundEvent,
+  type MessageMark,
   type MessageRef,
   type ThreadId,
   threadId,
@@ -10,7 +11,10 @@ import {
 } from "../adapters/adapter.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import { faultPoint } from "../queue/fault.ts";
+import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
+import { markMessage } from "../queue/marks.ts";
+import type { OutputScheduler } from "../queue/output.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
 import { isStopWord } from "./stop-word.ts";
@@ -18,11 +22,17 @@ import { isStopWord } from "./stop-word.ts";
 export interface IntakeOptions {
   redis: Redis;
   queue: TurnQueue;
+  output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
+
+/** A mark that has not been set by then is left to the worker. */
+const markMs = 30_000;
+/** A short reply is of no use later. */
+const replyMs = 60_000;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -35,11 +45,24 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
 export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
 
-  const reply = (event: MessageEvent, markdown: string) => {
+  /** Says something about a message, once: a platform may tell of a message more than once. */
+  const reply = async (event: MessageEvent, markdown: string): Promise<void> => {
+    const isFirst = await redis.set(keys.replied(event.ref), "1", "EX", 86_400, "NX");
+    if (!isFirst) return;
     const surface = options.surface(event.thread.platform);
     const key = `reply:${event.ref.message}`;
-    faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)).catch(
-      (error: unknown) => options.onProblem("A reply could not be posted.", error),
+    options.output
+      .write(surface, event.thread, "question", AbortSignal.timeout(replyMs), () =>
+        faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)),
+      )
+      .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+  };
+
+  /** Nobody waits for a mark. */
+  const mark = (ref: MessageRef, state: MessageMark) => {
+    const surface = options.surface(ref.platform);
+    markMessage({ redis, output: options.output, surface }, ref, state, AbortSignal.timeout(markMs)).catch(
+      (error: unknown) => options.onProblem("A message could not be marked.", error),
     );
   };
 
@@ -76,13 +99,13 @@ export function createIntake(options: IntakeOptions): Door {
         at: event.at,
       });
       if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
-      reply(event, "Nothing is running in this thread.");
+      await reply(event, "Nothing is running in this thread.");
       return verdict;
     }
     if (event.text.trim() === "" && event.attachments.length === 0) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       const markdown = "You called me without a task. Write what you need in the same message, and I start.";
-      reply(event, markdown);
+      await reply(event, markdown);
       return { kind: "refused", reply: markdown };
     }
 
@@ -102,10 +125,7 @@ export function createIntake(options: IntakeOptions): Door {
         return { kind: "duplicate" };
       case "accepted":
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
-        options
-          .surface(event.thread.platform)
-          .mark(event.ref, delivery.position === 0 ? "taken" : "waiting")
-          .catch((error: unknown) => options.onProblem("A message could not be marked.", error));
+        mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
         return { kind: "accepted", thread, position: delivery.position };
     }
   };
@@ -140,7 +160,7 @@ export function createIntake(options: IntakeOptions): Door {
         if (!decision.reply || event.kind !== "message" || event.addressed === "follow-up") {
           return { kind: "ignored", why: decision.why };
         }
-        reply(event, decision.reply);
+        await reply(event, decision.reply);
         return { kind: "refused", reply: decision.reply };
       }
       switch (event.kind) {

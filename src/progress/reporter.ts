@@ -10,7 +10,6 @@ import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolStatus, UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
-import { faultPoint } from "../queue/fault.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { closingMessage, count, describeCall, duration, verdict } from "./describe.ts";
@@ -24,6 +23,8 @@ export interface ReporterOptions {
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** For live viewers. */
   publish(event: LiveEvent): void;
+  /** Shows the state of somebody's message. */
+  mark(ref: MessageRef, mark: MessageMark, signal: AbortSignal): Promise<void>;
   /** Hides secrets; applied to everything that leaves. */
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
@@ -78,13 +79,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   /** For the moment only: the mark of the end goes through the outbox. */
-  const mark = async (ref: MessageRef, state: MessageMark) => {
+  const showTaken = async (ref: MessageRef) => {
     try {
-      await options.output.write(surface, ref, "mark", closing.signal, () =>
-        faultPoint("mark", () => surface.mark(ref, state)),
-      );
+      await options.mark(ref, "taken", closing.signal);
     } catch (error) {
-      if (!closing.signal.aborted) options.onProblem(`A message could not be marked as ${state}.`, error);
+      if (!closing.signal.aborted) options.onProblem("A message could not be marked as taken.", error);
     }
   };
 
@@ -163,7 +162,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   return {
     took(messages) {
       asked.push(...messages);
-      for (const taken of messages) marking.push(mark(refOf(taken), "taken"));
+      for (const taken of messages) marking.push(showTaken(refOf(taken)));
       options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {

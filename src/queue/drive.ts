@@ -72,7 +72,11 @@ export interface DriveOptions {
   runner: TurnRunner;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
   /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
-  flushOutbox(lease: SessionLease, signal: AbortSignal, quiet: Promise<void>): Promise<void>;
+  flushOutbox(
+    lease: SessionLease,
+    signal: AbortSignal,
+    quiet: Promise<void>,
+  ): Promise<{ marks: Promise<void> }>;
   expireSeconds: number;
   now(): number;
   newId(): string;
@@ -101,7 +105,15 @@ async function driveSession(
   job: AbortSignal,
 ): Promise<"done" | "handover"> {
   const { thread } = lease;
-  await options.flushOutbox(lease, job, Promise.resolve());
+  /** They may take longer than the next turn, but not longer than this claim. */
+  const marks: Promise<void>[] = [];
+  const flush = async (quiet: Promise<void>) => {
+    const flushed = await options.flushOutbox(lease, job, quiet);
+    marks.push(flushed.marks);
+    // Who waits for them below is told of a failure.
+    flushed.marks.catch(() => undefined);
+  };
+  await flush(Promise.resolve());
   while (!job.aborted) {
     const listed = await listedAt(options.redis, thread);
     const head = await lease.head();
@@ -112,8 +124,9 @@ async function driveSession(
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
       const { taken, withdrawn, stop } = await lease.take(start);
       if (stop && withdrawn.length > 0)
-        await tellWithdrawn(lease, options, job, { id: start.turn, order: stop, withdrawn });
+        await tellWithdrawn(lease, options, flush, { id: start.turn, order: stop, withdrawn });
       if (taken.length === 0) {
+        await Promise.all(marks);
         await unlist(options.redis, thread, listed);
         return "done";
       }
@@ -128,7 +141,7 @@ async function driveSession(
     const receipt = await runOneTurn(lease, options, job, { turn, history, display });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
-    await endTurn(lease, options, job, { display, turn: turn.id, receipt });
+    await endTurn(lease, options, flush, { display, turn: turn.id, receipt });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
@@ -230,17 +243,19 @@ async function consume(
   }
 }
 
+type Flush = (quiet: Promise<void>) => Promise<void>;
+
 async function endTurn(
   lease: SessionLease,
   options: DriveOptions,
-  job: AbortSignal,
+  flush: Flush,
   { display, turn, receipt }: { display: TurnDisplay; turn: string; receipt: Receipt },
 ): Promise<void> {
   await lease.append([{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }], {
     fields: { status: "idle", endedAt: String(options.now()) },
     outbox: stored(display.closing(receipt)),
   });
-  await options.flushOutbox(lease, job, display.close());
+  await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);
 }
@@ -249,7 +264,7 @@ async function endTurn(
 async function tellWithdrawn(
   lease: SessionLease,
   options: DriveOptions,
-  job: AbortSignal,
+  flush: Flush,
   { id, order, withdrawn }: { id: string; order: StopOrder; withdrawn: UserMessage[] },
 ): Promise<void> {
   const startedAt = options.now();
@@ -257,7 +272,7 @@ async function tellWithdrawn(
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
   const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };
   await lease.append([], { outbox: stored(display.closing(receipt)) });
-  await options.flushOutbox(lease, job, display.close());
+  await flush(display.close());
   display.ended(receipt);
 }
 

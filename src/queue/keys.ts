@@ -36,6 +36,14 @@ export const keys = {
   /** Sorted set: the same, by the time at which they are taken for dead. */
   tickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
 
+  /** The state of somebody's message. */
+  marked: (ref: MessageRef) => `heddle:marked:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+  /** When a gateway last listened to a workspace, ms. */
+  present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
+  /** Present for a day after a short reply was given to a message. */
+  replied: (ref: MessageRef) =>
+    `heddle:replied:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
   /** Sorted set: thread by last activity. */

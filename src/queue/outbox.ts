@@ -11,6 +11,7 @@ import {
 import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
 import { rememberMessages } from "./mailbox.ts";
+import { markMessage } from "./marks.ts";
 import type { OutputScheduler } from "./output.ts";
 import type { SessionLease } from "./session.ts";
 
@@ -44,25 +45,36 @@ export interface OutboxOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
-/** Does what the thread's outbox holds: first the posts in the order of their keys, then the rest. */
-export async function flushOutbox(lease: SessionLease, options: OutboxOptions): Promise<void> {
+/**
+ * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
+ *
+ * @returns the marks that are still being set: nothing else has to wait for them
+ */
+export async function flushOutbox(
+  lease: SessionLease,
+  options: OutboxOptions,
+): Promise<{ marks: Promise<void> }> {
   const stored = await options.redis.hgetall(keys.outbox(lease.thread));
   const entries = Object.entries(stored)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     // Only outbox entries are ever stored there.
     .map(([key, json]) => ({ key, entry: JSON.parse(json) as OutboxEntry }));
-  try {
-    for (const { key, entry } of entries) if (entry.do === "post") await post(lease, key, entry, options);
-    await options.progressQuiet;
-    await Promise.all(
-      entries.map(async ({ key, entry }) => {
+  const untilAborted = (work: Promise<void>) =>
+    work.catch((error: unknown) => {
+      if (!options.signal.aborted || error !== options.signal.reason) throw error;
+    });
+  await untilAborted(
+    (async () => {
+      for (const { key, entry } of entries) if (entry.do === "post") await post(lease, key, entry, options);
+      await options.progressQuiet;
+      for (const { key, entry } of entries)
         if (entry.do === "settle") await settle(lease, key, entry, options);
-        else if (entry.do === "mark") await mark(lease, key, entry, options);
-      }),
-    );
-  } catch (error) {
-    if (!options.signal.aborted || error !== options.signal.reason) throw error;
-  }
+    })(),
+  );
+  const marks = entries.map(async ({ key, entry }) => {
+    if (entry.do === "mark") await mark(lease, key, entry, options);
+  });
+  return { marks: untilAborted(Promise.all(marks).then(() => undefined)) };
 }
 
 async function post(
@@ -146,11 +158,8 @@ async function mark(
   entry: Extract<OutboxEntry, { do: "mark" }>,
   options: OutboxOptions,
 ): Promise<void> {
-  const { surface, output, signal } = options;
   await attempt(`A message in ${lease.thread} could not be marked as ${entry.mark}.`, options, () =>
-    output.write(surface, entry.ref, "mark", signal, () =>
-      faultPoint("mark", () => surface.mark(entry.ref, entry.mark)),
-    ),
+    markMessage(options, entry.ref, entry.mark, options.signal),
   );
   await lease.append([], { outbox: { [key]: null } });
 }

@@ -34,6 +34,7 @@ export const scripts = {
   edit: script("edit"),
   delete: script("delete"),
   rest: script("rest"),
+  mark: script("mark"),
   permit: script("permit"),
   pause: script("pause"),
 } as const;

@@ -75,9 +75,11 @@ function checkMessages({ sent, journal, left }: Evidence, fates: ReadonlyMap<str
   return [
     ...sent.filter((id) => !fates.has(id)).map((id) => `${id} has no end.`),
     ...taken.filter((id, index) => taken.indexOf(id) !== index).map((id) => `${id} was taken twice.`),
-    ...(taken.join() === sent.filter((id) => taken.includes(id)).join()
-      ? []
-      : [`Out of order: ${taken.join()}.`]),
+    ...sent
+      .filter((id) => taken.includes(id))
+      .flatMap((id, index) =>
+        taken[index] === id ? [] : [`${taken[index]} was taken in the place of ${id}.`],
+      ),
     ...(left.mail > 0 ? [`${left.mail} messages were left in the mailbox.`] : []),
     ...(left.outbox > 0 ? [`${left.outbox} posts were left in the outbox.`] : []),
     ...(left.status === "running" ? ["The session says that a turn is running."] : []),

@@ -34,8 +34,9 @@ function figures(all: readonly Note[]): string {
   ].join("\n\n");
 }
 
-function storm({ kind: _, ...run }: Extract<Note, { kind: "storm" }>): string {
-  const rows = Object.entries(run).map(([name, value]) => `| ${words[name] ?? name} | ${value} |`);
+function storm(run: Extract<Note, { kind: "storm" }>): string {
+  const measured = Object.entries(run).filter(([name]) => name !== "kind");
+  const rows = measured.map(([name, value]) => `| ${words[name] ?? name} | ${value} |`);
   return ["**At random**", "", "| | |", "| --- | --- |", ...rows].join("\n");
 }
 

@@ -13,7 +13,7 @@ import { setStage, type Stage } from "./stage.ts";
  */
 const full = process.env["HEDDLE_FAULTS"] === "full";
 const size = full
-  ? { threads: 60, messages: 20, gateways: 2, workers: 3, calmMs: 400 }
+  ? { threads: 60, messages: 40, gateways: 2, workers: 3, calmMs: 250 }
   : { threads: 6, messages: 3, gateways: 2, workers: 2, calmMs: 700 };
 const patienceMs = full ? 1_200_000 : 45_000;
 
@@ -131,7 +131,7 @@ async function talk(
   for (let message = 1; message < size.messages; message += 1) {
     await delay(roll(2_500));
     sent.push(await said(ada.says(channel, taskOf(message), { thread: root.ts })));
-    if (roll(8) === 0) await slack.user("bob").reacts("octagonal_sign", root);
+    if (roll(12) === 0) await slack.user("bob").reacts("octagonal_sign", root);
   }
   return sent;
 }

@@ -11,6 +11,7 @@ import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
+import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox } from "../../src/queue/outbox.ts";
@@ -47,6 +48,7 @@ function gateway(chat: Chat) {
   const intake = createIntake({
     redis,
     queue,
+    output: createOutputScheduler(redis),
     surface: () => chat.surface,
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
@@ -128,6 +130,7 @@ async function worker(
         thread: lease.thread,
         turn,
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
+        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,
         onProblem: onError,

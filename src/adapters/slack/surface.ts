@@ -24,12 +24,12 @@ const reactionOf: Record<MessageMark, string> = {
 const editIntervalMs = 1_200;
 
 /**
- * "Generally one message a second in a channel, with short bursts"; reactions come from a quota of some 50 a
- * minute for the whole workspace. https://docs.slack.dev/apis/web-api/rate-limits
+ * "Generally one message a second in a channel, with short bursts". Reactions have a quota for the whole
+ * workspace, which Slack states only roughly: there the pauses that it asks for are what counts. https://docs.slack.dev/apis/web-api/rate-limits
  */
 const budget = {
   messages: { burst: 5, intervalMs: 1_000 },
-  marks: { burst: 30, intervalMs: 500 },
+  marks: { burst: 50, intervalMs: 100 },
 };
 
 /**
