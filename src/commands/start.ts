@@ -7,6 +7,7 @@ import {
   startGateway,
   startWorker,
 } from "../app.ts";
+import { isSupervised, supervise } from "./supervisor.ts";
 import { setUp, UsageError } from "./setup.ts";
 
 const roles = ["all", "gateway", "worker"];
@@ -18,6 +19,14 @@ export async function command(args: string[]): Promise<number> {
   if (!roles.includes(role)) throw new UsageError(`--role ${role}: expected one of ${roles.join(", ")}.`);
 
   const setup = await setUp();
+  if (role !== "gateway" && !isSupervised()) {
+    return await supervise({
+      entry: process.argv[1] ?? "",
+      args: process.argv.slice(2),
+      hangMs: setup.config.settings.queue.hangSeconds * 1_000,
+      warn: (text) => setup.log.warn(text),
+    });
+  }
   const model = await openConfiguredModel(setup.config);
   const foundation = await layFoundation(setup);
   const parts: Running[] = [];

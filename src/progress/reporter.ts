@@ -185,9 +185,13 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         },
         [progressKey]: { do: "settle", message: last, since: turn.startedAt },
       };
-      for (const ref of [...asked, ...receipt.withdrawn].map(refOf)) {
-        entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: finalMark(outcome) };
-      }
+      const end = (messages: readonly UserMessage[], state: MessageMark) => {
+        for (const ref of messages.map(refOf)) {
+          entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
+        }
+      };
+      end(asked, finalMark(outcome));
+      end(receipt.withdrawn, "stopped");
       return entries;
     },
     async close() {

@@ -6,11 +6,12 @@ import type { JournalRecord } from "../agent/journal.ts";
 import { noUsage } from "../agent/llm/model.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
-import { listedAt, unlist } from "./mailbox.ts";
+import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import { claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
+import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
 
 /** Runs the agent for one turn. The rest of the queue does not know how. */
 export interface TurnRunner {
@@ -120,11 +121,12 @@ async function driveSession(
     const records = await lease.read();
     let history = replay(records);
     const resumed = history.turn !== undefined;
+    const withdrawals = withdrawalsIn(records, Number(head["told"] ?? 0));
     if (!resumed) {
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
-      const { taken, withdrawn, stop } = await lease.take(start);
-      if (stop && withdrawn.length > 0)
-        await tellWithdrawn(lease, options, flush, { id: start.turn, order: stop, withdrawn });
+      const { taken, withdrawn } = await lease.take(start);
+      withdrawals.messages.push(...withdrawn);
+      await tellWithdrawn(lease, options, flush, withdrawals);
       if (taken.length === 0) {
         await Promise.all(marks);
         await unlist(options.redis, thread, listed);
@@ -132,16 +134,18 @@ async function driveSession(
       }
       history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
     }
+    // Withdrawn by a worker that died before it could say so.
+    await tellWithdrawn(lease, options, flush, withdrawals);
     const { turn } = history;
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
     const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
     const display = options.display(lease, { id: turn.id, startedAt: turn.startedAt, resumed, progress });
     display.took(turn.asked);
-    const receipt = await runOneTurn(lease, options, job, { turn, history, display });
+    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
-    await endTurn(lease, options, flush, { display, turn: turn.id, receipt });
+    await endTurn(lease, options, flush, { display, turn: turn.id, receipt, withdrawals });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
@@ -151,10 +155,10 @@ async function runOneTurn(
   lease: SessionLease,
   options: DriveOptions,
   job: AbortSignal,
-  current: { turn: OpenTurn; history: History; display: TurnDisplay },
+  current: { turn: OpenTurn; history: History; display: TurnDisplay; withdrawals: Withdrawals },
 ): Promise<Receipt> {
   const { thread } = lease;
-  const { turn, history, display } = current;
+  const { turn, display, withdrawals } = current;
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
   const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
@@ -175,7 +179,7 @@ async function runOneTurn(
     const outcome: TurnOutcome =
       lease.claimsWithoutProgress >= claimsBeforeGivingUp && !controller.signal.aborted
         ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
-        : await consume(lease, options, { turn, history, display, onStop, signal: controller.signal });
+        : await consume(lease, options, { ...current, onStop, signal: controller.signal });
     const receipt: Receipt = {
       outcome,
       durationMs: options.now() - turn.startedAt,
@@ -189,8 +193,9 @@ async function runOneTurn(
     if (outcome.kind === "stopped") {
       receipt.killed = addKills(await killing, await options.runner.killAll(thread));
       receipt.stopMs = options.now() - stoppedAt;
-      receipt.withdrawn = await lease.withdraw();
+      withdrawals.messages.push(...(await lease.withdraw()));
     }
+    receipt.withdrawn = untold(withdrawals);
     // A turn of one step has run no tool.
     if (outcome.steps > 1 || receipt.killed) {
       receipt.filesChanged = await options.runner.filesChanged(thread, turn.startedAt);
@@ -215,17 +220,19 @@ async function consume(
     turn: OpenTurn;
     history: History;
     display: TurnDisplay;
+    withdrawals: Withdrawals;
     onStop(order: StopOrder): void;
     signal: AbortSignal;
   },
 ): Promise<TurnOutcome> {
-  const { turn, history, display, onStop, signal } = current;
+  const { turn, history, display, withdrawals, onStop, signal } = current;
   const events = options.runner.run({
     thread: lease.thread,
     turn: turn.id,
     history,
     followUps: async () => {
-      const { taken, stop } = await lease.take();
+      const { taken, withdrawn, stop } = await lease.take();
+      withdrawals.messages.push(...withdrawn);
       // The hint may have been lost; the order itself is always found here.
       if (stop) onStop(stop);
       if (taken.length > 0) display.took(taken);
@@ -249,10 +256,11 @@ async function endTurn(
   lease: SessionLease,
   options: DriveOptions,
   flush: Flush,
-  { display, turn, receipt }: { display: TurnDisplay; turn: string; receipt: Receipt },
+  current: { display: TurnDisplay; turn: string; receipt: Receipt; withdrawals: Withdrawals },
 ): Promise<void> {
+  const { display, turn, receipt, withdrawals } = current;
   await lease.append([{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }], {
-    fields: { status: "idle", endedAt: String(options.now()) },
+    fields: { status: "idle", endedAt: String(options.now()), ...toldOf(withdrawals) },
     outbox: stored(display.closing(receipt)),
   });
   await flush(display.close());
@@ -265,13 +273,23 @@ async function tellWithdrawn(
   lease: SessionLease,
   options: DriveOptions,
   flush: Flush,
-  { id, order, withdrawn }: { id: string; order: StopOrder; withdrawn: UserMessage[] },
+  withdrawals: Withdrawals,
 ): Promise<void> {
+  const withdrawn = untold(withdrawals);
+  if (withdrawn.length === 0) return;
   const startedAt = options.now();
-  const display = options.display(lease, { id, startedAt, resumed: false, progress: undefined });
+  // An order is forgotten after a day.
+  const order = (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
+  const display = options.display(lease, {
+    id: options.newId(),
+    startedAt,
+    resumed: false,
+    progress: undefined,
+  });
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
   const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };
-  await lease.append([], { outbox: stored(display.closing(receipt)) });
+  await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
+  withdrawals.told = withdrawals.messages.length;
   await flush(display.close());
   display.ended(receipt);
 }

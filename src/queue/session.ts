@@ -18,6 +18,8 @@ export interface HeadFields {
   handover?: "0" | "1";
   /** JSON of the progress message of the running turn, so that whoever resumes it goes on editing it. */
   progress?: string;
+  /** How many of the session's withdrawn messages the thread was told of. */
+  told?: string;
   /** Times of the last turn's end, ms. */
   endedAt?: string;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,17 +29,14 @@ export interface Stage {
   clean(): Promise<void>;
 }
 
-/** Short enough for a suite that waits for time-outs again and again; long enough for a busy machine. */
-const settings = `
-queue: { lockSeconds: 2, sweepSeconds: 1 }
-`;
-
-export async function setStage(): Promise<Stage> {
+/** @param hangSeconds after which a silent worker is killed; by default later than any test freezes one */
+export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "hf-"));
   // Users of sandboxes must be able to walk to their workspaces.
   await chmod(folder, 0o755);
   const config = join(folder, "heddle.yaml");
-  await writeFile(config, settings);
+  // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
+  await writeFile(config, `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds} }\n`);
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000 }),
@@ -85,6 +83,12 @@ export async function setStage(): Promise<Stage> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The process that does the work: a worker is watched by another, which is the one that was started. */
+export function workingPid({ pid }: Program): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return Number(children.split(" ")[0] || pid);
 }
 
 /** Messages of the bot in a thread, as people see them now. */

@@ -5,7 +5,7 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check, type Fate } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
-import { setStage, type Stage } from "./stage.ts";
+import { setStage, type Stage, workingPid } from "./stage.ts";
 
 /**
  * People write into many threads at once and stop some of them, while processes are killed, frozen and asked to
@@ -71,10 +71,11 @@ test(
         fleet[victim] = await stage.start(role);
       } else if (blow < 9) {
         struck.freezes += 1;
-        program.signal("SIGSTOP");
+        const pid = workingPid(program);
+        process.kill(pid, "SIGSTOP");
         // Longer than a lock lives, so that another worker takes over in the meantime.
         await delay(2_500 + roll(1_500));
-        program.signal("SIGCONT");
+        process.kill(pid, "SIGCONT");
       } else {
         struck.redisKills += 1;
         await stage.redis.restart();
@@ -126,23 +127,23 @@ async function talk(
   const channel = slack.channel(`channel-${index % 10}`);
   const taskOf = (message: number) => `task ${index * 100 + message} calls ${roll(3)}`;
   await delay(roll(2_000));
-  const root = await said(ada.says(channel, `<@BOT> ${taskOf(0)}`));
+  const root = await said(() => ada.says(channel, `<@BOT> ${taskOf(0)}`));
   const sent: [FakeMessage, ...FakeMessage[]] = [root];
   for (let message = 1; message < size.messages; message += 1) {
     await delay(roll(2_500));
-    sent.push(await said(ada.says(channel, taskOf(message), { thread: root.ts })));
+    sent.push(await said(() => ada.says(channel, taskOf(message), { thread: root.ts })));
     if (roll(12) === 0) await slack.user("bob").reacts("octagonal_sign", root);
   }
   return sent;
 }
 
-/** Waits until Slack was told that the message has arrived, so that the next one is later for everybody. */
-async function said(message: Promise<FakeMessage>): Promise<FakeMessage> {
+/** Says it, and waits until Slack was told that the message has arrived, so that the next one is later for everybody. */
+async function said(says: () => Promise<FakeMessage>): Promise<FakeMessage> {
   const before = stage.slack.deliveries.length;
-  const { ts } = await message;
+  const message = await says();
   const told = stage.slack.deliveries
     .slice(before)
-    .filter(({ payload }) => JSON.stringify(payload).includes(`"ts":"${ts}"`));
+    .filter(({ payload }) => JSON.stringify(payload).includes(`"ts":"${message.ts}"`));
   await stage.slack.until(() => told.every(({ isAcknowledged }) => isAcknowledged), 60_000);
   return message;
 }
