@@ -78,7 +78,10 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   }
 
   /** A file that the thread's sandbox can read and write, gone afterwards. */
-  async function withStaging<Result>(folder: Folder, use: (file: string) => Promise<Result>): Promise<Result> {
+  async function withStaging<Result>(
+    folder: Folder,
+    use: (file: string) => Promise<Result>,
+  ): Promise<Result> {
     const file = join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
     await chmod(staging, 0o711);
     try {
@@ -134,7 +137,8 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       remember(key, { ...record, threadId, usedAt: now() });
       const isHere = existsSync(placeOf(key));
       const saved = isHere && !shared ? undefined : await store.find(key);
-      if (saved === undefined || (isHere && saved.version === record?.version)) return tools.folderOf(threadId);
+      if (saved === undefined || (isHere && saved.version === record?.version))
+        return tools.folderOf(threadId);
       const folder = await restore(key, threadId, saved.version);
       remember(key, { threadId, usedAt: now(), version: saved.version });
       return folder;
@@ -179,7 +183,8 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       const report: CleanReport = { archived: [], forgotten: [], failed: [] };
       for (const key of readdirSync(records)) {
         const record = recordOf(key);
-        const isIdle = record !== undefined && now() - record.usedAt >= idleMs && !tools.busy(record.threadId);
+        const isIdle =
+          record !== undefined && now() - record.usedAt >= idleMs && !tools.busy(record.threadId);
         if (!isIdle || !existsSync(placeOf(key))) continue;
         try {
           if (await retire(key, record)) report.archived.push(record.threadId);
