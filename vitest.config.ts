@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Files that start the whole program, many processes or a browser; each gets a fresh worker. */
-const isolated = ["tests/{browser,e2e,sandbox,scripts}/**/*.test.ts"];
+const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
 
 export default defineConfig({
   test: {

@@ -5,7 +5,6 @@ import {
   type ChatAdapter,
   type ChatSurface,
   type Door,
-  type MessageRef,
   parseThreadId,
   threadId,
 } from "./adapters/adapter.ts";
@@ -20,11 +19,14 @@ import type { Config } from "./config/load.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { createReporter } from "./progress/reporter.ts";
+import { createAttendance } from "./queue/attendance.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
+import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { flushOutbox } from "./queue/outbox.ts";
+import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { watchStops } from "./queue/stops.ts";
@@ -51,6 +53,7 @@ export interface Foundation extends SetUp {
   server: RedisServer;
   redis: Redis;
   queue: TurnQueue;
+  output: OutputScheduler;
   door: Door;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
@@ -89,7 +92,8 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     return found;
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const door = createIntake({ redis, queue, surface, now: Date.now, onProblem });
+  const output = createOutputScheduler(redis);
+  const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],
     pins: config.settings.skills.pins,
@@ -104,6 +108,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     server,
     redis,
     queue,
+    output,
     door,
     surface,
     skills,
@@ -124,7 +129,7 @@ export interface Running {
 
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, surface, skills, sandbox } = foundation;
+  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
   const { agent, queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
@@ -168,25 +173,29 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn, head) =>
+    display: (lease, turn) =>
       createReporter({
         surface: surface(parseThreadId(lease.thread).platform),
+        output,
         thread: lease.thread,
         turn,
-        progress: head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined,
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
+        mark: (ref, mark, signal) =>
+          markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => masker.mask(text),
         onProblem,
       }),
-    flushOutbox: (lease, signal) =>
+    flushOutbox: (lease, signal, progressQuiet) =>
       flushOutbox(lease, {
         redis,
         surface: surface(parseThreadId(lease.thread).platform),
+        output,
         signal,
+        progressQuiet,
         onProblem,
       }),
   });
@@ -241,6 +250,7 @@ export async function startGateway(
         appToken: environment.SLACK_APP_TOKEN ?? "",
         ...(environment.SLACK_API_URL && { apiUrl: environment.SLACK_API_URL }),
         stopReactions: settings.slack.stopReactions,
+        attendance: createAttendance(redis, Date.now),
         log,
       }),
     );

@@ -70,6 +70,9 @@ export type InboundEvent =
       addressed: "mention" | "direct" | "follow-up";
       at: number;
     }
+  /** Somebody changed the text of a message; which one, Heddle may or may not know. */
+  | { kind: "edit"; thread: ThreadRef; ref: MessageRef; author: Author; text: string; at: number }
+  | { kind: "delete"; thread: ThreadRef; ref: MessageRef; author: Author; at: number }
   | {
       kind: "stop";
       /** The thread itself where the platform tells it, else the message that was reacted to. */
@@ -83,6 +86,8 @@ export type Verdict =
   | { kind: "accepted"; thread: ThreadId; position: number }
   | { kind: "duplicate" }
   | { kind: "stopping"; thread: ThreadId }
+  /** An edit or a deletion of a message that was waiting or being worked on. */
+  | { kind: "amended"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
   /** Refused, and the person should read why. */
@@ -106,7 +111,15 @@ export interface OutboundMessage {
   stoppable?: boolean;
 }
 
+/** So many writes at once, and then one every so many milliseconds. */
+interface WriteBudget {
+  burst: number;
+  intervalMs: number;
+}
+
 export interface SurfaceLimits {
+  /** What one channel takes, of all processes together. Absent where there is no limit. */
+  budget?: { messages: WriteBudget; marks: WriteBudget };
   /** The least time between two edits of one message, in milliseconds. */
   editIntervalMs: number;
   /** Characters of one message; longer answers are split by the surface. */
@@ -122,8 +135,19 @@ export interface ChatSurface {
   /**
    * Posts a message, split if it is too long; returns the ref of every part, the first one first.
    * `key` is the same for every attempt to post the same thing: platforms with idempotency use it.
+   * @param posted the parts that an earlier attempt has made; the post goes on behind them
    */
-  post(thread: ThreadRef, message: OutboundMessage, key: string): Promise<MessageRef[]>;
+  post(
+    thread: ThreadRef,
+    message: OutboundMessage,
+    key: string,
+    posted?: readonly MessageRef[],
+  ): Promise<MessageRef[]>;
+  /**
+   * The parts of what was posted with that key since `since` (ms), the first one first. For platforms that are
+   * not idempotent and can tell; not finding it proves nothing.
+   */
+  find?(thread: ThreadRef, key: string, since: number): Promise<MessageRef[]>;
   /** Replaces the content of a message that `post` made; what does not fit is cut, never split. */
   edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
   remove(ref: MessageRef): Promise<void>;
@@ -142,15 +166,18 @@ export class SurfaceError extends Error {
   readonly kind: SurfaceErrorKind;
   /** For `rate-limited`: how long to wait, in milliseconds. */
   readonly retryAfterMs: number;
+  /** Whether a part of a long message was posted before. */
+  readonly partly: boolean;
 
   constructor(
     kind: SurfaceErrorKind,
     message: string,
-    options: { retryAfterMs?: number; cause?: unknown } = {},
+    options: { retryAfterMs?: number; partly?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs ?? 0;
+    this.partly = options.partly ?? false;
   }
 }
 
@@ -161,4 +188,14 @@ export interface ChatAdapter {
   start(door: Door): Promise<void>;
   /** Stops taking events; those in hand are finished first. */
   stop(): Promise<void>;
+}
+
+/** Who listened to a workspace, and when: so that an adapter can find what was sent while nobody did. */
+export interface Attendance {
+  /** Since when messages may have been missed, ms; undefined when nobody has ever listened. */
+  missedSince(platform: string, workspace: string): Promise<number | undefined>;
+  /** Notes that what was sent until now has arrived or will. */
+  present(platform: string, workspace: string): Promise<void>;
+  /** Threads where people may go on writing without a mention, the latest first. */
+  threads(platform: string, workspace: string): Promise<ThreadRef[]>;
 }

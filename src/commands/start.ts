@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Foundation, layFoundation, type Running, startGateway, startWorker } from "../app.ts";
 import { openModels } from "../models.ts";
+import { isSupervised, supervise } from "./supervisor.ts";
 import { setUp, UsageError } from "./setup.ts";
 
 const roles = ["all", "gateway", "worker"];
@@ -12,6 +13,14 @@ export async function command(args: string[]): Promise<number> {
   if (!roles.includes(role)) throw new UsageError(`--role ${role}: expected one of ${roles.join(", ")}.`);
 
   const setup = await setUp();
+  if (role !== "gateway" && !isSupervised()) {
+    return await supervise({
+      entry: process.argv[1] ?? "",
+      args: process.argv.slice(2),
+      hangMs: setup.config.settings.queue.hangSeconds * 1_000,
+      warn: (text) => setup.log.warn(text),
+    });
+  }
   const models = await openModels(setup.config, setup.log);
   const foundation = await layFoundation(setup);
   const parts: Running[] = [];

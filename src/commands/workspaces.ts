@@ -48,6 +48,8 @@ async function list(workspaces: Workspaces): Promise<string> {
   const found = await workspaces.list();
   if (found.length === 0) return "There are no workspaces yet.\n";
   return found
-    .map(({ threadId, usedAt, place }) => `${new Date(usedAt).toISOString()}  ${place.padEnd(7)}  ${threadId}\n`)
+    .map(
+      ({ threadId, usedAt, place }) => `${new Date(usedAt).toISOString()}  ${place.padEnd(7)}  ${threadId}\n`,
+    )
     .join("");
 }

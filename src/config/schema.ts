@@ -232,6 +232,9 @@ export const settingsSchema = z.strictObject({
     .strictObject({
       concurrency: count(1, 500).default(50).describe("turns at once in one worker process"),
       lockSeconds: count(2, 300).default(15).describe("a worker silent for this long is replaced"),
+      hangSeconds: count(1, 3600)
+        .default(5)
+        .describe("a worker that does not respond for this long is killed"),
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),

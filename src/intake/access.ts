@@ -6,11 +6,14 @@ export type Permission = { allowed: true } | { allowed: false; why: string; repl
 /**
  * The one table for every kind of event on every platform. What is not listed is denied.
  *
- * - `message`, `stop`: members of the workspace. Guests and people of other organisations are told so.
+ * - `message`, `edit`, `delete`, `stop`: members of the workspace. Guests and people of other organisations are told so.
  * - bots: never, so that two agents cannot talk to each other for ever.
  */
 const table: Record<InboundEvent["kind"], Record<Author["standing"], "allow" | "refuse" | "ignore">> = {
   message: { member: "allow", guest: "refuse", external: "refuse", bot: "ignore" },
+  // Only of messages that were accepted: whoever was allowed to write one may take it back.
+  edit: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
+  delete: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
   stop: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
 };
 

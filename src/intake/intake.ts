@@ -3,12 +3,18 @@ import {
   type ChatSurface,
   type Door,
   type InboundEvent,
+  type MessageMark,
   type MessageRef,
   type ThreadId,
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { deleteMessage, editMessage } from "../queue/amendments.ts";
+import { faultPoint } from "../queue/fault.ts";
+import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
+import { markMessage } from "../queue/marks.ts";
+import type { OutputScheduler } from "../queue/output.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
 import { isStopWord } from "./stop-word.ts";
@@ -16,13 +22,20 @@ import { isStopWord } from "./stop-word.ts";
 export interface IntakeOptions {
   redis: Redis;
   queue: TurnQueue;
+  output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
+/** A mark that has not been set by then is left to the worker. */
+const markMs = 30_000;
+/** A short reply is of no use later. */
+const replyMs = 60_000;
+
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
+type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
 
 /**
@@ -32,11 +45,25 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
 export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
 
-  const reply = (event: MessageEvent, markdown: string) => {
-    options
-      .surface(event.thread.platform)
-      .post(event.thread, { kind: "notice", markdown }, `reply:${event.ref.message}`)
+  /** Says something about a message, once: a platform may tell of a message more than once. */
+  const reply = async (event: MessageEvent, markdown: string): Promise<void> => {
+    const isFirst = await redis.set(keys.replied(event.ref), "1", "EX", 86_400, "NX");
+    if (!isFirst) return;
+    const surface = options.surface(event.thread.platform);
+    const key = `reply:${event.ref.message}`;
+    options.output
+      .write(surface, event.thread, "question", AbortSignal.timeout(replyMs), () =>
+        faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)),
+      )
       .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+  };
+
+  /** Nobody waits for a mark. */
+  const mark = (ref: MessageRef, state: MessageMark) => {
+    const surface = options.surface(ref.platform);
+    markMessage({ redis, output: options.output, surface }, ref, state, AbortSignal.timeout(markMs)).catch(
+      (error: unknown) => options.onProblem("A message could not be marked.", error),
+    );
   };
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
@@ -72,13 +99,13 @@ export function createIntake(options: IntakeOptions): Door {
         at: event.at,
       });
       if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
-      reply(event, "Nothing is running in this thread.");
+      await reply(event, "Nothing is running in this thread.");
       return verdict;
     }
     if (event.text.trim() === "" && event.attachments.length === 0) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       const markdown = "You called me without a task. Write what you need in the same message, and I start.";
-      reply(event, markdown);
+      await reply(event, markdown);
       return { kind: "refused", reply: markdown };
     }
 
@@ -98,11 +125,31 @@ export function createIntake(options: IntakeOptions): Door {
         return { kind: "duplicate" };
       case "accepted":
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
-        options
-          .surface(event.thread.platform)
-          .mark(event.ref, delivery.position === 0 ? "taken" : "waiting")
-          .catch((error: unknown) => options.onProblem("A message could not be marked.", error));
+        mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
         return { kind: "accepted", thread, position: delivery.position };
+    }
+  };
+
+  const receiveAmendment = async (event: AmendmentEvent): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const { id, name } = event.author;
+    const amendment = { message: event.ref.message, author: { id, name }, at: event.at };
+    const done =
+      event.kind === "edit"
+        ? await editMessage(redis, thread, { ...amendment, text: event.text })
+        : await deleteMessage(redis, thread, amendment);
+    switch (done) {
+      case "too-late":
+        return { kind: "ignored", why: "nobody works on that message" };
+      case "passed-on":
+        // The turn may have ended in the meantime.
+        await options.queue.wake(thread);
+        return { kind: "amended", thread };
+      case "stopping":
+        return { kind: "stopping", thread };
+      case "changed":
+      case "withdrawn":
+        return { kind: "amended", thread };
     }
   };
 
@@ -113,10 +160,18 @@ export function createIntake(options: IntakeOptions): Door {
         if (!decision.reply || event.kind !== "message" || event.addressed === "follow-up") {
           return { kind: "ignored", why: decision.why };
         }
-        reply(event, decision.reply);
+        await reply(event, decision.reply);
         return { kind: "refused", reply: decision.reply };
       }
-      return event.kind === "message" ? receiveMessage(event) : receiveStop(event);
+      switch (event.kind) {
+        case "message":
+          return receiveMessage(event);
+        case "edit":
+        case "delete":
+          return receiveAmendment(event);
+        case "stop":
+          return receiveStop(event);
+      }
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type ChatSurface,
   type MessageRef,
@@ -5,100 +6,83 @@ import {
   SurfaceError,
   type ThreadRef,
 } from "../adapters/adapter.ts";
+import { faultPoint } from "../queue/fault.ts";
+import type { OutputScheduler } from "../queue/output.ts";
 
 /** One message that is edited in place: the latest content wins, edits keep the platform's pace. */
 export interface EditedMessage {
   /** Shows this content as soon as the pace allows. */
   show(message: OutboundMessage): void;
-  /** Writes nothing any more: the message belongs to another worker now. */
-  abandon(): void;
-  /** Brings the message to its last content (undefined removes it), waiting for the platform if need be. */
-  finish(message: OutboundMessage | undefined): Promise<void>;
+  /** Writes no more. Resolves when nothing is under way. */
+  close(): Promise<void>;
 }
 
 export interface EditedMessageOptions {
   surface: ChatSurface;
+  output: OutputScheduler;
   thread: ThreadRef;
   key: string;
   /** The message, when an earlier worker has posted it. */
   known: MessageRef | undefined;
+  /** When an earlier worker may have posted it without noting so: since when, ms. */
+  lookSince: number | undefined;
   onPosted(ref: MessageRef): Promise<void>;
   onProblem(problem: string, error: unknown): void;
 }
 
-/** How often an edit that matters is tried against rate limits. */
-const finalAttempts = 4;
-
 export function editedMessage(options: EditedMessageOptions): EditedMessage {
-  const { surface } = options;
+  const { surface, output, thread, key } = options;
+  const closing = new AbortController();
+  const startedAt = Date.now();
   let ref = options.known;
+  let { lookSince } = options;
   let latest: OutboundMessage | undefined;
-  let shown = "";
-  let closed = false;
-  let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> = Promise.resolve();
+  let shown: OutboundMessage | undefined;
+  let writing: Promise<void> | undefined;
 
-  /** Writes `message`; returns how long to wait before another try, or 0 when settled. */
-  const write = async (message: OutboundMessage): Promise<number> => {
-    const content = JSON.stringify(message);
-    if (content === shown) return 0;
-    try {
-      if (ref) {
-        await surface.edit(ref, message);
-      } else {
-        [ref] = await surface.post(options.thread, message, options.key);
-        if (ref) await options.onPosted(ref);
-      }
-      shown = content;
-    } catch (error) {
-      if (error instanceof SurfaceError && error.kind === "rate-limited") return error.retryAfterMs;
-      // Somebody deleted it, or we may not write: progress is not worth more than a line in the log.
-      closed = true;
-      options.onProblem("The progress message could not be written.", error);
+  const write = async () => {
+    const message = latest;
+    if (!message) return;
+    if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince)) ?? [];
+    const known = ref;
+    if (known) {
+      await faultPoint("progress", () => surface.edit(known, message));
+    } else {
+      // Until it is known, a broken connection leaves open whether it is there.
+      lookSince = startedAt;
+      [ref] = await faultPoint("progress", () => surface.post(thread, message, key));
+      lookSince = undefined;
+      if (ref) await options.onPosted(ref);
     }
-    return 0;
+    shown = message;
   };
 
-  const schedule = (ms: number) => {
-    if (timer || closed) return;
-    timer = setTimeout(() => {
-      writing = writing.then(async () => {
-        const message = latest;
-        const retryMs = message && !closed ? await write(message) : 0;
-        timer = undefined;
-        if (retryMs > 0 || message !== latest) schedule(Math.max(retryMs, surface.limits.editIntervalMs));
-      });
-    }, ms);
+  const isBehind = () => latest !== shown;
+  const keepUp = async () => {
+    try {
+      do {
+        await delay(surface.limits.editIntervalMs, undefined, { signal: closing.signal });
+        await output.write(surface, thread, "progress", closing.signal, write);
+      } while (isBehind());
+    } catch (error) {
+      if (!closing.signal.aborted) {
+        options.onProblem("The progress message could not be written.", error);
+        // A broken connection says nothing about the next edit. Whoever deleted the message does not want it, and
+        // where we may not write, progress is not worth more than a line in the log.
+        if (!(error instanceof SurfaceError && error.kind === "uncertain")) closing.abort();
+      }
+    }
+    writing = undefined;
   };
 
   return {
     show(message) {
       latest = message;
-      schedule(surface.limits.editIntervalMs);
+      if (!closing.signal.aborted) writing ??= keepUp();
     },
-    abandon() {
-      closed = true;
-      clearTimeout(timer);
-    },
-    async finish(message) {
-      clearTimeout(timer);
+    async close() {
+      closing.abort();
       await writing;
-      const wasClosed = closed;
-      closed = true;
-      clearTimeout(timer);
-      if (wasClosed) return;
-      if (!message) {
-        if (ref)
-          await surface
-            .remove(ref)
-            .catch((error) => options.onProblem("The progress message could not be removed.", error));
-        return;
-      }
-      for (let attempt = 0; attempt < finalAttempts; attempt += 1) {
-        const retryMs = await write(message);
-        if (retryMs === 0) return;
-        await new Promise((resolve) => setTimeout(resolve, retryMs));
-      }
     },
   };
 }

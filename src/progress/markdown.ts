@@ -51,7 +51,8 @@ function cut(text: string, limit: number): { head: string; tail: string } {
     else if (number >= 2 && start + closing(fence).length <= limit) inFence = { at: start, fence };
 
     const end = text.indexOf("\n", start);
-    if (end === -1) break;
+    // A fence that closes past the limit is still open at the cut.
+    if (end === -1 || end > limit) break;
     const content = text.slice(start, end);
     if (!fence && content.trim() === "") paragraph = end + 1;
     fence = fenceAfter(fence, content);

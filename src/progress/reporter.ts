@@ -8,8 +8,10 @@ import {
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolStatus, UserMessage } from "../agent/messages.ts";
-import type { Receipt, TurnDisplay } from "../queue/drive.ts";
-import { outboxEntry } from "../queue/outbox.ts";
+import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
+import { platformMessage } from "../queue/amendments.ts";
+import type { OutboxEntry } from "../queue/outbox.ts";
+import type { OutputScheduler } from "../queue/output.ts";
 import {
   checklist,
   closingMessage,
@@ -24,12 +26,13 @@ import { editedMessage } from "./edited-message.ts";
 export interface ReporterOptions {
   surface: ChatSurface;
   thread: ThreadId;
-  turn: string;
-  /** The progress message, when an earlier worker has posted it. */
-  progress: MessageRef | undefined;
+  output: OutputScheduler;
+  turn: ShownTurn;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** For live viewers. */
   publish(event: LiveEvent): void;
+  /** Shows the state of somebody's message. */
+  mark(ref: MessageRef, mark: MessageMark, signal: AbortSignal): Promise<void>;
   /** Hides secrets; applied to everything that leaves. */
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
@@ -55,6 +58,10 @@ const shownTail = 400;
 export function createReporter(options: ReporterOptions): TurnDisplay {
   const { surface } = options;
   const thread = parseThreadId(options.thread);
+  const { turn } = options;
+  const progressKey = `${turn.id}:progress`;
+  const closing = new AbortController();
+  const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
   const tools: ToolLine[] = [];
   let hiddenTools = 0;
@@ -64,26 +71,29 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
-  const message = editedMessage({
+  const progress = editedMessage({
     surface,
+    output: options.output,
     thread,
-    key: `${options.turn}:progress`,
-    known: options.progress,
+    key: progressKey,
+    known: turn.progress,
+    lookSince: turn.resumed ? turn.startedAt : undefined,
     onPosted: options.onProgressPosted,
     onProblem: options.onProblem,
   });
 
-  const mark = async (messages: readonly UserMessage[], state: MessageMark) => {
+  const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
-    await Promise.all(
-      messages.map(async ({ id }) => {
-        try {
-          await surface.mark({ platform, workspace, channel, message: id }, state);
-        } catch (error) {
-          options.onProblem(`A message could not be marked as ${state}.`, error);
-        }
-      }),
-    );
+    return { platform, workspace, channel, message: platformMessage(id) };
+  };
+
+  /** For the moment only: the mark of the end goes through the outbox. */
+  const showTaken = async (ref: MessageRef) => {
+    try {
+      await options.mark(ref, "taken", closing.signal);
+    } catch (error) {
+      if (!closing.signal.aborted) options.onProblem("A message could not be marked as taken.", error);
+    }
   };
 
   const toolList = () => {
@@ -150,44 +160,60 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    message.show(working());
+    progress.show(working());
+  };
+
+  const lastMessage = (receipt: Receipt): OutboundMessage => {
+    const message = closingMessage(receipt);
+    return { ...message, markdown: options.mask(message.markdown) };
   };
 
   return {
     took(messages) {
       asked.push(...messages);
-      void mark(messages, "taken");
-      options.publish({ type: "turn-start", turn: options.turn, messages: messages.map(({ id }) => id) });
+      for (const taken of messages) marking.push(showTaken(refOf(taken)));
+      options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {
       options.publish(event);
       apply(event);
     },
     closing(receipt) {
-      const closing = closingMessage(receipt);
-      return {
-        [`${options.turn}:answer`]: outboxEntry({ ...closing, markdown: options.mask(closing.markdown) }),
-      };
-    },
-    abandon: () => message.abandon(),
-    async close(receipt: Receipt) {
       const { outcome } = receipt;
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
-      const last: OutboundMessage = {
-        kind: "progress",
-        markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
-      };
       // Without a tool call the progress message has nothing to say that the answer does not.
-      await message.finish(tools.length > 0 || plan ? last : undefined);
-      await mark([...asked, ...receipt.withdrawn], finalMark(outcome));
+      const last: OutboundMessage | null =
+        tools.length > 0 || plan
+          ? {
+              kind: "progress",
+              markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+            }
+          : null;
+      const entries: Record<string, OutboxEntry> = {
+        [`${turn.id}:answer`]: {
+          do: "post",
+          message: lastMessage(receipt),
+          attempts: 0,
+        },
+        [progressKey]: { do: "settle", message: last, since: turn.startedAt },
+      };
+      const end = (messages: readonly UserMessage[], state: MessageMark) => {
+        for (const ref of messages.map(refOf)) {
+          entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
+        }
+      };
+      end(asked, finalMark(outcome));
+      end(receipt.withdrawn, "stopped");
+      return entries;
+    },
+    async close() {
+      closing.abort();
+      await Promise.all([progress.close(), ...marking]);
+    },
+    ended(receipt) {
       const messages = [...asked, ...receipt.withdrawn].map(({ id }) => id);
-      options.publish({
-        type: "turn-end",
-        turn: options.turn,
-        outcome,
-        messages,
-        closing: closingMessage(receipt),
-      });
+      const { outcome } = receipt;
+      options.publish({ type: "turn-end", turn: turn.id, outcome, messages, closing: lastMessage(receipt) });
     },
   };
 }

@@ -1,16 +1,17 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
-import type { AgentEvent, TurnAbort, TurnOutcome } from "../agent/events.ts";
+import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
 import { type History, type OpenTurn, recordOf, replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { noUsage } from "../agent/llm/model.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
-import { keys } from "./keys.ts";
-import { readStop } from "./mailbox.ts";
+import { listedAt, readStop, unlist } from "./mailbox.ts";
+import type { OutboxEntry } from "./outbox.ts";
 import { claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
+import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
 
 /** Runs the agent for one turn. The rest of the queue does not know how. */
 export interface TurnRunner {
@@ -47,21 +48,36 @@ export interface TurnDisplay {
   /** The messages that this turn works on; again for those that come later. */
   took(messages: readonly UserMessage[]): void;
   event(event: AgentEvent): void;
-  /** Makes the outbox entries of the end: posting key to JSON. */
-  closing(receipt: Receipt): Record<string, string>;
-  /** Another worker goes on with the turn: nothing more may be shown from here. */
-  abandon(): void;
-  /** Brings the progress message and the marks to their final state. */
-  close(receipt: Receipt): Promise<void>;
+  /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
+  closing(receipt: Receipt): Record<string, OutboxEntry>;
+  /** Shows nothing more; resolves when nothing is under way. */
+  close(): Promise<void>;
+  /** Tells those who look on at this moment. */
+  ended(receipt: Receipt): void;
+}
+
+/** What a display must know about its turn. */
+export interface ShownTurn {
+  id: string;
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  /** Another worker began it, and may have shown something. */
+  resumed: boolean;
+  /** The progress message, if one is known. */
+  progress: MessageRef | undefined;
 }
 
 export interface DriveOptions {
   redis: Redis;
   stops: StopWatch;
   runner: TurnRunner;
-  display(lease: SessionLease, turn: string, known: Record<string, string>): TurnDisplay;
-  /** Posts what the outbox holds for the thread. */
-  flushOutbox(lease: SessionLease, signal: AbortSignal): Promise<void>;
+  display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
+  /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
+  flushOutbox(
+    lease: SessionLease,
+    signal: AbortSignal,
+    quiet: Promise<void>,
+  ): Promise<{ marks: Promise<void> }>;
   expireSeconds: number;
   now(): number;
   newId(): string;
@@ -90,30 +106,46 @@ async function driveSession(
   job: AbortSignal,
 ): Promise<"done" | "handover"> {
   const { thread } = lease;
-  await options.flushOutbox(lease, job);
+  /** They may take longer than the next turn, but not longer than this claim. */
+  const marks: Promise<void>[] = [];
+  const flush = async (quiet: Promise<void>) => {
+    const flushed = await options.flushOutbox(lease, job, quiet);
+    marks.push(flushed.marks);
+    // Who waits for them below is told of a failure.
+    flushed.marks.catch(() => undefined);
+  };
+  await flush(Promise.resolve());
   while (!job.aborted) {
+    const listed = await listedAt(options.redis, thread);
     const head = await lease.head();
     const records = await lease.read();
     let history = replay(records);
-    if (!history.turn) {
+    const resumed = history.turn !== undefined;
+    const withdrawals = withdrawalsIn(records, Number(head["told"] ?? 0));
+    if (!resumed) {
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
       const { taken, withdrawn } = await lease.take(start);
-      if (withdrawn.length > 0) await reportWithdrawn(lease, options, job, start.turn, withdrawn);
+      withdrawals.messages.push(...withdrawn);
+      await tellWithdrawn(lease, options, flush, withdrawals);
       if (taken.length === 0) {
-        await options.redis.zrem(keys.waiting, thread);
+        await Promise.all(marks);
+        await unlist(options.redis, thread, listed);
         return "done";
       }
       history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
     }
-    const turn = history.turn;
+    // Withdrawn by a worker that died before it could say so.
+    await tellWithdrawn(lease, options, flush, withdrawals);
+    const { turn } = history;
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
-    const display = options.display(lease, turn.id, head);
+    const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
+    const display = options.display(lease, { id: turn.id, startedAt: turn.startedAt, resumed, progress });
     display.took(turn.asked);
-    const receipt = await runOneTurn(lease, options, job, { turn, history, display });
+    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
-    await endTurn(lease, options, job, { display, turn: turn.id, receipt });
+    await endTurn(lease, options, flush, { display, turn: turn.id, receipt, withdrawals });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
@@ -123,10 +155,10 @@ async function runOneTurn(
   lease: SessionLease,
   options: DriveOptions,
   job: AbortSignal,
-  current: { turn: OpenTurn; history: History; display: TurnDisplay },
+  current: { turn: OpenTurn; history: History; display: TurnDisplay; withdrawals: Withdrawals },
 ): Promise<Receipt> {
   const { thread } = lease;
-  const { turn, history, display } = current;
+  const { turn, display, withdrawals } = current;
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
   const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
@@ -135,18 +167,19 @@ async function runOneTurn(
 
   let stoppedAt = 0;
   let killing: Promise<KillReport> | undefined;
-  const unwatch = await options.stops.watch(thread, (order) => {
+  const onStop = (order: StopOrder) => {
     if (order.at < turn.since || controller.signal.aborted) return;
     stoppedAt = options.now();
     // Counting starts before the abort, which ends the same processes.
     killing = options.runner.killAll(thread);
     abort({ kind: "stop", order });
-  });
+  };
+  const unwatch = await options.stops.watch(thread, onStop);
   try {
     const outcome: TurnOutcome =
       lease.claimsWithoutProgress >= claimsBeforeGivingUp && !controller.signal.aborted
         ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
-        : await consume(lease, options, { turn, history, display, signal: controller.signal });
+        : await consume(lease, options, { ...current, onStop, signal: controller.signal });
     const receipt: Receipt = {
       outcome,
       durationMs: options.now() - turn.startedAt,
@@ -154,14 +187,15 @@ async function runOneTurn(
       withdrawn: [],
     };
     if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
-      display.abandon();
+      void display.close();
       return receipt;
     }
     if (outcome.kind === "stopped") {
       receipt.killed = addKills(await killing, await options.runner.killAll(thread));
       receipt.stopMs = options.now() - stoppedAt;
-      receipt.withdrawn = await lease.withdraw();
+      withdrawals.messages.push(...(await lease.withdraw()));
     }
+    receipt.withdrawn = untold(withdrawals);
     // A turn of one step has run no tool.
     if (outcome.steps > 1 || receipt.killed) {
       receipt.filesChanged = await options.runner.filesChanged(thread, turn.startedAt);
@@ -170,7 +204,7 @@ async function runOneTurn(
   } catch (error) {
     // Ends what the turn has running, whatever went wrong here.
     abort({ kind: "lost-lease" });
-    display.abandon();
+    void display.close();
     throw error;
   } finally {
     unwatch();
@@ -182,15 +216,25 @@ async function runOneTurn(
 async function consume(
   lease: SessionLease,
   options: DriveOptions,
-  current: { turn: OpenTurn; history: History; display: TurnDisplay; signal: AbortSignal },
+  current: {
+    turn: OpenTurn;
+    history: History;
+    display: TurnDisplay;
+    withdrawals: Withdrawals;
+    onStop(order: StopOrder): void;
+    signal: AbortSignal;
+  },
 ): Promise<TurnOutcome> {
-  const { turn, history, display, signal } = current;
+  const { turn, history, display, withdrawals, onStop, signal } = current;
   const events = options.runner.run({
     thread: lease.thread,
     turn: turn.id,
     history,
     followUps: async () => {
-      const { taken } = await lease.take();
+      const { taken, withdrawn, stop } = await lease.take();
+      withdrawals.messages.push(...withdrawn);
+      // The hint may have been lost; the order itself is always found here.
+      if (stop) onStop(stop);
       if (taken.length > 0) display.took(taken);
       return taken;
     },
@@ -206,35 +250,52 @@ async function consume(
   }
 }
 
+type Flush = (quiet: Promise<void>) => Promise<void>;
+
 async function endTurn(
   lease: SessionLease,
   options: DriveOptions,
-  job: AbortSignal,
-  { display, turn, receipt }: { display: TurnDisplay; turn: string; receipt: Receipt },
+  flush: Flush,
+  current: { display: TurnDisplay; turn: string; receipt: Receipt; withdrawals: Withdrawals },
 ): Promise<void> {
+  const { display, turn, receipt, withdrawals } = current;
   await lease.append([{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }], {
-    fields: { status: "idle", progress: "", endedAt: String(options.now()) },
-    outbox: display.closing(receipt),
+    fields: { status: "idle", endedAt: String(options.now()), ...toldOf(withdrawals) },
+    outbox: stored(display.closing(receipt)),
   });
-  await Promise.all([options.flushOutbox(lease, job), display.close(receipt)]);
+  await flush(display.close());
+  display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);
 }
 
 /** Messages that were stopped while they waited, with no turn running: the thread is told, the model is not. */
-async function reportWithdrawn(
+async function tellWithdrawn(
   lease: SessionLease,
   options: DriveOptions,
-  job: AbortSignal,
-  id: string,
-  withdrawn: UserMessage[],
+  flush: Flush,
+  withdrawals: Withdrawals,
 ): Promise<void> {
-  const order = await readStop(options.redis, lease.thread);
-  if (!order) return; // Expired within a moment of having been read: there is nobody to name.
-  const display = options.display(lease, id, {});
+  const withdrawn = untold(withdrawals);
+  if (withdrawn.length === 0) return;
+  const startedAt = options.now();
+  // An order is forgotten after a day.
+  const order = (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
+  const display = options.display(lease, {
+    id: options.newId(),
+    startedAt,
+    resumed: false,
+    progress: undefined,
+  });
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
   const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };
-  await lease.append([], { outbox: display.closing(receipt) });
-  await Promise.all([options.flushOutbox(lease, job), display.close(receipt)]);
+  await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
+  withdrawals.told = withdrawals.messages.length;
+  await flush(display.close());
+  display.ended(receipt);
+}
+
+function stored(entries: Record<string, OutboxEntry>): Record<string, string> {
+  return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, JSON.stringify(entry)]));
 }
 
 function addKills(first: KillReport | undefined, second: KillReport): KillReport {

@@ -1,4 +1,4 @@
-import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { MessageRef, ThreadId, ThreadRef } from "../adapters/adapter.ts";
 import type { NoteScope } from "../agent/tools/notes.ts";
 
 /**
@@ -7,6 +7,11 @@ import type { NoteScope } from "../agent/tools/notes.ts";
  */
 const session = (thread: ThreadId, part: string) => `heddle:{${thread}}:${part}`;
 
+type Channel = Pick<ThreadRef, "platform" | "workspace" | "channel">;
+
+const output = ({ platform, workspace, channel }: Channel, lane: string, part: string) =>
+  `heddle:{out:${platform}:${workspace}:${channel}}:${lane}:${part}`;
+
 export const keys = {
   /** Hash: see `HeadField` in session.ts. */
   head: (thread: ThreadId) => session(thread, "head"),
@@ -14,6 +19,8 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
+  /** Set: ids of the messages that the running turn works on. */
+  asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */
   stop: (thread: ThreadId) => session(thread, "stop"),
   /** Hash: posting key to JSON of what must be in the thread. */
@@ -22,6 +29,21 @@ export const keys = {
   notes: (scope: NoteScope, owner: string) => `heddle:{${owner}}:notes:${scope}`,
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
+
+  /** Hash: how a channel's budget of writes stands. With `line` and `tickets` in the channel's own slot. */
+  pace: (channel: Channel, lane: string) => output(channel, lane, "pace"),
+  /** Sorted set: who waits to write there, by rank and time. */
+  line: (channel: Channel, lane: string) => output(channel, lane, "line"),
+  /** Sorted set: the same, by the time at which they are taken for dead. */
+  tickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
+
+  /** The state of somebody's message. */
+  marked: (ref: MessageRef) => `heddle:marked:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+  /** When a gateway last listened to a workspace, ms. */
+  present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
+  /** Present for a day after a short reply was given to a message. */
+  replied: (ref: MessageRef) =>
+    `heddle:replied:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
 
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,

@@ -1,8 +1,9 @@
-import type { Redis } from "ioredis";
+import type { ChainableCommander, Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";
+import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
 import { scripts } from "./scripts.ts";
 
@@ -37,11 +38,9 @@ export async function deliver(
   if (result === -2) return { kind: "no-session" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await redis
-    .pipeline()
-    .zadd(keys.waiting, options.now, thread)
-    .zadd(keys.threads, options.now, thread)
-    .exec();
+  await faultPoint("list", () =>
+    all(redis.pipeline().zadd(keys.waiting, options.now, thread).zadd(keys.threads, options.now, thread)),
+  );
   return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
 }
 
@@ -57,6 +56,16 @@ export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder
   return true;
 }
 
+/** When the thread was last listed as having something to do. */
+export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null> {
+  return redis.zscore(keys.waiting, thread);
+}
+
+/** Takes the thread off the list, unless it was listed anew since `listed` was read. */
+export async function unlist(redis: Redis, thread: ThreadId, listed: string | null): Promise<void> {
+  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed]);
+}
+
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {
   const order = await redis.get(keys.stop(thread));
   return order ? (JSON.parse(order) as StopOrder) : undefined;
@@ -70,7 +79,12 @@ export async function rememberMessages(
 ): Promise<void> {
   const pipeline = redis.pipeline();
   for (const ref of refs) pipeline.set(keys.reference(ref), thread, "EX", referenceSeconds);
-  await pipeline.exec();
+  await faultPoint("remember", () => all(pipeline));
+}
+
+/** Runs a pipeline. Its own `exec` resolves also when a command was refused, for instance for lack of memory. */
+async function all(pipeline: ChainableCommander): Promise<void> {
+  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
 }
 
 export async function threadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {

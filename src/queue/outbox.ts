@@ -1,74 +1,193 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type ChatSurface, type OutboundMessage, parseThreadId, SurfaceError } from "../adapters/adapter.ts";
+import {
+  type ChatSurface,
+  type MessageMark,
+  type MessageRef,
+  type OutboundMessage,
+  parseThreadId,
+  SurfaceError,
+} from "../adapters/adapter.ts";
+import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
 import { rememberMessages } from "./mailbox.ts";
+import { markMessage } from "./marks.ts";
+import type { OutputScheduler } from "./output.ts";
 import type { SessionLease } from "./session.ts";
 
-/** A message that must reach its thread. It is stored together with the record that it tells of. */
-export interface OutboxEntry {
-  message: OutboundMessage;
-  /** Posts that were begun. Above 0 after a crash: the message may already be there. */
-  attempts: number;
-}
+/**
+ * What the thread must show in the end, whatever happens to the worker. It is stored together with the record
+ * that it tells of, and removed when the platform has taken it.
+ */
+export type OutboxEntry =
+  /** `begun`: ms since the epoch of the first attempt; with it the message may already be there. */
+  | { do: "post"; message: OutboundMessage; begun?: number; attempts: number }
+  /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
+  | { do: "settle"; message: OutboundMessage | null; since: number }
+  | { do: "mark"; ref: MessageRef; mark: MessageMark };
 
-export function outboxEntry(message: OutboundMessage): string {
-  return JSON.stringify({ message, attempts: 0 } satisfies OutboxEntry);
-}
-
-/** Attempts with an uncertain outcome after which it is left at that: better one lost copy than ten. */
-const maxAttempts = 3;
+/**
+ * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
+ * arrived, they go on for some ten minutes; elsewhere one lost copy is better than ten.
+ */
+const maxAttempts = ({ find, idempotent }: ChatSurface) => (find || idempotent ? 14 : 3);
+const firstPauseMs = 250;
+const longestPauseMs = 60_000;
 
 export interface OutboxOptions {
   redis: Redis;
   surface: ChatSurface;
-  /** Ends the waiting for a rate limit; what is left is posted by the next flush. */
+  output: OutputScheduler;
+  /** Ends the waiting for a rate limit; what is left is done by the next flush. */
   signal: AbortSignal;
+  /** Resolves when nobody else writes to the progress message any more. */
+  progressQuiet: Promise<void>;
   onProblem(problem: string, error: unknown): void;
 }
 
-/** Posts what the thread's outbox holds, in the order of the keys. */
-export async function flushOutbox(lease: SessionLease, options: OutboxOptions): Promise<void> {
-  const entries = await options.redis.hgetall(keys.outbox(lease.thread));
-  for (const key of Object.keys(entries).toSorted()) {
-    let entry = JSON.parse(entries[key] ?? "") as OutboxEntry;
-    while (!(await postEntry(lease, key, entry, options))) {
-      if (options.signal.aborted) return;
-      entry = { ...entry, attempts: entry.attempts + 1 };
+/**
+ * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
+ *
+ * @returns the marks that are still being set: nothing else has to wait for them
+ */
+export async function flushOutbox(
+  lease: SessionLease,
+  options: OutboxOptions,
+): Promise<{ marks: Promise<void> }> {
+  const stored = await options.redis.hgetall(keys.outbox(lease.thread));
+  const entries = Object.entries(stored)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    // Only outbox entries are ever stored there.
+    .map(([key, json]) => ({ key, entry: JSON.parse(json) as OutboxEntry }));
+  const untilAborted = (work: Promise<void>) =>
+    work.catch((error: unknown) => {
+      if (!options.signal.aborted || error !== options.signal.reason) throw error;
+    });
+  await untilAborted(
+    (async () => {
+      for (const { key, entry } of entries) if (entry.do === "post") await post(lease, key, entry, options);
+      await options.progressQuiet;
+      for (const { key, entry } of entries)
+        if (entry.do === "settle") await settle(lease, key, entry, options);
+    })(),
+  );
+  const marks = entries.map(async ({ key, entry }) => {
+    if (entry.do === "mark") await mark(lease, key, entry, options);
+  });
+  return { marks: untilAborted(Promise.all(marks).then(() => undefined)) };
+}
+
+async function post(
+  lease: SessionLease,
+  key: string,
+  entry: Extract<OutboxEntry, { do: "post" }>,
+  options: OutboxOptions,
+): Promise<void> {
+  const { surface, output, signal } = options;
+  const thread = parseThreadId(lease.thread);
+  const urgency = entry.message.kind === "receipt" ? "receipt" : "final";
+  let { begun, attempts } = entry;
+  const store = () => {
+    const now: OutboxEntry = { ...entry, attempts };
+    if (begun === undefined) delete now.begun;
+    else now.begun = begun;
+    return lease.append([], { outbox: { [key]: JSON.stringify(now) } });
+  };
+  for (;;) {
+    try {
+      const refs = await output.write(surface, thread, urgency, signal, async () => {
+        const earlier = begun === undefined ? [] : ((await surface.find?.(thread, key, begun)) ?? []);
+        const isRepeat = begun !== undefined && earlier.length === 0 && !surface.idempotent;
+        const message = isRepeat ? withFooter(entry.message, repeated) : entry.message;
+        const before = begun;
+        begun ??= Date.now();
+        attempts += 1;
+        await store();
+        try {
+          return await faultPoint("post", () => surface.post(thread, message, key, earlier));
+        } catch (error) {
+          // Nothing was posted, so the next attempt is no repeat.
+          if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
+            begun = before;
+            attempts -= 1;
+            await store();
+          }
+          throw error;
+        }
+      });
+      await rememberMessages(options.redis, lease.thread, refs);
+      break;
+    } catch (error) {
+      if (!(error instanceof SurfaceError)) throw error;
+      if (error.kind === "uncertain" && attempts < maxAttempts(surface)) {
+        await pause(attempts, signal);
+        continue;
+      }
+      options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
+      break;
+    }
+  }
+  await lease.append([], { outbox: { [key]: null } });
+}
+
+async function settle(
+  lease: SessionLease,
+  key: string,
+  entry: Extract<OutboxEntry, { do: "settle" }>,
+  options: OutboxOptions,
+): Promise<void> {
+  const { surface, output, signal } = options;
+  const thread = parseThreadId(lease.thread);
+  const { message } = entry;
+  await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
+    const { progress } = await lease.head();
+    const known = progress ? (JSON.parse(progress) as MessageRef) : undefined;
+    // Posted by a worker that died before it could note so.
+    const ref = known ?? (await surface.find?.(thread, key, entry.since))?.[0];
+    if (!ref) return;
+    await output.write(surface, thread, "progress", signal, () =>
+      faultPoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),
+    );
+  });
+  await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
+}
+
+async function mark(
+  lease: SessionLease,
+  key: string,
+  entry: Extract<OutboxEntry, { do: "mark" }>,
+  options: OutboxOptions,
+): Promise<void> {
+  await attempt(`A message in ${lease.thread} could not be marked as ${entry.mark}.`, options, () =>
+    markMessage(options, entry.ref, entry.mark, options.signal),
+  );
+  await lease.append([], { outbox: { [key]: null } });
+}
+
+/** Does what may be left undone if the platform refuses it. Doing it twice is the same as once. */
+async function attempt(problem: string, options: OutboxOptions, work: () => Promise<void>): Promise<void> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SurfaceError)) throw error;
+      if (error.kind === "uncertain" && attempts < maxAttempts(options.surface)) {
+        await pause(attempts, options.signal);
+        continue;
+      }
+      return options.onProblem(problem, error);
     }
   }
 }
 
-/** True when the entry is settled; false when it must be tried again. */
-async function postEntry(
-  lease: SessionLease,
-  key: string,
-  entry: OutboxEntry,
-  options: OutboxOptions,
-): Promise<boolean> {
-  const { surface } = options;
-  await lease.append([], { outbox: { [key]: JSON.stringify({ ...entry, attempts: entry.attempts + 1 }) } });
-  const repeated = entry.attempts > 0 && !surface.idempotent;
-  const message = repeated
-    ? withFooter(entry.message, "This may be a repeat: the connection broke the first time.")
-    : entry.message;
-  try {
-    const refs = await surface.post(parseThreadId(lease.thread), message, key);
-    await rememberMessages(options.redis, lease.thread, refs);
-  } catch (error) {
-    if (!(error instanceof SurfaceError)) throw error;
-    if (error.kind === "rate-limited") {
-      // Nothing was posted, so the attempt does not count.
-      await lease.append([], { outbox: { [key]: JSON.stringify(entry) } });
-      await delay(error.retryAfterMs, undefined, { signal: options.signal }).catch(() => {});
-      return options.signal.aborted ? false : postEntry(lease, key, entry, options);
-    }
-    if (error.kind === "uncertain" && entry.attempts + 1 < maxAttempts) return false;
-    options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
-  }
-  await lease.append([], { outbox: { [key]: null } });
-  return true;
+async function pause(attempts: number, signal: AbortSignal): Promise<void> {
+  const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, attempts - 1));
+  await delay(ms, undefined, { signal }).catch(() => {
+    throw signal.reason;
+  });
 }
+
+const repeated = "This may be a repeat: the connection broke the first time.";
 
 function withFooter(message: OutboundMessage, note: string): OutboundMessage {
   return { ...message, footer: message.footer ? `${message.footer} · ${note}` : note };

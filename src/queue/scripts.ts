@@ -1,25 +1,27 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
+import { type FaultPoint, faultPoint } from "./fault.ts";
 
 /** A Lua script that Redis runs atomically. Its file's header lists keys, arguments and outputs. */
 export interface Script {
   run(redis: Redis, scriptKeys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
 }
 
-function script(name: string): Script {
+function script(name: FaultPoint): Script {
   const lua = readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");
   const sha = createHash("sha1").update(lua).digest("hex");
   return {
-    async run(redis, scriptKeys, args) {
-      try {
-        return await redis.evalsha(sha, scriptKeys.length, ...scriptKeys, ...args);
-      } catch (error) {
-        // A restarted server has an empty script cache.
-        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return await redis.eval(lua, scriptKeys.length, ...scriptKeys, ...args);
-      }
-    },
+    run: (redis, scriptKeys, args) =>
+      faultPoint(name, async () => {
+        try {
+          return await redis.evalsha(sha, scriptKeys.length, ...scriptKeys, ...args);
+        } catch (error) {
+          // A restarted server has an empty script cache.
+          if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+          return await redis.eval(lua, scriptKeys.length, ...scriptKeys, ...args);
+        }
+      }),
   };
 }
 
@@ -29,4 +31,10 @@ export const scripts = {
   append: script("append"),
   take: script("take"),
   stop: script("stop"),
+  edit: script("edit"),
+  delete: script("delete"),
+  rest: script("rest"),
+  mark: script("mark"),
+  permit: script("permit"),
+  pause: script("pause"),
 } as const;

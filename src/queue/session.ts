@@ -1,9 +1,10 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
+import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import { keys } from "./keys.ts";
-import { scripts } from "./scripts.ts";
+import { type Script, scripts } from "./scripts.ts";
 
 /** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
 export class LeaseLost extends Error {
@@ -17,6 +18,8 @@ export interface HeadFields {
   handover?: "0" | "1";
   /** JSON of the progress message of the running turn, so that whoever resumes it goes on editing it. */
   progress?: string;
+  /** How many of the session's withdrawn messages the thread was told of. */
+  told?: string;
   /** Times of the last turn's end, ms. */
   endedAt?: string;
 }
@@ -25,6 +28,13 @@ export interface Change {
   fields?: HeadFields;
   /** Posting key to JSON; null removes the entry. */
   outbox?: Readonly<Record<string, string | null>>;
+}
+
+/** What has left the mailbox, and the newest stop order. */
+export interface Taken {
+  taken: UserMessage[];
+  withdrawn: UserMessage[];
+  stop: StopOrder | undefined;
 }
 
 /** The right to write to one session, until somebody else claims it. */
@@ -40,7 +50,7 @@ export interface SessionLease {
    * Moves the mailbox into the journal; `start` is written first if any message is taken.
    * `withdrawn` are the messages that a stop order has overtaken. @throws LeaseLost
    */
-  take(start?: JournalRecord): Promise<{ taken: UserMessage[]; withdrawn: UserMessage[] }>;
+  take(start?: JournalRecord): Promise<Taken>;
   /** Only withdraws what a stop order has overtaken; the rest stays in the mailbox. @throws LeaseLost */
   withdraw(): Promise<UserMessage[]>;
 }
@@ -51,12 +61,30 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
   const [epoch, generation, stuck] = (await scripts.claim.run(redis, [head], [])) as [number, number, number];
   const log = keys.log(thread, generation);
 
-  const move = async (start: string, takeAll: "0" | "1") => {
-    const mailbox = [head, log, keys.mail(thread), keys.stop(thread)];
-    const result = await scripts.take.run(redis, mailbox, [epoch, start, takeAll]);
-    if (result === -1) throw new LeaseLost(thread);
-    const [taken, withdrawn] = result as [string[], string[]];
-    return { taken: taken.map(messageOf), withdrawn: withdrawn.map(messageOf) };
+  // Numbered, so that a write which the client repeats after a lost connection is applied once. Always one at
+  // a time: Redis remembers only the last.
+  let writes = 0;
+  let writing: Promise<unknown> = Promise.resolve();
+  const write = (script: Script, scriptKeys: string[], args: (string | number)[]): Promise<unknown> => {
+    const number = `${epoch}.${++writes}`;
+    const result = writing.then(() => script.run(redis, scriptKeys, [epoch, number, ...args]));
+    writing = result.catch(() => undefined);
+    return result.then((value) => {
+      if (value === -1) throw new LeaseLost(thread);
+      return value;
+    });
+  };
+
+  const move = async (start: string, takeAll: "0" | "1"): Promise<Taken> => {
+    const mailbox = [head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)];
+    // See the header of take.lua.
+    const result = (await write(scripts.take, mailbox, [start, takeAll])) as [string[], string[], string];
+    const [taken, withdrawn, stop] = result;
+    return {
+      taken: taken.map(messageOf),
+      withdrawn: withdrawn.map(messageOf),
+      stop: stop ? (JSON.parse(stop) as StopOrder) : undefined,
+    };
   };
 
   return {
@@ -69,11 +97,10 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     async append(records, change = {}) {
       const fields = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});
-      const length = await scripts.append.run(
-        redis,
+      await write(
+        scripts.append,
         [head, log, keys.outbox(thread)],
         [
-          epoch,
           fields.length,
           ...fields.flat(),
           outbox.length,
@@ -81,7 +108,6 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
           ...records.map((record) => JSON.stringify(record)),
         ],
       );
-      if (length === -1) throw new LeaseLost(thread);
     },
     take: (start) => move(start ? JSON.stringify(start) : "", "1"),
     withdraw: async () => (await move("", "0")).withdrawn,
@@ -101,6 +127,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.head(thread),
     keys.log(thread, generation),
     keys.notes("thread", thread),
+    keys.asked(thread),
     keys.outbox(thread),
   ]) {
     pipeline.expire(key, seconds);

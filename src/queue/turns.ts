@@ -1,6 +1,7 @@
 import { DelayedError, type Job, Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
+import { faultPoint } from "./fault.ts";
 import { keys, queueName, queuePrefix } from "./keys.ts";
 
 /** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
@@ -31,7 +32,9 @@ export function openTurnQueue(redis: Redis): TurnQueue {
   return {
     async wake(thread) {
       // No job id: with keepLastIfActive a custom one would lose the wake-up (see BullMQ #4030).
-      await queue.add("turn", { thread }, { deduplication: { id: thread, keepLastIfActive: true } });
+      await faultPoint("wake", () =>
+        queue.add("turn", { thread }, { deduplication: { id: thread, keepLastIfActive: true } }),
+      );
     },
     workers: () => queue.getWorkersCount(),
     close: () => queue.close(),

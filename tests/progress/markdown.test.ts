@@ -26,6 +26,12 @@ describe("splitMarkdown", () => {
     expect(second).toMatch(/^```python\n(x = 1\n)+```$/);
   });
 
+  test("closes a fence whose own end is just past the limit", () => {
+    const [first, second] = splitMarkdown(`\`\`\`\n${"x".repeat(limit - 4)}\n\`\`\`\n`, limit);
+    expect(first).toMatch(/^```\nx+\n```$/);
+    expect(second).toMatch(/^```\nx+\n```\n$/);
+  });
+
   test("cuts a line that is too long after a word and not within a character", () => {
     expect(splitMarkdown("word ".repeat(200), limit)[0]).toMatch(/^(word )+$/);
     for (const part of splitMarkdown("🧵".repeat(500), limit)) expect(part).toMatch(/^(🧵)+$/u);

@@ -1,10 +1,18 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { ToolStatus } from "../../src/agent/messages.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import type { Receipt } from "../../src/queue/drive.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
 
 function reporter() {
   const chat = memoryChat();
@@ -12,8 +20,9 @@ function reporter() {
   const display = createReporter({
     surface: chat.surface,
     thread: "memory:w:c:t",
-    turn: "t1",
-    progress: undefined,
+    output: createOutputScheduler(server.client()),
+    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined },
+    mark: () => Promise.resolve(),
     onProgressPosted: () => Promise.resolve(),
     publish() {},
     mask: (text) => text,
@@ -27,8 +36,12 @@ function reporter() {
   return {
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
-    shown: chat.shown,
-    close: (outcome: Partial<Receipt> = {}) => display.close({ ...answered, ...outcome }),
+    close: () => display.close(),
+    /** What the progress message becomes when the turn ends; null: it goes. */
+    last: () => {
+      const entry = display.closing(answered)["t1:progress"];
+      return entry?.do === "settle" ? entry.message : undefined;
+    },
   };
 }
 
@@ -84,7 +97,7 @@ describe("The progress of a turn", () => {
   });
 
   test("has the plan as a checklist that changes with it, and no line for its calls", async () => {
-    const { show, shows, shown, close } = reporter();
+    const { show, shows, last, close } = reporter();
     show(begins, ...called("todo", { items: [] }, "0 of 2 done\n[>] read\n[ ] write"));
     expect(await shows("▸ read")).toContain("☐ write");
     show(...called("todo", { items: [] }, "1 of 2 done\n[x] read\n[>] write"));
@@ -93,7 +106,7 @@ describe("The progress of a turn", () => {
     expect(markdown).not.toContain("todo");
     show(...called("todo", {}, "INVALID_PARAM", "error"));
     await close();
-    expect(shown[0]?.message.markdown).toMatch(/✅ \*\*Done\*\*[\s\S]*☑ read[\s\S]*▸ write/);
+    expect(last()?.markdown).toMatch(/✅ \*\*Done\*\*[\s\S]*☑ read[\s\S]*▸ write/);
   });
 
   test("shows what a sub-agent does below its call, in the words of its task", async () => {
@@ -106,10 +119,10 @@ describe("The progress of a turn", () => {
   });
 
   test("is gone at the end when there was nothing but the answer", async () => {
-    const { show, shows, shown, close } = reporter();
+    const { show, shows, last, close } = reporter();
     show(begins, text("Hello"));
     await shows("Hello");
     await close();
-    expect(shown).toEqual([]);
+    expect(last()).toBeNull();
   });
 });

@@ -12,9 +12,11 @@ import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
+import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox } from "../../src/queue/outbox.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError } from "../../src/adapters/adapter.ts";
@@ -47,6 +49,7 @@ function gateway(chat: Chat) {
   const intake = createIntake({
     redis,
     queue,
+    output: createOutputScheduler(redis),
     surface: () => chat.surface,
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
@@ -73,7 +76,12 @@ function gateway(chat: Chat) {
   };
   const stops = (at = tick(), by = "Bob") =>
     intake.receive({ kind: "stop", target: { thread }, author: { ...author, roles: [], name: by }, at });
-  return { redis, queue, intake, thread, says, stops };
+  const amends = (kind: "edit" | "delete", event: InboundEvent, text = "", at = tick()) => {
+    if (event.kind !== "message") throw new Error("Only messages can be edited.");
+    const about = { thread, ref: event.ref, author: { ...author, roles: [] }, at };
+    return intake.receive(kind === "edit" ? { kind, ...about, text } : { kind, ...about });
+  };
+  return { redis, queue, intake, thread, says, stops, amends };
 }
 
 async function worker(
@@ -110,6 +118,7 @@ async function worker(
     killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
     filesChanged: async () => ["a.txt"],
   };
+  const output = createOutputScheduler(redis);
   const stops = await watchStops(redis, server.client(), onError);
   const drive = createDrive({
     redis,
@@ -121,16 +130,17 @@ async function worker(
     display: (lease, turn) =>
       createReporter({
         surface: chat.surface,
+        output,
         thread: lease.thread,
         turn,
-        progress: undefined,
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
+        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,
         onProblem: onError,
       }),
-    flushOutbox: (lease, signal) =>
-      flushOutbox(lease, { redis, surface: chat.surface, signal, onProblem: onError }),
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
   });
   const running = await startTurnWorker({
     redis,
@@ -312,6 +322,90 @@ describe("A stop", () => {
     await worker(chat, { replies: [{ text: "Hello." }] });
     await says("hi");
     await answer(chat, "Hello.");
+  });
+});
+
+describe("An edit", () => {
+  test("changes a message that waits", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { event } = await says("use tabs");
+    expect((await amends("edit", event, "use spaces")).kind).toBe("amended");
+    const { requests } = await worker(chat, { replies: [{ text: "Done." }] });
+    await answer(chat, "Done.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "use spaces" }]);
+  });
+
+  test("is passed on once as a correction while a turn works on the message", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Corrected." }],
+      tools: [tool],
+    });
+    const { event } = await says("use tabs");
+    await started;
+    const at = tick();
+    expect((await amends("edit", event, "use spaces", at)).kind).toBe("amended");
+    expect((await amends("edit", event, "use spaces", at)).kind).toBe("amended");
+    release();
+    await answer(chat, "Corrected.");
+    const corrections = requests[1]?.messages.filter(
+      (m) => m.role === "user" && m.text.includes("use spaces"),
+    );
+    expect(corrections).toHaveLength(1);
+    expect(corrections).toMatchObject([{ author: { name: "Ada" } }]);
+  });
+
+  test("of an answered message starts nothing", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    await worker(chat, { replies: [{ text: "Done." }] });
+    const { event } = await says("use tabs");
+    await answer(chat, "Done.");
+    expect((await amends("edit", event, "use spaces")).kind).toBe("ignored");
+  });
+});
+
+describe("A deletion", () => {
+  test("withdraws a message that waits", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { event } = await says("first");
+    await says("second");
+    expect((await amends("delete", event)).kind).toBe("amended");
+    const { requests } = await worker(chat, { replies: [{ text: "Done." }] });
+    await answer(chat, "Done.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "second" }]);
+  });
+
+  test("of the only message that a turn works on stops the turn", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    expect((await amends("delete", event)).kind).toBe("stopping");
+    await answer(chat, "Stopped by Ada, who deleted the message");
+  });
+
+  test("of one of several messages is told to the turn, which goes on", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const first = await says("one");
+    await says("two");
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Only two." }],
+      tools: [tool],
+    });
+    await started;
+    expect((await amends("delete", first.event)).kind).toBe("amended");
+    release();
+    await answer(chat, "Only two.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", author: { id: "heddle" } });
   });
 });
 

@@ -1,6 +1,8 @@
-import type { ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import type { Attendance, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import { attend } from "./attend.ts";
 import { stopAction } from "./blocks.ts";
 import { createApp } from "./bolt.ts";
+import { catchUp } from "./catch-up.ts";
 import { createEventReader } from "./events.ts";
 import { createPeople } from "./people.ts";
 import { keepConnected } from "./socket.ts";
@@ -12,6 +14,7 @@ export interface SlackAdapterOptions extends SlackAccess {
   appToken: string;
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
+  attendance: Attendance;
 }
 
 /** Brings events in from Slack's Socket Mode. Slack writes go through a surface, which is made apart. */
@@ -51,7 +54,28 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
   app.action(stopAction, async ({ body }) => receive(await reader.stopButton(body)));
 
   const closing = new AbortController();
-  const { ended } = await keepConnected(receiver.client, closing.signal, log).catch((error: unknown) => {
+  const { attendance } = options;
+  const { teamId } = identity;
+  const patient = createWebClient(options, { timeoutMs: 20_000, retries: 5, patient: true });
+  const attending = attend(
+    receiver.client,
+    {
+      catchUp: () =>
+        catchUp({
+          client: patient,
+          attendance,
+          teamId,
+          receive: async (message) => receive(await reader.message(message)),
+          signal: closing.signal,
+          log,
+        }),
+      present: () => attendance.present("slack", teamId),
+    },
+    log,
+  );
+  const connecting = keepConnected(receiver.client, closing.signal, log);
+  const { ended } = await connecting.catch(async (error: unknown) => {
+    await attending.close();
     throw tokenError("SLACK_APP_TOKEN", error);
   });
 
@@ -59,7 +83,7 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
     async close() {
       await app.finish();
       closing.abort();
-      await ended;
+      await Promise.all([ended, attending.close()]);
     },
   };
 }

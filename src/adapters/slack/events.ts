@@ -34,6 +34,34 @@ const messageSchema = z.object({
   edited: z.null().optional(),
 });
 
+const changedSchema = z.object({
+  subtype: z.literal("message_changed"),
+  channel: z.string(),
+  message: z.object({
+    // What Slack leaves in place of a deleted message that has replies.
+    subtype: z.literal("tombstone").optional(),
+    user: z.string(),
+    text: z.string().default(""),
+    ts: z.string(),
+    thread_ts: z.string().optional(),
+    bot_id: z.null().optional(),
+  }),
+  previous_message: z.object({ user: z.string(), text: z.string().default("") }),
+  event_ts: z.string(),
+});
+
+const deletedSchema = z.object({
+  subtype: z.literal("message_deleted"),
+  channel: z.string(),
+  deleted_ts: z.string(),
+  previous_message: z.object({
+    user: z.string(),
+    thread_ts: z.string().optional(),
+    bot_id: z.null().optional(),
+  }),
+  event_ts: z.string(),
+});
+
 const reactionSchema = z.object({
   user: z.string(),
   reaction: z.string(),
@@ -57,6 +85,7 @@ const buttonSchema = z.object({
 
 /** Turns what Slack sends into what the rest of Heddle knows; undefined for what does not concern us. */
 interface EventReader {
+  /** A new message, or the edit or deletion of one. */
   message(event: unknown): Promise<InboundEvent | undefined>;
   reaction(event: unknown): Promise<InboundEvent | undefined>;
   sessionStopped(event: unknown): Promise<InboundEvent | undefined>;
@@ -72,12 +101,48 @@ export function createEventReader(
   const { teamId, botUserId } = identity;
   const place = (channel: string) => ({ platform: "slack", workspace: teamId, channel });
   const threadOf = (channel: string, thread: string): ThreadRef => ({ ...place(channel), thread });
+  const deletion = async (
+    user: string,
+    at: string,
+    { channel, ts, thread_ts }: { channel: string; ts: string; thread_ts?: string | undefined },
+  ): Promise<InboundEvent | undefined> => {
+    if (user === botUserId) return undefined;
+    return {
+      kind: "delete",
+      thread: threadOf(channel, thread_ts ?? ts),
+      ref: { ...place(channel), message: ts },
+      author: await people.author(user),
+      at: milliseconds(at),
+    };
+  };
+  const edit = async (changed: z.infer<typeof changedSchema>): Promise<InboundEvent | undefined> => {
+    const { channel, message, previous_message: before, event_ts } = changed;
+    const { ts, thread_ts } = message;
+    if (message.subtype === "tombstone") return deletion(before.user, event_ts, { channel, ts, thread_ts });
+    // Also told when a link gets its preview or a reply is counted.
+    if (message.user === botUserId || message.text === before.text) return undefined;
+    return {
+      kind: "edit",
+      thread: threadOf(channel, thread_ts ?? ts),
+      ref: { ...place(channel), message: ts },
+      author: await people.author(message.user),
+      text: readableText(message.text, botUserId, (id) => people.knownName(id)),
+      at: milliseconds(event_ts),
+    };
+  };
   const stop = async (user: string, at: string, thread: ThreadRef): Promise<InboundEvent> => {
     return { kind: "stop", target: { thread }, author: await people.author(user), at: milliseconds(at) };
   };
 
   return {
     async message(event) {
+      const { data: changed } = changedSchema.safeParse(event);
+      if (changed) return edit(changed);
+      const { data: deleted } = deletedSchema.safeParse(event);
+      if (deleted) {
+        const { channel, deleted_ts: ts, previous_message: before, event_ts } = deleted;
+        return deletion(before.user, event_ts, { channel, ts, thread_ts: before.thread_ts });
+      }
       const { data: message } = messageSchema.safeParse(event);
       if (!message || message.user === botUserId) return undefined;
       const addressed = addressee(message, botUserId);

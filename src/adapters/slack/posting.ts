@@ -1,7 +1,7 @@
 import type { webApi } from "@slack/bolt";
 import type { ThreadRef } from "../adapter.ts";
 import type { RenderedMessage } from "./blocks.ts";
-import { refusesLayout, surfaceError } from "./errors.ts";
+import { refusesLayout } from "./errors.ts";
 
 /** How far Slack's clock may be behind ours when we look for a message that we may have posted. */
 const clockToleranceMs = 60_000;
@@ -32,7 +32,6 @@ async function postOnce(
   content: { text: string } | Pick<RenderedMessage, "text" | "blocks">,
   key: string,
 ): Promise<string> {
-  const since = Date.now() - clockToleranceMs;
   const message: webApi.ChatPostMessageArguments = {
     channel: thread.channel,
     thread_ts: thread.thread,
@@ -41,38 +40,34 @@ async function postOnce(
     metadata: { event_type: "heddle_message", event_payload: { key } },
     ...content,
   };
-  try {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
-    const { ts } = await client.chat.postMessage(message);
-    if (ts === undefined) throw new Error("Slack's answer has no ts.");
-    return ts;
-  } catch (error) {
-    const failure = surfaceError("chat.postMessage", error);
-    const ts = failure.kind === "uncertain" ? await findPosted(client, thread, key, since) : undefined;
-    if (ts === undefined) throw failure;
-    return ts;
-  }
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
+  const { ts } = await client.chat.postMessage(message);
+  if (ts === undefined) throw new Error("Slack's answer has no ts.");
+  return ts;
 }
 
-/** The message with that key, if it is in the thread. Not finding it proves nothing. */
-async function findPosted(
+/**
+ * The parts of what was posted with that key (`key#0`, `key#1` …), as far as they are in the thread without a
+ * gap. Not finding one proves nothing.
+ */
+export async function findPosted(
   client: webApi.WebClient,
   thread: ThreadRef,
   key: string,
   since: number,
-): Promise<string | undefined> {
-  try {
-    const { messages = [] } = await client.conversations.replies({
-      channel: thread.channel,
-      ts: thread.thread,
-      oldest: (since / 1_000).toFixed(6),
-      include_all_metadata: true,
-      limit: 200,
-    });
-    return messages.find(({ metadata }) => keyOf(metadata?.event_payload) === key)?.ts;
-  } catch {
-    return undefined;
-  }
+): Promise<string[]> {
+  const { messages = [] } = await client.conversations.replies({
+    channel: thread.channel,
+    ts: thread.thread,
+    oldest: ((since - clockToleranceMs) / 1_000).toFixed(6),
+    include_all_metadata: true,
+    limit: 200,
+  });
+  const byKey = new Map(messages.map(({ ts, metadata }) => [keyOf(metadata?.event_payload), ts]));
+  const found: string[] = [];
+  for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
+    found.push(ts);
+  return found;
 }
 
 /** The SDK's type of a payload has no members. */

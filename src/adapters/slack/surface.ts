@@ -1,8 +1,14 @@
 import type { webApi } from "@slack/bolt";
-import { type ChatSurface, type MessageMark, type MessageRef, type ThreadRef } from "../adapter.ts";
+import {
+  type ChatSurface,
+  type MessageMark,
+  type MessageRef,
+  SurfaceError,
+  type ThreadRef,
+} from "../adapter.ts";
 import { messageChars, renderOne, renderParts } from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
-import { postPart } from "./posting.ts";
+import { findPosted, postPart } from "./posting.ts";
 import { createSessionStates } from "./sessions.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
@@ -17,14 +23,19 @@ const reactionOf: Record<MessageMark, string> = {
 /** chat.update allows some 50 calls a minute. https://docs.slack.dev/apis/web-api/rate-limits */
 const editIntervalMs = 1_200;
 
-/** Posts that failed after some of their parts; more than this many at once are not remembered. */
-const maxUnfinished = 1_000;
+/**
+ * "Generally one message a second in a channel, with short bursts". Reactions have a quota for the whole
+ * workspace, which Slack states only roughly: there the pauses that it asks for are what counts. https://docs.slack.dev/apis/web-api/rate-limits
+ */
+const budget = {
+  messages: { burst: 5, intervalMs: 1_000 },
+  marks: { burst: 50, intervalMs: 100 },
+};
 
 /**
  * A way to write into Slack threads. It needs no socket, so it works in worker processes too. Nothing is
- * repeated or waited for inside, but two things keep a message from appearing twice: a post that failed in
- * the middle goes on with the part that failed when it is called again with the same key, and a post without
- * an answer is looked for in its thread before it is reported as uncertain.
+ * repeated or waited for inside. Every message carries its key, so that it can be found when the answer to its
+ * post is lost with the connection or with the process.
  */
 export function createSlackSurface(access: SlackAccess): ChatSurface {
   // Apart, so that slow edits or uploads never stand before an answer.
@@ -32,30 +43,32 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const edits = createWebClient(access, { timeoutMs: 10_000 });
   const files = createWebClient(access, { timeoutMs: 300_000 });
   const setSession = createSessionStates(edits, access.log);
-  const unfinished = new Map<string, MessageRef[]>();
   const marking = new Map<string, Promise<void>>();
 
   return {
     platform: "slack",
-    limits: { editIntervalMs, messageChars },
+    limits: { budget, editIntervalMs, messageChars },
     idempotent: false,
 
-    async post(thread, message, key) {
-      const refs = unfinished.get(key) ?? [];
-      const parts = renderParts(message);
+    async post(thread, message, key, posted = []) {
+      const refs = [...posted];
       try {
-        for (const part of parts.slice(refs.length)) {
+        for (const part of renderParts(message).slice(refs.length)) {
           const ts = await postPart(posts, thread, part, `${key}#${refs.length}`);
           refs.push(refOf(thread, ts));
         }
-        unfinished.delete(key);
       } catch (error) {
-        if (refs.length > 0 && unfinished.size < maxUnfinished) unfinished.set(key, refs);
-        throw error;
+        const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
+        throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
       }
       if (message.stoppable) await setSession(thread, "processing");
       else if (message.kind === "answer" || message.kind === "receipt") await setSession(thread, "active");
       return refs;
+    },
+
+    async find(thread, key, since) {
+      const found = await call("conversations.replies", () => findPosted(posts, thread, key, since));
+      return (found ?? []).map((ts) => refOf(thread, ts));
     },
 
     async edit(ref, message) {

@@ -11,17 +11,17 @@ export interface SlackAccess {
 }
 
 /**
- * A client of the Web API that waits for nobody: it reports a rate limit instead of sitting it out, because
+ * A client of the Web API that waits for nobody unless it is `patient`: it reports a rate limit instead of sitting it out, because
  * the SDK would hold back every other call of the client as well.
  */
 export function createWebClient(
   access: SlackAccess,
-  { timeoutMs, retries = 0 }: { timeoutMs: number; retries?: number },
+  { timeoutMs, retries = 0, patient = false }: { timeoutMs: number; retries?: number; patient?: boolean },
 ): webApi.WebClient {
   return new webApi.WebClient(access.botToken, {
     ...clientOptions(access),
     timeout: timeoutMs,
-    rejectRateLimitedCalls: true,
+    rejectRateLimitedCalls: !patient,
     retryConfig: { retries, minTimeout: 200 },
   });
 }

@@ -1,10 +1,12 @@
 --[[
   Appends records to a session's log and sets fields of its head, unless somebody else has claimed it.
+  Applied once: a client that lost the answer with its connection sends the same write again.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] outbox
 
   ARGV[1] epoch of the caller
-  ARGV[2] number of head fields f, then f pairs of field and value
+  ARGV[2] number of the write within the claim
+  ARGV[3] number of head fields f, then f pairs of field and value
   then    number of outbox entries o, then o pairs of key and JSON ("" removes the entry)
   then    records (JSON)
 
@@ -15,7 +17,11 @@
 if redis.call("HGET", KEYS[1], "epoch") ~= ARGV[1] then
   return -1
 end
-local i = 2
+local length = tonumber(redis.call("HGET", KEYS[1], "length") or "0")
+if redis.call("HGET", KEYS[1], "write") == ARGV[2] then
+  return length
+end
+local i = 3
 for _ = 1, tonumber(ARGV[i]) do
   redis.call("HSET", KEYS[1], ARGV[i + 1], ARGV[i + 2])
   i = i + 2
@@ -29,10 +35,9 @@ for _ = 1, tonumber(ARGV[i]) do
   end
   i = i + 2
 end
-local length = tonumber(redis.call("HGET", KEYS[1], "length") or "0")
 for r = i + 1, #ARGV do
   redis.call("RPUSH", KEYS[2], ARGV[r])
   length = length + 1
 end
-redis.call("HSET", KEYS[1], "length", length)
+redis.call("HSET", KEYS[1], "length", length, "write", ARGV[2])
 return length

@@ -37,6 +37,7 @@ export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
   }
   return {
     pack: (folder: ThreadFolder, file: string) => run(folder, packScript, ["--bind", file, archiveInside]),
-    unpack: (folder: ThreadFolder, file: string) => run(folder, unpackScript, ["--ro-bind", file, archiveInside]),
+    unpack: (folder: ThreadFolder, file: string) =>
+      run(folder, unpackScript, ["--ro-bind", file, archiveInside]),
   };
 }

@@ -33,7 +33,9 @@ const idleScript = "echo ready; exec sleep infinity";
 export function proxyVariables(variables: Readonly<Record<string, string>>): string[] {
   const address = `http://127.0.0.1:${proxyPort}`;
   const all = {
-    ...Object.fromEntries(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map((n) => [n, address])),
+    ...Object.fromEntries(
+      ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map((n) => [n, address]),
+    ),
     no_proxy: "localhost,127.0.0.1,::1",
     NO_PROXY: "localhost,127.0.0.1,::1",
     NODE_USE_ENV_PROXY: "1",

@@ -78,7 +78,9 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
       : refuse(403, "the target is not host:port");
     if (!dialled.ok) {
       log(`CONNECT ${shown(request.url)}: ${dialled.reason}`);
-      client.end(`HTTP/1.1 ${dialled.status} Refused\r\n${textHead(dialled.reason)}\r\n\r\n${dialled.reason}\n`);
+      client.end(
+        `HTTP/1.1 ${dialled.status} Refused\r\n${textHead(dialled.reason)}\r\n\r\n${dialled.reason}\n`,
+      );
       return;
     }
     const { socket } = dialled;
@@ -107,7 +109,14 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
       return;
     }
     const count = meter(`${incoming.method} ${url.hostname}`, dialled.socket);
-    forward({ url, credential, incoming, answer, count, socket: uplink.secure(dialled.socket, url.hostname) });
+    forward({
+      url,
+      credential,
+      incoming,
+      answer,
+      count,
+      socket: uplink.secure(dialled.socket, url.hostname),
+    });
   }
 
   const server = createServer({ keepAliveTimeout: 1 }, (incoming, answer) => void request(incoming, answer));

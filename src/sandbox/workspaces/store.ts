@@ -42,7 +42,9 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
       return savedSchema.parse(JSON.parse(await readFile(entry(key), "utf8")));
     } catch (error) {
       if (isMissing(error)) return undefined;
-      throw new Error(`${entry(key)} cannot be read: ${String(error)}. Repair or remove it.`, { cause: error });
+      throw new Error(`${entry(key)} cannot be read: ${String(error)}. Repair or remove it.`, {
+        cause: error,
+      });
     }
   }
 
@@ -67,7 +69,9 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
         if (isMissing(error)) return [];
         throw error;
       });
-      const keys = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
+      const keys = names
+        .filter((name) => name.endsWith(".json"))
+        .map((name) => name.slice(0, -".json".length));
       const found = await Promise.all(keys.map(async (key) => ({ key, saved: await find(key) })));
       return found.flatMap(({ key, saved }) => (saved ? [{ key, saved }] : []));
     },

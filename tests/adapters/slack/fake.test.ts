@@ -80,11 +80,10 @@ describe("the fake Slack refuses", () => {
   });
 
   test("what the app may not do", async () => {
-    const { call, general, root } = await scene({ withoutScopes: ["reactions:write"] });
+    const { call, general, root } = await scene({ withoutScopes: ["reactions:write", "channels:read"] });
     expect(await call("reactions.add", { channel: general.id, timestamp: root.ts, name: "eyes" })).toBe(
       "missing_scope",
     );
-    // Our manifest asks for the history only.
     expect(await call("conversations.info", { channel: general.id })).toBe("missing_scope");
     expect(await call("conversations.history", { channel: general.id })).toBe("ok");
   });

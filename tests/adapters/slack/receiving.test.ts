@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ChatAdapter, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import type { Attendance, ChatAdapter, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
@@ -28,18 +28,30 @@ function recordingDoor(): RecordingDoor {
   return door;
 }
 
-async function connected(
-  options: FakeSlackOptions = {},
-): Promise<{ slack: FakeSlack; door: RecordingDoor; adapter: ChatAdapter }> {
-  const slack = await startFakeSlack(options);
-  const door = recordingDoor();
-  const adapter = createSlackAdapter({
+const nobodyWasHere: Attendance = {
+  missedSince: async () => undefined,
+  present: async () => undefined,
+  threads: async () => [],
+};
+
+function adapterFor(slack: FakeSlack, attendance: Attendance): ChatAdapter {
+  return createSlackAdapter({
     botToken: slack.botToken,
     appToken: slack.appToken,
     apiUrl: slack.url,
     stopReactions: ["octagonal_sign", "hand"],
+    attendance,
     log,
   });
+}
+
+async function connected(
+  options: FakeSlackOptions = {},
+  attendance = nobodyWasHere,
+): Promise<{ slack: FakeSlack; door: RecordingDoor; adapter: ChatAdapter }> {
+  const slack = await startFakeSlack(options);
+  const door = recordingDoor();
+  const adapter = adapterFor(slack, attendance);
   await adapter.start(door);
   onTestFinished(async () => {
     await adapter.stop();
@@ -117,17 +129,41 @@ describe("messages", () => {
     ]);
   });
 
-  test("talk in a channel, edits, deletions and messages of bots do not come in", async () => {
+  test("an edit and a deletion come in with the message that they are about", async () => {
     const { slack, door } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
-    const talk = await ada.says(general, "lunch?");
-    await ada.edits(talk, "<@BOT> lunch?");
-    await ada.deletes(talk);
+    const root = await ada.says(general, "<@BOT> start");
+    const reply = await ada.says(general, "use tabs", { thread: root.ts });
+    await ada.edits(reply, "use <spaces>");
+    await ada.deletes(reply);
+    await settled(slack);
+
+    const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+    const about = {
+      thread: { ...place, thread: root.ts },
+      ref: { ...place, message: reply.ts },
+      author: { name: "ada", standing: "member" },
+    };
+    expect(door.events.slice(-2)).toMatchObject([
+      { kind: "edit", ...about, text: "use <spaces>" },
+      { kind: "delete", ...about },
+    ]);
+  });
+
+  test("talk in a channel, messages of bots and their changes do not come in", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    await ada.says(general, "lunch?");
     const root = await ada.says(general, "thread");
     await slack.user("other agent", { bot: true }).says(general, "<@BOT> hello", { thread: root.ts });
     const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
-    await surfaceOf(slack).post(thread, { kind: "answer", markdown: "I am a bot" }, "k");
+    const surface = surfaceOf(slack);
+    const [ref] = await surface.post(thread, { kind: "answer", markdown: "I am a bot" }, "k");
+    if (!ref) throw new Error("Nothing was posted.");
+    await surface.edit(ref, { kind: "answer", markdown: "I am" });
+    await surface.remove(ref);
     await settled(slack);
 
     expect(slack.deliveries.length).toBeGreaterThan(5);
@@ -310,6 +346,63 @@ describe("persist, then acknowledge", () => {
     expect(slack.deliveries.map(({ isAcknowledged }) => isAcknowledged)).toEqual([true, false]);
     expect(door.events).toEqual([]);
     await slack.until(() => slack.connections === 0);
+  });
+});
+
+describe("catching up", () => {
+  test("finds what was sent while nobody listened, in threads too, in its order and as it reads now", async () => {
+    const slack = await startFakeSlack();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const before = await ada.says(general, "<@BOT> long ago");
+    const since = Date.now() + 1;
+    while (Date.now() <= since) await new Promise(setImmediate);
+    const mention = await ada.says(general, "<@BOT> start");
+    await ada.edits(mention, `<@${slack.bot.id}> start anew`);
+    await ada.says(general, "go on", { thread: before.ts });
+    await ada.says(slack.direct(ada), "hello?");
+    slack.forget();
+
+    const noted = Promise.withResolvers<void>();
+    const door = recordingDoor();
+    const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: before.ts };
+    const adapter = adapterFor(slack, {
+      missedSince: async () => since,
+      present: async () => noted.resolve(),
+      threads: async () => [thread],
+    });
+    onTestFinished(async () => {
+      await adapter.stop();
+      await slack.close();
+    });
+    await adapter.start(door);
+    await noted.promise;
+
+    expect(door.events).toMatchObject([
+      { kind: "message", text: "start anew", addressed: "mention" },
+      { kind: "message", text: "go on", addressed: "follow-up", thread },
+      { kind: "message", text: "hello?", addressed: "direct" },
+    ]);
+  });
+
+  test("looks again after every new connection, and notes presence only behind it", async () => {
+    const looks: string[] = [];
+    const { slack } = await connected(
+      {},
+      {
+        missedSince: async () => void looks.push("looked"),
+        present: async () => void looks.push("present"),
+        threads: async () => [],
+      },
+    );
+    await slack.until(() => slack.connections === 1);
+    slack.cut();
+    await slack.until(() => slack.connections === 0);
+    await slack.until(() => slack.connections === 1);
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "back?");
+    await settled(slack);
+    expect(looks).toEqual(["looked", "present", "looked", "present"]);
   });
 });
 

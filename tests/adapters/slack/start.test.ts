@@ -37,6 +37,11 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
     ...tokens,
     apiUrl,
     stopReactions: [],
+    attendance: {
+      missedSince: async () => undefined,
+      present: async () => undefined,
+      threads: async () => [],
+    },
     log: pino(sink),
   });
   await adapter.start(door);

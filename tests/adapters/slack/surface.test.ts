@@ -156,9 +156,15 @@ describe("what fails", () => {
     const long = { kind: "answer", markdown: "word ".repeat(3_000) } as const;
     slack.fail("chat.postMessage", { kind: "pass" });
     slack.fail("chat.postMessage", { kind: "rate-limit", retryAfterSeconds: 1 });
-    expect((await failure(surface.post(thread, long, "k"))).kind).toBe("rate-limited");
+    const since = Date.now();
+    expect(await failure(surface.post(thread, long, "k"))).toMatchObject({
+      kind: "rate-limited",
+      partly: true,
+    });
     expect(replies()).toHaveLength(1);
-    const refs = await surface.post(thread, long, "k");
+    const posted = await surface.find?.(thread, "k", since);
+    expect(posted).toHaveLength(1);
+    const refs = await surface.post(thread, long, "k", posted);
     expect(refs.map(({ message }) => message)).toEqual(replies().map(({ ts }) => ts));
     expect(replies()).toHaveLength(2);
   });
@@ -166,9 +172,14 @@ describe("what fails", () => {
   test("a post whose answer is lost is found in the thread", async () => {
     const { slack, surface, thread, replies } = await scene();
     slack.fail("chat.postMessage", { kind: "lost-response" });
-    const [ref] = await surface.post(thread, { kind: "answer", markdown: "hi" }, "k");
-    expect(ref?.message).toBe(replies()[0]?.ts);
+    const since = Date.now();
+    const hi = { kind: "answer", markdown: "hi" } as const;
+    expect((await failure(surface.post(thread, hi, "k"))).kind).toBe("uncertain");
+    const found = await surface.find?.(thread, "k", since);
+    expect(found).toMatchObject([{ message: replies()[0]?.ts }]);
+    expect(await surface.post(thread, hi, "k", found)).toEqual(found);
     expect(replies()).toHaveLength(1);
+    expect(await surface.find?.(thread, "another", since)).toEqual([]);
   });
 
   test.each([

@@ -98,6 +98,8 @@ export interface FakeSlack {
   fail(method: string, fault: Fault, times?: number): void;
   /** Asks the app to open new connections, as Slack does every few hours. */
   refresh(): void;
+  /** Gives up every event that was not acknowledged, as Slack does after its retries. */
+  forget(): void;
   /** Cuts every connection without a word. */
   cut(): void;
   /** Closes the next connections (default 1) before it has said hello. */
@@ -206,6 +208,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     transcript: (channel) => transcript(workspace, channel),
     fail: (method, fault, times = 1) => api.fail(method, fault, times),
     refresh: () => socket.refresh(),
+    forget: () => socket.forget(),
     cut: () => socket.cut(),
     hangUp: (times = 1) => socket.hangUp(times),
     async close() {

@@ -137,6 +137,16 @@ export const methods: Record<string, Method> = {
     },
   },
 
+  "users.conversations": {
+    token: "bot",
+    scope: "channels:read",
+    run: (_args, { workspace }) => ({
+      channels: [...workspace.channels.values()]
+        .filter(({ members, isArchived }) => members.has(workspace.bot.id) && !isArchived)
+        .map(({ id, name }) => ({ id, name })),
+    }),
+  },
+
   "conversations.members": {
     token: "bot",
     scope: readScopes,
@@ -148,8 +158,10 @@ export const methods: Record<string, Method> = {
     scope: historyScopes,
     run: (args, context) => {
       const { messages } = joinedChannelOf(args, context);
+      const oldest = Number(args.optionalText("oldest") ?? 0);
       const shown = messages.filter(({ threadTs, ts, subtype }) => {
-        return threadTs === undefined || threadTs === ts || subtype === "thread_broadcast";
+        const isTop = threadTs === undefined || threadTs === ts || subtype === "thread_broadcast";
+        return isTop && Number(ts) >= oldest;
       });
       return page(shown.toReversed(), args, context);
     },

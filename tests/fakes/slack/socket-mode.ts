@@ -88,6 +88,13 @@ export class SocketMode {
     for (const client of this.#open.keys()) client.terminate();
   }
 
+  /** Gives up what was not acknowledged, as Slack does after its retries. */
+  forget(): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const delivery of this.deliveries) delivery.attempts = this.#options.maxRetries + 1;
+    this.#waiting.clear();
+  }
+
   /** Closes the next connections before it has said hello. */
   hangUp(times: number): void {
     this.#hangUps += times;

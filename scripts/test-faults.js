@@ -1,0 +1,13 @@
+// `npm run test:faults`: the whole fault suite, some twenty minutes. Its figures go into docs/reliability.md.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { launch } from "./bootstrap/launch.js";
+
+const needs = { development: true, sandbox: true };
+const folder = await mkdtemp(join(tmpdir(), "heddle-faults-"));
+process.env.HEDDLE_FAULTS = "full";
+process.env.HEDDLE_FAULT_FIGURES = join(folder, "figures.jsonl");
+await launch(["node_modules/vitest/vitest.mjs", "run", "tests/faults", ...process.argv.slice(2)], needs);
+if (!process.exitCode) await launch(["tests/faults/report.ts"], needs);
+await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,83 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { StopOrder } from "../agent/events.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { heddle, type Speaker } from "../agent/messages.ts";
+import { channels, keys } from "./keys.ts";
+import { scripts } from "./scripts.ts";
+
+/** What people do to messages that they have sent: edit and delete them. */
+export interface Amendment {
+  /** Id of the message. */
+  message: string;
+  author: Speaker;
+  /** When it was edited or deleted, by the platform's clock, ms. */
+  at: number;
+}
+
+const daySeconds = 86_400;
+const separator = "~";
+
+/** `changed`: it had not been taken. `passed-on`: the running turn is told. `too-late`: nobody works on it. */
+export type Edited = "changed" | "passed-on" | "too-late";
+
+/** Once for the same edit, however often it is told. */
+export async function editMessage(
+  redis: Redis,
+  thread: ThreadId,
+  { message, author, at, text }: Amendment & { text: string },
+): Promise<Edited> {
+  const correction = told(
+    { message, at },
+    author,
+    `(I have edited an earlier message. It now reads:)\n${text}`,
+  );
+  const result = await scripts.edit.run(
+    redis,
+    [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
+    [message, text, JSON.stringify(correction), daySeconds],
+  );
+  return result === 1 ? "changed" : result === 2 ? "passed-on" : "too-late";
+}
+
+/** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else. */
+export type Deleted = "withdrawn" | "passed-on" | "stopping" | "too-late";
+
+/** Once for the same deletion, however often it is told. */
+export async function deleteMessage(
+  redis: Redis,
+  thread: ThreadId,
+  { message, author, at }: Amendment,
+): Promise<Deleted> {
+  const note = told(
+    { message, at },
+    heddle,
+    `(${author.name} has deleted one of the messages of this task. Do no more of what only it asked for.)`,
+  );
+  const order: StopOrder = { by: `${author.name}, who deleted the message`, at };
+  const result = await scripts.delete.run(
+    redis,
+    [
+      ...[keys.head(thread), keys.mail(thread), keys.asked(thread), keys.stop(thread)],
+      keys.seen(thread, note.message.id),
+    ],
+    [message, JSON.stringify(note), JSON.stringify(order), daySeconds],
+  );
+  if (result === 3) await redis.publish(channels.stops, thread);
+  return result === 1 ? "withdrawn" : result === 2 ? "passed-on" : result === 3 ? "stopping" : "too-late";
+}
+
+/** What the model reads about it. */
+function told(
+  { message, at }: Pick<Amendment, "message" | "at">,
+  author: Speaker,
+  text: string,
+): Extract<JournalRecord, { type: "user" }> {
+  const id = `${message}${separator}${at}`;
+  return { type: "user", message: { role: "user", id, author, text, at } };
+}
+
+/** The message on the platform that a user message stands for: itself, or the one that was edited or deleted. */
+export function platformMessage(id: string): string {
+  return id.split(separator)[0] ?? id;
+}

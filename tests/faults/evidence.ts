@@ -1,0 +1,58 @@
+import { keys } from "../../src/queue/keys.ts";
+import { readJournal } from "../../src/queue/sessions.ts";
+import { visibleText } from "../fakes/slack/blocks.ts";
+import type { FakeMessage } from "../fakes/slack/workspace.ts";
+import type { Evidence } from "./check.ts";
+import { botMessages, type Stage } from "./stage.ts";
+
+/** Waits until nothing is to be done in these threads any more. */
+export async function quiet({ redis }: Stage, threads: readonly string[], timeoutMs: number): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (const thread of threads) {
+    for (;;) {
+      const [[created, status], mail, outbox] = await Promise.all([
+        redis.client.hmget(keys.head(thread), "created", "status"),
+        redis.client.llen(keys.mail(thread)),
+        redis.client.hlen(keys.outbox(thread)),
+      ]);
+      if (created && status !== "running" && mail === 0 && outbox === 0) break;
+      if (Date.now() > deadline)
+        throw new Error(
+          `${thread} is not quiet: ${status}, ${mail} in the mailbox, ${outbox} in the outbox.`,
+        );
+      // Redis tells no event for this.
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** @param sent the people's messages of the thread, the first one first */
+export async function gather(
+  stage: Stage,
+  sent: readonly [FakeMessage, ...FakeMessage[]],
+): Promise<Evidence> {
+  const [root] = sent;
+  const { client } = stage.redis;
+  const thread = stage.threadOf(root);
+  const [journal, mail, outbox, status, lines] = await Promise.all([
+    readJournal(client, thread),
+    client.llen(keys.mail(thread)),
+    client.hlen(keys.outbox(thread)),
+    client.hget(keys.head(thread), "status"),
+    stage.linesOf(thread),
+  ]);
+  const { bot } = stage.slack;
+  return {
+    sent: sent.map(({ ts }) => ts),
+    journal,
+    left: { mail, outbox, status: status ?? "" },
+    posts: botMessages(stage.slack, root.channel, root.ts).map(visibleText),
+    marks: new Map(
+      sent.map(({ ts, reactions }) => [
+        ts,
+        [...reactions].filter(([, users]) => users.has(bot.id)).map(([name]) => name),
+      ]),
+    ),
+    lines,
+  };
+}

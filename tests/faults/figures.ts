@@ -1,0 +1,14 @@
+import { appendFileSync } from "node:fs";
+
+/** What the suite measured, as JSON lines in the file that `run.ts` names; without one it is not kept. */
+export interface Figures {
+  /** A process that was killed at a point, and the time until all was quiet again, its successor's start included. */
+  kill: { point: string; ms: number };
+  /** A run under random faults. */
+  storm: Record<string, number>;
+}
+
+export function note<Kind extends keyof Figures>(kind: Kind, figures: Figures[Kind]): void {
+  const file = process.env["HEDDLE_FAULT_FIGURES"];
+  if (file) appendFileSync(file, `${JSON.stringify({ kind, ...figures })}\n`);
+}

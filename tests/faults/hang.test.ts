@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
+import { check } from "./check.ts";
+import { gather, quiet } from "./evidence.ts";
+import { setStage, type Stage, workingPid } from "./stage.ts";
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await setStage({ hangSeconds: 2 });
+}, 30_000);
+afterAll(() => stage.clean(), 30_000);
+
+test("A stop ends what a frozen worker runs, and the thread gets its receipt from the next one", async () => {
+  const { slack } = stage;
+  const { command, seconds } = uniqueSleep();
+  const [, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const question = await slack
+    .user("ada")
+    .says(slack.channel("general"), `<@BOT> task 1 calls 1 pause ${seconds}`);
+  await running(command);
+  const frozen = workingPid(worker);
+  process.kill(frozen, "SIGSTOP");
+  await slack.user("bob").reacts("octagonal_sign", question);
+  await slack.until(
+    () => question.channel.messages.find(({ text }) => text.includes("Stopped by bob")),
+    20_000,
+  );
+  await quiet(stage, [stage.threadOf(question)], 5_000);
+  expect(processesWith(seconds)).toEqual([]);
+  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  expect(worker.output()).toContain("did not respond for 2 s");
+  expect(workingPid(worker)).not.toBe(frozen);
+}, 30_000);

@@ -1,0 +1,46 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+
+/** A Redis that can be killed and started again on the same data. */
+export interface RedisProcess {
+  readonly path: string;
+  readonly client: Redis;
+  /** SIGKILL, and a new server on the append-only file of the old one. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param folder an existing folder with a short name: the address of a socket has at most 108 bytes */
+export async function startRedisProcess(folder: string): Promise<RedisProcess> {
+  const path = join(folder, "redis.sock");
+  let server = spawnServer(folder);
+  const client = new Redis(path, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  client.on("error", () => undefined);
+  await client.ping();
+  return {
+    path,
+    client,
+    async restart() {
+      await kill(server);
+      server = spawnServer(folder);
+      await client.ping();
+    },
+    async stop() {
+      client.disconnect();
+      await kill(server);
+    },
+  };
+}
+
+function spawnServer(folder: string): ChildProcess {
+  const settings = ["--port", "0", "--unixsocket", "redis.sock", "--appendonly", "yes", "--save", ""];
+  return spawn("redis-server", settings, { cwd: folder, stdio: "ignore" });
+}
+
+async function kill(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  server.kill("SIGKILL");
+  await once(server, "exit");
+}

@@ -1,0 +1,67 @@
+/** Writes the figures of the last whole run of the fault suite into docs/reliability.md. */
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Figures } from "./figures.ts";
+
+type Note = { [Kind in keyof Figures]: { kind: Kind } & Figures[Kind] }[keyof Figures];
+
+const page = resolve(import.meta.dirname, "../../docs/reliability.md");
+const [begin, end] = ["<!-- figures -->", "<!-- end of figures -->"];
+
+const file = process.env["HEDDLE_FAULT_FIGURES"];
+if (!file) throw new Error("HEDDLE_FAULT_FIGURES names no file: run this through npm run test:faults.");
+const notes = readFileSync(file, "utf8")
+  .split("\n")
+  .filter(Boolean)
+  // Written by `note` alone.
+  .map((line) => JSON.parse(line) as Note);
+
+const text = readFileSync(page, "utf8");
+const head = text.slice(0, text.indexOf(begin) + begin.length);
+writeFileSync(page, `${head}\n\n${figures(notes)}\n\n${text.slice(text.indexOf(end))}`);
+
+function figures(all: readonly Note[]): string {
+  const kills = all.filter((entry) => entry.kind === "kill");
+  const storms = all.filter((entry) => entry.kind === "storm");
+  const times = kills.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  const at = (share: number) => ((times[Math.floor(share * (times.length - 1))] ?? 0) / 1_000).toFixed(1);
+  const points = new Set(kills.map(({ point }) => point.split(":")[0]));
+  return [
+    `${new Date().toISOString().slice(0, 10)}, ${versions()}, ${process.platform} ${process.arch}.`,
+    `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill to all quiet again, the start of the next process included: median ${at(0.5)} s, longest ${at(1)} s.`,
+    ...storms.map(storm),
+  ].join("\n\n");
+}
+
+function storm(run: Extract<Note, { kind: "storm" }>): string {
+  const measured = Object.entries(run).filter(([name]) => name !== "kind");
+  const rows = measured.map(([name, value]) => `| ${words[name] ?? name} | ${value} |`);
+  return ["**At random**", "", "| | |", "| --- | --- |", ...rows].join("\n");
+}
+
+function versions(): string {
+  const redis = /v=([\d.]+)/.exec(execFileSync("redis-server", ["--version"], { encoding: "utf8" }))?.[1];
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as {
+    version: string;
+  };
+  return `Heddle ${version}, Node ${process.versions.node}, Redis ${redis}`;
+}
+
+const words: Record<string, string> = {
+  seed: "seed",
+  seconds: "seconds",
+  messages: "messages sent",
+  threads: "threads",
+  answered: "answered",
+  stopped: "stopped",
+  withdrawn: "withdrawn by a stop",
+  failed: "told as failed",
+  calls: "tool calls that left their mark",
+  repeats: "posts marked as a possible repeat",
+  kills: "processes killed (SIGKILL)",
+  freezes: "processes frozen for longer than their lock (SIGSTOP)",
+  handovers: "processes asked to end (SIGTERM)",
+  redisKills: "kills of Redis",
+  settledMs: "ms from the last message until all was quiet",
+};

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { threadId, type ThreadId } from "../../src/adapters/adapter.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { openSandboxBackend } from "../../src/sandbox/open.ts";
+import { newPlace, type Program } from "../e2e/program.ts";
+import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import type { FakeChannel, FakeMessage } from "../fakes/slack/workspace.ts";
+import { type RedisProcess, startRedisProcess } from "./redis-process.ts";
+import { callLog, replyTo } from "./tasks.ts";
+
+type Role = "gateway" | "worker";
+
+/** A Slack, a model service and a Redis, for real processes of the program that may be killed at any moment. */
+export interface Stage {
+  readonly slack: FakeSlack;
+  readonly model: FakeModelServer;
+  readonly redis: RedisProcess;
+  /** Starts a process and waits until it is ready. @param fault see src/queue/fault.ts */
+  start(role: Role, fault?: string): Promise<Program>;
+  /** The thread that begins with this message. */
+  threadOf(message: FakeMessage): ThreadId;
+  /** The lines that tool calls have written in a thread's workspace. */
+  linesOf(thread: ThreadId): Promise<string[]>;
+  /** What the processes printed. */
+  outputs(): string;
+  clean(): Promise<void>;
+}
+
+/** @param hangSeconds after which a silent worker is killed; by default later than any test freezes one */
+export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), "hf-"));
+  // Users of sandboxes must be able to walk to their workspaces.
+  await chmod(folder, 0o755);
+  const config = join(folder, "heddle.yaml");
+  // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
+  await writeFile(config, `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds} }\n`);
+  const [place, slack, model, redis] = await Promise.all([
+    newPlace(),
+    startFakeSlack({ ackTimeoutMs: 1_000 }),
+    startFakeAnthropic({ replies: replyTo }),
+    startRedisProcess(folder),
+  ]);
+  const dataDir = join(folder, "data");
+  const environment = {
+    NODE_ENV: "test",
+    REDIS_URL: redis.path,
+    SLACK_BOT_TOKEN: slack.botToken,
+    SLACK_APP_TOKEN: slack.appToken,
+    SLACK_API_URL: slack.url,
+    ANTHROPIC_API_KEY: model.apiKey,
+    ANTHROPIC_BASE_URL: model.url,
+    HEDDLE_CONFIG: config,
+    HEDDLE_DATA_DIR: dataDir,
+    HEDDLE_LOG_LEVEL: "warn",
+  };
+  const workspaces = openSandboxBackend(loadConfig({ HEDDLE_DATA_DIR: dataDir }, folder));
+  return {
+    slack,
+    model,
+    redis,
+    async start(role, fault) {
+      const program = place.start(["start", "--role", role], {
+        ...environment,
+        ...(fault && { HEDDLE_FAULT: fault }),
+      });
+      await program.line(/Heddle is ready/);
+      return program;
+    },
+    threadOf: ({ channel, ts }) =>
+      threadId({ platform: "slack", workspace: slack.teamId, channel: channel.id, thread: ts }),
+    async linesOf(thread) {
+      const file = await (await workspaces.open(thread)).readFile(callLog);
+      return file.ok ? file.data.toString().split("\n").filter(Boolean) : [];
+    },
+    outputs: place.outputs,
+    async clean() {
+      await place.clean();
+      await workspaces.close();
+      await Promise.all([slack.close(), model.close(), redis.stop()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The process that does the work: a worker is watched by another, which is the one that was started. */
+export function workingPid({ pid }: Program): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return Number(children.split(" ")[0] || pid);
+}
+
+/** Messages of the bot in a thread, as people see them now. */
+export function botMessages(slack: FakeSlack, channel: FakeChannel, thread: string): FakeMessage[] {
+  return channel.messages.filter(({ user, threadTs }) => user === slack.bot && threadTs === thread);
+}

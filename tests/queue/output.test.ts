@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChatSurface, SurfaceError } from "../../src/adapters/adapter.ts";
+import { createAttendance } from "../../src/queue/attendance.ts";
+import { deliver } from "../../src/queue/mailbox.ts";
+import { markMessage } from "../../src/queue/marks.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const never = new AbortController().signal;
+let channels = 0;
+const newChannel = () => ({ platform: "memory", workspace: "w", channel: `c${++channels}` });
+
+function surfaceWith(burst: number, intervalMs: number): ChatSurface {
+  const { surface } = memoryChat();
+  const budget = { burst, intervalMs };
+  return { ...surface, limits: { ...surface.limits, budget: { messages: budget, marks: budget } } };
+}
+
+describe("The output of all processes into a channel", () => {
+  test("keeps the budget: a burst, and then one after the other", async () => {
+    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const surface = surfaceWith(3, 60);
+    const channel = newChannel();
+    const startedAt = Date.now();
+    const write = (by: typeof one) =>
+      by.write(surface, channel, "final", never, async () => Date.now() - startedAt);
+    const times = await Promise.all([one, other, one, other, one, other].map(write));
+    const sorted = times.toSorted((a, b) => a - b);
+    // Redis counts whole milliseconds.
+    expect(sorted[3]).toBeGreaterThanOrEqual(58);
+    expect(sorted[5]).toBeGreaterThanOrEqual(178);
+  });
+
+  test("lets what is urgent go first, whoever has waited longer", async () => {
+    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const surface = surfaceWith(1, 80);
+    const channel = newChannel();
+    const order: string[] = [];
+    const write = (by: typeof one, urgency: Parameters<typeof one.write>[2]) =>
+      by.write(surface, channel, urgency, never, async () => order.push(urgency));
+    await write(one, "progress");
+    const waiting = [write(one, "progress"), write(one, "receipt"), write(other, "question")];
+    // In line before the last one comes.
+    await server.client().ping();
+    await Promise.all([...waiting, write(other, "final")]);
+    expect(order).toEqual(["progress", "final", "question", "receipt", "progress"]);
+  });
+
+  test("pauses for everybody when the platform says so to one, who then tries again", async () => {
+    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const surface = surfaceWith(10, 1);
+    const channel = newChannel();
+    const refused = Promise.withResolvers<void>();
+    const order: string[] = [];
+    let tries = 0;
+    const limited = one.write(surface, channel, "progress", never, async () => {
+      tries += 1;
+      if (tries > 1) return order.push("one");
+      queueMicrotask(refused.resolve);
+      throw new SurfaceError("rate-limited", "slow down", { retryAfterMs: 150 });
+    });
+    await refused.promise;
+    const startedAt = Date.now();
+    await other.write(surface, { ...channel, channel: "elsewhere" }, "final", never, async () =>
+      order.push("elsewhere"),
+    );
+    await Promise.all([
+      limited,
+      other.write(surface, channel, "final", never, async () => order.push("other")),
+    ]);
+    expect(order[0]).toBe("elsewhere");
+    expect(order.toSorted()).toEqual(["elsewhere", "one", "other"]);
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(100);
+  });
+
+  test("is not held up by somebody who leaves the line", async () => {
+    const scheduler = createOutputScheduler(server.client());
+    const surface = surfaceWith(1, 100);
+    const channel = newChannel();
+    const leaving = new AbortController();
+    await scheduler.write(surface, channel, "final", never, async () => undefined);
+    const left = scheduler.write(surface, channel, "final", leaving.signal, async () => "written");
+    leaving.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    const startedAt = Date.now();
+    await scheduler.write(surface, channel, "progress", never, async () => undefined);
+    expect(Date.now() - startedAt).toBeLessThan(1_000);
+  });
+});
+
+test("A mark that comes late does not replace a later one", async () => {
+  const redis = server.client();
+  const output = createOutputScheduler(redis);
+  const chat = memoryChat();
+  const reached = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const slow: ChatSurface = {
+    ...chat.surface,
+    async mark(ref, mark) {
+      reached.resolve();
+      await goOn.promise;
+      await chat.surface.mark(ref, mark);
+    },
+  };
+  const ref = { ...newChannel(), message: "m1" };
+  const waiting = markMessage({ redis, output, surface: slow }, ref, "waiting", never);
+  await reached.promise;
+  await markMessage({ redis, output, surface: chat.surface }, ref, "answered", never);
+  goOn.resolve();
+  await waiting;
+  expect(chat.marks.get("m1")).toEqual(["answered", "waiting", "answered"]);
+});
+
+test("Attendance tells since when nobody listened, and which threads are alive", async () => {
+  const redis = server.client();
+  const hour = 3_600_000;
+  let now = 1_000 * hour;
+  const attendance = createAttendance(redis, () => now);
+  expect(await attendance.missedSince("memory", "w")).toBeUndefined();
+  await attendance.present("memory", "w");
+  const message = { role: "user", id: "m", author: { id: "U", name: "Ada" }, text: "hi", at: 1 } as const;
+  for (const thread of ["memory:w:c:old", "memory:w:c:new", "memory:elsewhere:c:t"])
+    await deliver(redis, thread, message, {
+      onlyIfSession: false,
+      now: thread.endsWith("old") ? now - 200 * hour : now,
+    });
+  now += hour;
+  expect(await attendance.missedSince("memory", "w")).toBe(now - hour - 60_000);
+  expect(await attendance.threads("memory", "w")).toEqual([
+    { platform: "memory", workspace: "w", channel: "c", thread: "new" },
+  ]);
+  now += 100 * hour;
+  expect(await attendance.missedSince("memory", "w")).toBe(now - 23 * hour);
+});
