@@ -18,7 +18,7 @@ export async function askInSlack({ slack, model }: Stage, text: string, channel:
     slack.until(() => question.reactions.has("eyes")).then(since),
     model.request(nextRequest).then(since),
     slack
-      .message(({ channel: posted, text: said }) => posted === place && said.includes("Here is the answer."))
+      .until(() => place.messages.some(({ text: said }) => said.includes("Here is the answer.")), patienceMs)
       .then(since),
   ]);
   await slack.until(() => isMarkedAsDone(question), patienceMs);

@@ -41,6 +41,8 @@ export async function openStage(script: Script, settings: object = {}): Promise<
     ANTHROPIC_API_KEY: model.apiKey,
     ANTHROPIC_BASE_URL: model.url,
     HEDDLE_LOG_LEVEL: "warn",
+    // As with `npm start`.
+    NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(place.folder, "compile"),
   };
   return {
     place,

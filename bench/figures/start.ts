@@ -1,12 +1,11 @@
-import { join } from "node:path";
 import type { Program } from "../../tests/e2e/program.ts";
 import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
 import { interleave, spread } from "../measure.ts";
 import { openStage, says, type Stage } from "../stage.ts";
 
-const withSlack = "Slack, a model service, Redis there";
-const coldCache = "the same, without compiled code kept";
-const alone = "demo model, its own Redis";
+const withSlack = "with Slack, a model service and a Redis";
+const coldCache = "with Slack, without compiled code kept";
+const alone = "with the demo model and its own Redis";
 
 /** How long until the program is ready. */
 export const start: Figure = {
@@ -19,11 +18,11 @@ export const start: Figure = {
 
 async function measure(effort: Effort): Promise<Findings> {
   await using stage = await openStage(() => says("Not asked."));
-  const cache = { NODE_COMPILE_CACHE: join(stage.place.folder, "compile") };
+  const { NODE_COMPILE_CACHE = "", ...withoutCache } = stage.environment;
   const environments = {
-    [withSlack]: { ...stage.environment, ...cache },
-    [coldCache]: stage.environment,
-    [alone]: { ...cache, HEDDLE_MODEL: "demo" },
+    [withSlack]: stage.environment,
+    [alone]: { HEDDLE_MODEL: "demo", NODE_COMPILE_CACHE },
+    ...(!effort.quick && { [coldCache]: withoutCache }),
   };
   const samples = await interleave(
     Object.entries(environments).map(([name, env]) => ({
