@@ -31,6 +31,7 @@ import { flushOutbox } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
 import { openSandboxBackend } from "./sandbox/open.ts";
@@ -208,6 +209,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
     drive,
+    slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
     sweepMs: queueSettings.sweepSeconds * 1_000,
