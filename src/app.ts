@@ -20,14 +20,14 @@ import { createSkillLibrary } from "./agent/skills/library.ts";
 import type { Config } from "./config/load.ts";
 import { chooseModel } from "./config/model-choice.ts";
 import { createIntake } from "./intake/intake.ts";
-import { createReporter } from "./progress/reporter.ts";
+import { createReporter, progressKey } from "./progress/reporter.ts";
 import { createAttendance } from "./queue/attendance.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
-import { flushOutbox } from "./queue/outbox.ts";
+import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
@@ -189,6 +189,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) =>
           markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, onError),

@@ -27,6 +27,8 @@ export const keys = {
   stop: (thread: ThreadId) => session(thread, "stop"),
   /** Hash: posting key to JSON of what must be in the thread. */
   outbox: (thread: ThreadId) => session(thread, "outbox"),
+  /** JSON of the last state of a turn's progress message, for an hour. */
+  settled: (thread: ThreadId, key: string) => session(thread, `settled:${key}`),
   /** List of JSON notes. */
   notes: (thread: ThreadId) => session(thread, "notes"),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */

@@ -10,12 +10,12 @@ import type { Message } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import { createReporter } from "../../src/progress/reporter.ts";
+import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
-import { flushOutbox } from "../../src/queue/outbox.ts";
+import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
@@ -137,6 +137,7 @@ async function worker(
         thread: lease.thread,
         turn,
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,
