@@ -12,14 +12,12 @@ import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
 import { createLocalAdapter } from "./adapters/local/adapter.ts";
 import { createLocalSurface } from "./adapters/local/surface.ts";
 import type { Masker } from "./agent/context/mask.ts";
-import type { LanguageModel } from "./agent/llm/model.ts";
-import { openModel } from "./agent/llm/open.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
-import { createSkillLibrary } from "./agent/skills/library.ts";
+import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
 import type { Config } from "./config/load.ts";
-import { chooseModel } from "./config/model-choice.ts";
 import { createIntake } from "./intake/intake.ts";
+import type { Models } from "./models.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { createAttendance } from "./queue/attendance.ts";
 import { createDrive } from "./queue/drive.ts";
@@ -33,11 +31,15 @@ import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
+import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
-import { openSandboxBackend } from "./sandbox/open.ts";
-import type { Probe, SandboxBackend } from "./sandbox/sandbox.ts";
+import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
+import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { createTurnRunner } from "./turn-runner.ts";
+
+/** The skills that come with Heddle. */
+export const shippedSkills = fileURLToPath(new URL("../skills", import.meta.url));
 
 /** What a command begins with. */
 export interface SetUp {
@@ -55,7 +57,8 @@ export interface Foundation extends SetUp {
   output: OutputScheduler;
   door: Door;
   surface(platform: string): ChatSurface;
-  sandbox: { backend: SandboxBackend; probe: Probe };
+  skills: SkillLibrary;
+  sandbox: WatchedSandbox;
   close(): Promise<void>;
 }
 
@@ -92,8 +95,12 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
   const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
-  const backend = openSandboxBackend(config);
-  const probe = await backend.probe();
+  const skills = createSkillLibrary({
+    folders: config.settings.skills.folders ?? [shippedSkills],
+    pins: config.settings.skills.pins,
+  });
+  const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
+  const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,
     mcp,
@@ -105,7 +112,8 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     output,
     door,
     surface,
-    sandbox: { backend, probe },
+    skills,
+    sandbox,
     async close() {
       await backend.close();
       await queue.close();
@@ -120,20 +128,10 @@ export interface Running {
   close(): Promise<void>;
 }
 
-/** Opens the configured model. @throws ConfigError when it is unknown or its key is refused */
-export function openConfiguredModel(config: Config): Promise<LanguageModel> {
-  const { demo, retry } = config.settings;
-  return openModel(chooseModel(config.environment, config.settings.model), { demo, retry });
-}
-
-/** The skills that come with Heddle. */
-export const shippedSkills = fileURLToPath(new URL("../skills", import.meta.url));
-
 /** Takes turns from the queue and runs the agent. */
-export async function startWorker(foundation: Foundation, model: LanguageModel): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface } = foundation;
+export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
+  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
   const { agent, queue: queueSettings, sessions } = config.settings;
-  const { backend, probe } = foundation.sandbox;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
 
@@ -146,14 +144,10 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     },
     log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
   });
-  const skills = createSkillLibrary({
-    folders: config.settings.skills.folders ?? [shippedSkills],
-    pins: config.settings.skills.pins,
-  });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
   const runner = createTurnRunner({
-    model,
+    ...models,
     limits: {
       steps: agent.maxSteps,
       wallMs: agent.maxMinutes * 60_000,
@@ -161,9 +155,9 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
     instructions: agent.instructions,
-    backend: probe.ok ? backend : undefined,
-    noSandbox: probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
-    notes: (thread) => redisNotes(redis, thread),
+    sandbox,
+    notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
     mcp: pool,
@@ -171,6 +165,7 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
     log,
   });
 
+  const cleaning = setInterval(() => void cleanWorkspaces(foundation), cleanEveryMs).unref();
   const stops = await watchStops(redis, server.connect(), onError);
   const drive = createDrive({
     redis,
@@ -219,9 +214,22 @@ export async function startWorker(foundation: Foundation, model: LanguageModel):
   return {
     async close() {
       await worker.close();
+      clearInterval(cleaning);
       await Promise.all([stops.close(), pool.close()]);
     },
   };
+}
+
+const cleanEveryMs = 6 * 3_600_000;
+
+async function cleanWorkspaces({ config, sandbox, log }: Foundation): Promise<void> {
+  if (!sandbox.probe.ok) return;
+  try {
+    const { archived, failed } = await (await sandbox.backend.workspaces()).clean(cleanPolicy(config));
+    if (archived.length + failed.length > 0) log.info({ archived, failed }, "idle workspaces were archived");
+  } catch (error) {
+    log.warn({ err: error }, "idle workspaces could not be archived");
+  }
 }
 
 /** Something that the operator has to put right before Heddle can start. */
@@ -287,7 +295,7 @@ export async function startGateway(
 }
 
 /** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
-function workspaceFiles({ sandbox: { backend, probe } }: Foundation): WorkspaceFiles {
+function workspaceFiles({ sandbox }: Foundation): WorkspaceFiles {
   const none = {
     ok: false,
     reason: "failed",
@@ -295,10 +303,10 @@ function workspaceFiles({ sandbox: { backend, probe } }: Foundation): WorkspaceF
   } as const;
   return {
     async list(thread) {
-      return probe.ok ? (await backend.open(threadId(thread))).listFiles() : none;
+      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).listFiles() : none;
     },
     async read(thread, path) {
-      return probe.ok ? (await backend.open(threadId(thread))).readFile(path) : none;
+      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
     },
   };
 }

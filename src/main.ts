@@ -7,6 +7,8 @@ const usage = `Heddle: an agent for your team's chat.
   heddle doctor                              check everything that Heddle needs
   heddle manifest slack                      print the Slack app's manifest
   heddle threads list | show <thread>        what the sessions are, and what was said
+  heddle workspaces list | export <thread> [file] | clean
+                                             the threads' files: which there are, one as tar, archive idle ones
   heddle stop <thread>                       stop what runs in a thread
 `;
 
@@ -16,6 +18,7 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   doctor: () => import("./commands/doctor.ts"),
   manifest: () => import("./commands/manifest.ts"),
   threads: () => import("./commands/threads.ts"),
+  workspaces: () => import("./commands/workspaces.ts"),
   stop: () => import("./commands/stop.ts"),
 };
 

@@ -2,29 +2,39 @@ import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "./
 import { createContextKeeper } from "./agent/context/compaction.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import { createTokenCounter } from "./agent/context/tokens.ts";
+import type { JournalRecord } from "./agent/journal.ts";
+import type { TurnLimits } from "./agent/limits.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
-import { runTurn, type TurnLimits } from "./agent/loop.ts";
+import { runTurn } from "./agent/loop.ts";
 import type { McpPool } from "./agent/mcp/pool.ts";
+import type { Speaker } from "./agent/messages.ts";
 import { systemPrompt } from "./agent/prompt.ts";
+import { noteIndex } from "./agent/recall.ts";
 import { skillCatalogue } from "./agent/skills/catalogue.ts";
 import { createGetSkillTool } from "./agent/skills/get-skill.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
+import { createTaskTool } from "./agent/sub-agent.ts";
+import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker.ts";
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
-import { createDispatcher } from "./agent/tools/dispatch.ts";
+import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
 import type { ToolServices } from "./agent/tools/tool.ts";
 import type { TurnRunner } from "./queue/drive.ts";
-import type { Sandbox, SandboxBackend } from "./sandbox/sandbox.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
+import type { WatchedSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 
 export interface TurnRunnerOptions {
   model: LanguageModel;
+  /** Writes the summaries of long conversations. */
+  summariser: LanguageModel;
   limits: TurnLimits;
   instructions: string;
-  /** Undefined when the probe failed; then `noSandbox` says why. */
-  backend: SandboxBackend | undefined;
-  noSandbox: string;
-  notes(thread: ThreadId): NoteStore;
+  sandbox: WatchedSandbox;
+  /** The notes that count in a thread while these people speak, the last of them now. */
+  notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
+  /** A thread's whole journal. */
+  journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
@@ -39,18 +49,26 @@ const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 }
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
-  const { backend, model, masker, log } = options;
+  const { model, summariser, limits, masker, log } = options;
   const counter = createTokenCounter();
-  const context = createContextKeeper({ model, counter });
+  const context = createContextKeeper({ model, summariser, counter });
+  const breaker = createCircuitBreaker({ now: Date.now });
   const opened = new Map<ThreadId, Promise<Sandbox>>();
 
-  const sandboxOf = (thread: ThreadId): Promise<Sandbox> | undefined => {
-    if (!backend) return undefined;
-    const known = opened.get(thread) ?? backend.open(thread);
-    opened.set(thread, known);
+  const openSandbox = (thread: ThreadId): Promise<Sandbox> => {
+    const opening = options.sandbox.backend.open(thread);
+    opened.set(thread, opening);
     // A workspace that could not be made is tried again by the next turn.
-    known.catch(() => opened.delete(thread));
-    return known;
+    opening.catch(() => opened.delete(thread));
+    return opening;
+  };
+
+  const settle = async (thread: ThreadId) => {
+    try {
+      await options.sandbox.backend.settle(thread);
+    } catch (error) {
+      log.error({ err: error, thread }, "the workspace could not be saved for other workers");
+    }
   };
 
   const deliver = (thread: ThreadId): ToolServices["deliver"] => {
@@ -68,35 +86,51 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
 
   return {
     async *run({ thread, turn, history, followUps, emit, signal }) {
-      const sandbox = await sandboxOf(thread);
+      const probe = await options.sandbox.refresh();
+      const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
+      const speakers = (history.turn?.asked ?? []).map(({ author }) => author);
+      const notes = options.notes(thread, () => speakers);
       const services: ToolServices = {
-        notes: options.notes(thread),
+        notes,
+        history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
         ...(deliverFile && { deliver: deliverFile }),
       };
       const [{ skills }, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
       const system = systemPrompt({
-        noSandbox: options.noSandbox,
+        noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
+        sandboxNote: options.sandbox.backend.note(thread),
         instructions: options.instructions,
         skills: skillCatalogue(skills, catalogueTokens, counter.count),
       });
-      const tools = createDispatcher({
-        tools: [
-          ...(sandbox ? sandboxTools() : []),
-          ...sessionTools(),
-          ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
-          ...mcpTools,
-        ],
+      const dispatch: Omit<DispatcherOptions, "tools"> = {
         services,
         masker,
         onError: (trace, error, call) =>
           log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
+        breaker: ofThread(breaker, thread),
+      };
+      const makeTools = () => [
+        ...(sandbox ? sandboxTools() : []),
+        ...sessionTools(),
+        ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
+        ...mcpTools,
+      ];
+      const task = createTaskTool({
+        model,
+        context,
+        system,
+        tools: makeTools,
+        dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
+      });
+      const tools = createDispatcher({
+        ...dispatch,
+        tools: [...makeTools(), task],
         output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
       });
-      const { limits } = options;
-      return yield* runTurn({
+      const outcome = yield* runTurn({
         id: turn,
         history,
         model,
@@ -104,10 +138,26 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         system,
         context,
         limits,
-        followUps,
+        async followUps() {
+          const messages = await followUps();
+          speakers.push(...messages.map(({ author }) => author));
+          return messages;
+        },
+        async recall() {
+          try {
+            return noteIndex(await notes.list());
+          } catch (error) {
+            // A turn without its notes is better than none.
+            log.error({ err: error, thread }, "the notes could not be read");
+            return undefined;
+          }
+        },
         signal,
         now: Date.now,
       });
+      // Whoever took the lease has its own files now.
+      if (sandbox && outcome.kind !== "lost-lease") await settle(thread);
+      return outcome;
     },
 
     async killAll(thread) {
@@ -127,4 +177,9 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
+}
+
+/** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */
+function ofThread(breaker: CircuitBreaker, thread: ThreadId): CircuitBreaker {
+  return { enter: (tool) => breaker.enter(`${thread} ${tool}`) };
 }

@@ -10,6 +10,7 @@ import type { AssistantMessage, SummaryMessage, ToolCall, ToolMessage, UserMessa
  * The others are for live display.
  */
 export type AgentEvent =
+  /** A model call begins. What an earlier call of the same step has streamed is void. */
   | { type: "step-start"; step: number }
   | { type: "text-delta"; step: number; delta: string }
   | { type: "thinking-delta"; step: number; delta: string }
@@ -19,7 +20,8 @@ export type AgentEvent =
   | { type: "tool-start"; step: number; call: ToolCall }
   /** Live output of a running tool, already masked; may be dropped under load. */
   | { type: "tool-output"; callId: string; chunk: string }
-  | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number }
+  /** `usage`: of the models that the tool itself has called. */
+  | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number; usage?: Usage }
   /** Messages that people wrote during the turn and that the next step will see. */
   | { type: "follow-up"; messages: UserMessage[] }
   /** What the loop itself tells the model. */

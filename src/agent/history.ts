@@ -45,7 +45,13 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
     case "tool-start":
       return { type: "tool-start", callId: event.call.id, at };
     case "tool-end":
-      return { type: "tool-result", message: event.message, durationMs: event.durationMs, at };
+      return {
+        type: "tool-result",
+        message: event.message,
+        durationMs: event.durationMs,
+        ...(event.usage && { usage: event.usage }),
+        at,
+      };
     case "nudge":
       return { type: "nudge", message: event.message };
     case "summary":
@@ -117,6 +123,7 @@ export function replay(records: readonly JournalRecord[]): History {
       case "tool-result":
         messages.push(record.message);
         open = open.filter((entry) => entry.call.id !== record.message.callId);
+        if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
         break;
       case "trim":
         messages = trimResults(messages, new Set(record.callIds));
@@ -160,7 +167,7 @@ export function trimResults(messages: readonly Message[], callIds: ReadonlySet<s
     const start = message.text.slice(0, trimmedChars).replace(/[\ud800-\udbff]$/, "");
     return {
       ...rest,
-      text: `${start}\n[… cut to save space; run ${message.name} again if you need the rest]`,
+      text: `${start}\n[… cut to save space: search_history may find the rest, or run ${message.name} again]`,
     };
   });
 }

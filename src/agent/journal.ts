@@ -18,7 +18,7 @@ export type JournalRecord =
   | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage; at: number }
   /** Written before the tool runs. A start without a result is never run again: its outcome is unknown. */
   | { type: "tool-start"; callId: string; at: number }
-  | { type: "tool-result"; message: ToolMessage; durationMs: number; at: number }
+  | { type: "tool-result"; message: ToolMessage; durationMs: number; usage?: Usage; at: number }
   /** The results of these calls are shown to the model in short from here on. */
   | { type: "trim"; callIds: string[]; at: number }
   /** All messages but the last `keep` are replaced, for the model, by the summary. */

@@ -1,31 +1,21 @@
+import { runCalls } from "./calls.ts";
 import type { ContextKeeper } from "./context/compaction.ts";
-import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "./events.ts";
-import { type History, type OpenCall, unknownResult } from "./history.ts";
+import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
+import type { History } from "./history.ts";
+import { budgetLeft, defaultTurnLimits, limitReached, type TurnLimits } from "./limits.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "./llm/model.ts";
 import {
   type AssistantMessage,
   heddle,
+  isFromPerson,
   type Message,
   textOf,
-  type ToolMessage,
   toolCalls,
   type UserMessage,
 } from "./messages.ts";
+import { newlyRecalled, recallMark } from "./recall.ts";
+import { equalSteps, repeatedSteps } from "./repetition.ts";
 import type { Dispatcher } from "./tools/dispatch.ts";
-
-/** What ends a turn early. A limit is checked before each step, so a step may overshoot it once. */
-export interface TurnLimits {
-  /** Model calls. */
-  steps: number;
-  /** Wall time since the turn began, in milliseconds. */
-  wallMs: number;
-  /** Input and output tokens, caches included. */
-  tokens?: number;
-  /** US dollars. */
-  cost?: number;
-}
-
-export const defaultTurnLimits: TurnLimits = { steps: 50, wallMs: 60 * 60_000 };
 
 /** Everything that one run of the agent needs. */
 export interface Turn {
@@ -36,17 +26,17 @@ export interface Turn {
   tools: Dispatcher;
   system: string;
   context: ContextKeeper;
-  limits: TurnLimits;
+  /** Default: {@link defaultTurnLimits}. */
+  limits?: TurnLimits;
   /** Messages that arrived since; they must be stored when this resolves. Asked for between steps. */
-  followUps(): Promise<UserMessage[]>;
+  followUps?(): Promise<UserMessage[]>;
+  /** The notes on record when the turn begins, as `noteIndex` lists them; undefined when nobody can tell. */
+  recall?(): Promise<string | undefined>;
   /** Aborted with a {@link TurnAbort} as its reason. */
   signal: AbortSignal;
-  /** Milliseconds since the epoch. */
-  now(): number;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  now?(): number;
 }
-
-/** At most this many read-only calls of a step run at once. */
-const parallelReads = 8;
 
 /**
  * Runs one turn: model call, tool calls, again, until the model answers or something ends it.
@@ -55,86 +45,112 @@ const parallelReads = 8;
  * store each event that `recordOf` names before it asks for the next one.
  */
 export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
+  const { limits = defaultTurnLimits, now = Date.now } = turn;
   let messages: Message[] = [...turn.history.messages];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
-  const startedAt = turn.history.turn?.startedAt ?? turn.now();
+  const startedAt = turn.history.turn?.startedAt ?? now();
   /** Parts of an answer that was cut at the output limit. */
   let answer = "";
   let nudged = false;
-
-  const totals = () => ({ steps, usage });
-  const nudge = (text: string): UserMessage =>
-    turn.context.measure({
-      role: "user",
-      id: `${turn.id}:${steps}:nudge`,
-      author: heddle,
-      text,
-      at: turn.now(),
-    });
   // Everything that goes with each request beside the messages.
   const fixed = turn.system + JSON.stringify(turn.tools.definitions);
-  /** Makes room in the window; false when there is none to make. */
+
+  const totals = () => ({ steps, usage });
+  const spent = () => ({ ...totals(), elapsedMs: now() - startedAt });
+  // Nothing else aborts a turn: see TurnAbort.
+  const aborted = () => abortedOutcome(turn.signal.reason as TurnAbort, totals());
+
+  /** Says something to the model in Heddle's name. */
+  function* tell(text: string, mark = ":nudge"): Generator<AgentEvent, void> {
+    const id = `${turn.id}:${steps}${mark}`;
+    const message = turn.context.measure({ role: "user", id, author: heddle, text, at: now() });
+    messages.push(message);
+    yield { type: "nudge", message };
+  }
+
+  /** Makes room in the window; false when there is none to make, or the turn is aborted meanwhile. */
   async function* makeRoom(force: boolean): AsyncGenerator<AgentEvent, boolean> {
-    const fitted = yield* turn.context.fit(messages, { fixed, force, signal: turn.signal });
-    messages = fitted.messages;
-    usage = addUsage(usage, fitted.usage);
-    return !fitted.tooLarge;
+    try {
+      const fitted = yield* turn.context.fit(messages, { fixed, force, signal: turn.signal });
+      messages = fitted.messages;
+      usage = addUsage(usage, fitted.usage);
+      return !fitted.tooLarge;
+    } catch (error) {
+      if (turn.signal.aborted) return false;
+      throw error;
+    }
+  }
+
+  /** Ends the turn with a last reply, made without tools, about how far it came. */
+  async function* wrapUp(why: string, limit: string): AsyncGenerator<AgentEvent, TurnOutcome> {
+    yield* tell(
+      `${why} Without using tools, summarise for the people in the thread what is done, what is still open and how to go on.`,
+    );
+    const reply = yield* callModel(turn, steps + 1, messages, "none");
+    if (reply.kind === "aborted") return aborted();
+    const said = reply.kind === "message" ? textOf(reply.message).trim() : "";
+    if (reply.kind === "message") usage = addUsage(usage, reply.usage);
+    return { kind: "step-limit", limit, text: said || lastWords(messages), ...totals() };
   }
 
   let open = turn.history.open;
   for (;;) {
-    if (open.length > 0) yield* runCalls(turn, steps, open, messages);
-    open = [];
-    if (turn.signal.aborted) return aborted(turn.signal.reason as TurnAbort, totals());
-
-    const limit = limitReached(turn.limits, { steps, usage, elapsedMs: turn.now() - startedAt });
-    if (limit) {
-      if (limit.kind === "budget") return { ...limit, text: lastWords(messages), ...totals() };
-      const message = nudge(
-        "You have reached the limit of steps for this turn. Without using tools, summarise for the people in the thread what is done, what is still open and how to go on.",
-      );
-      messages.push(message);
-      yield { type: "nudge", message };
-      const reply = yield* callModel(turn, steps + 1, messages, "none");
-      if (reply.kind === "aborted") return aborted(reply.reason, totals());
-      if (reply.kind === "failed") return { ...limit, text: lastWords(messages), ...totals() };
-      usage = addUsage(usage, reply.usage);
-      return { ...limit, text: textOf(reply.message).trim() || lastWords(messages), ...totals() };
+    if (open.length > 0) {
+      const { tools, signal, context } = turn;
+      const budget = budgetLeft(limits, spent());
+      const done = yield* runCalls(open, { step: steps, tools, signal, budget, context });
+      for (const outcome of done) {
+        messages.push(outcome.message);
+        if (outcome.usage) usage = addUsage(usage, outcome.usage);
+      }
+      open = [];
     }
+    if (turn.signal.aborted) return aborted();
 
-    const arrived = await turn.followUps();
-    if (arrived.length > 0) {
+    const limit = limitReached(limits, spent());
+    if (limit?.kind === "budget") return { ...limit, text: lastWords(messages), ...totals() };
+    if (limit) return yield* wrapUp("You have reached the limit of steps for this turn.", limit.limit);
+
+    const equal = repeatedSteps(messages);
+    if (equal >= equalSteps.end) {
+      return yield* wrapUp(
+        `The last ${equal} steps were the same calls with the same results, so this turn ends here.`,
+        `${equal} equal steps in a row`,
+      );
+    }
+    // Also when the hint was stored and the worker replaced, it is given once.
+    if (equal === equalSteps.hint && messages.at(-1)?.role === "tool") yield* tell(sameAgain);
+
+    const arrived = await turn.followUps?.();
+    if (arrived && arrived.length > 0) {
       messages.push(...arrived);
       yield { type: "follow-up", messages: arrived };
     }
 
-    try {
-      if (asksToCompact(messages)) {
-        const before = messages.length;
-        yield* makeRoom(true);
-        const text =
-          messages.length < before
-            ? "I summarised the earlier conversation."
-            : "There is nothing to summarise yet.";
-        return { kind: "answered", text, ...totals() };
-      }
-      if (!(yield* makeRoom(false))) return { kind: "model-error", text: tooLarge, ...totals() };
-    } catch (error) {
-      if (turn.signal.aborted) return aborted(turn.signal.reason as TurnAbort, totals());
-      throw error;
+    if (asksToCompact(messages)) {
+      const before = messages.length;
+      yield* makeRoom(true);
+      if (turn.signal.aborted) return aborted();
+      const made = messages.length < before;
+      const text = made ? "I summarised the earlier conversation." : "There is nothing to summarise yet.";
+      return { kind: "answered", text, ...totals() };
     }
+    const index = steps === 0 ? await turn.recall?.() : undefined;
+    const news = index === undefined ? undefined : newlyRecalled(index, messages);
+    if (news) yield* tell(news, recallMark);
+    const fits = yield* makeRoom(false);
+    if (turn.signal.aborted) return aborted();
+    if (!fits) return { kind: "model-error", text: tooLarge, ...totals() };
 
     steps += 1;
-    yield { type: "step-start", step: steps };
     let reply = yield* callModel(turn, steps, messages, "auto");
     if (reply.kind === "failed" && reply.error.kind === "overflow") {
       // The service counts otherwise than we do: make room as if the window were full, and try once more.
-      const before = messages.length;
-      if ((yield* makeRoom(true)) || messages.length < before)
-        reply = yield* callModel(turn, steps, messages, "auto");
+      yield* makeRoom(true);
+      reply = yield* callModel(turn, steps, messages, "auto");
     }
-    if (reply.kind === "aborted") return aborted(reply.reason, totals());
+    if (reply.kind === "aborted") return aborted();
     if (reply.kind === "failed") return { kind: "model-error", text: reply.error.message, ...totals() };
     usage = addUsage(usage, reply.usage);
     turn.context.learn(messages, fixed, reply.usage);
@@ -153,32 +169,23 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
     if (message.stop === "refusal") {
       return { kind: "refused", text: answer.trim() || "The model declined to answer this.", ...totals() };
     }
-    if (message.stop === "max-tokens" && message.parts.length > 0) {
-      const goOn = nudge(
-        "Your reply was cut at the output limit. Continue exactly where it stopped, repeating nothing.",
-      );
-      messages.push(goOn);
-      yield { type: "nudge", message: goOn };
+    const cut = message.stop === "max-tokens" || message.stop === "context-window";
+    if (cut && message.parts.length > 0) {
+      if (message.stop === "context-window") yield* makeRoom(true);
+      yield* tell("Your reply was cut. Continue exactly where it stopped, repeating nothing.");
       continue;
     }
     if (answer.trim()) return { kind: "answered", text: answer.trim(), ...totals() };
-    if (nudged)
-      return {
-        kind: "model-error",
-        text: "The model gave no answer, also when asked again. Please rephrase.",
-        ...totals(),
-      };
+    if (nudged) return { kind: "model-error", text: noAnswer, ...totals() };
     nudged = true;
-    const again = nudge("Your last reply was empty. Please answer, or use a tool.");
-    messages.push(again);
-    yield { type: "nudge", message: again };
+    yield* tell("Your last reply was empty. Please answer, or use a tool.");
   }
 }
 
 type Reply =
   | { kind: "message"; message: AssistantMessage; usage: Usage }
   | { kind: "failed"; error: ModelError }
-  | { kind: "aborted"; reason: TurnAbort };
+  | { kind: "aborted" };
 
 /** One model call. Its message is stored (by the consumer) unless it is empty. */
 async function* callModel(
@@ -188,6 +195,7 @@ async function* callModel(
   toolChoice: "auto" | "none",
 ): AsyncGenerator<AgentEvent, Reply> {
   const request = { system: turn.system, messages, tools: turn.tools.definitions, toolChoice };
+  yield { type: "step-start", step };
   try {
     for await (const event of turn.model.stream(request, turn.signal)) {
       switch (event.type) {
@@ -200,6 +208,10 @@ async function* callModel(
         case "retry":
           yield { ...event, step };
           break;
+        case "fallback":
+          yield { type: "step-start", step };
+          yield { type: "notice", text: `${event.reason} Going on with ${event.model}.` };
+          break;
         case "done":
           if (event.message.parts.length > 0) {
             const message = turn.context.measure(event.message);
@@ -209,71 +221,14 @@ async function* callModel(
       }
     }
   } catch (error) {
-    if (turn.signal.aborted) return { kind: "aborted", reason: turn.signal.reason as TurnAbort };
+    if (turn.signal.aborted) return { kind: "aborted" };
     if (error instanceof ModelError) return { kind: "failed", error };
     throw error;
   }
   throw new Error(`The model ${turn.model.id} ended its stream without a final event.`);
 }
 
-/**
- * Gives every open call its one result, in the order of the calls. Neighbouring read-only calls run in
- * parallel. After an abort nothing new is started: on a stop the rest is answered as stopped; on a shutdown it
- * stays open for the worker that goes on.
- */
-async function* runCalls(
-  turn: Turn,
-  step: number,
-  open: readonly OpenCall[],
-  messages: Message[],
-): AsyncGenerator<AgentEvent, void> {
-  for (const batch of batches(open, turn.tools)) {
-    const abort = turn.signal.aborted ? (turn.signal.reason as TurnAbort) : undefined;
-    if (abort && abort.kind !== "stop") return;
-
-    const running: Promise<{ message: ToolMessage; durationMs: number }>[] = [];
-    for (const { call, started } of batch) {
-      if (started) {
-        running.push(Promise.resolve({ message: unknownResult(call), durationMs: 0 }));
-      } else if (abort) {
-        running.push(Promise.resolve({ message: stoppedResult(call, abort.order), durationMs: 0 }));
-      } else {
-        yield { type: "tool-start", step, call };
-        running.push(turn.tools.dispatch(call, turn.signal));
-      }
-    }
-    for (const result of running) {
-      const { message, durationMs } = await result;
-      messages.push(turn.context.measure(message));
-      yield { type: "tool-end", step, message, durationMs };
-    }
-  }
-}
-
-/** Calls that may run together: runs of read-only ones, everything else alone. */
-function batches(open: readonly OpenCall[], tools: Dispatcher): OpenCall[][] {
-  const result: OpenCall[][] = [];
-  for (const entry of open) {
-    const last = result.at(-1);
-    const parallel = !entry.started && tools.effectOf(entry.call.name) === "read";
-    const joins = last?.every(({ call, started }) => !started && tools.effectOf(call.name) === "read");
-    if (parallel && last && joins && last.length < parallelReads) last.push(entry);
-    else result.push([entry]);
-  }
-  return result;
-}
-
-function stoppedResult(call: { id: string; name: string }, order: StopOrder): ToolMessage {
-  return {
-    role: "tool",
-    callId: call.id,
-    name: call.name,
-    status: "stopped",
-    text: `Not run: stopped by ${order.by}.`,
-  };
-}
-
-function aborted(reason: TurnAbort, totals: { steps: number; usage: Usage }): TurnOutcome {
+function abortedOutcome(reason: TurnAbort, totals: { steps: number; usage: Usage }): TurnOutcome {
   switch (reason.kind) {
     case "stop":
       return { kind: "stopped", order: reason.order, ...totals };
@@ -284,23 +239,13 @@ function aborted(reason: TurnAbort, totals: { steps: number; usage: Usage }): Tu
   }
 }
 
-function limitReached(
-  limits: TurnLimits,
-  spent: { steps: number; usage: Usage; elapsedMs: number },
-): { kind: "step-limit" | "budget"; limit: string } | undefined {
-  const { input, output, cacheRead, cacheWrite, cost } = spent.usage;
-  if (spent.steps >= limits.steps) return { kind: "step-limit", limit: `${limits.steps} steps` };
-  if (spent.elapsedMs >= limits.wallMs)
-    return { kind: "budget", limit: `${Math.round(limits.wallMs / 60_000)} minutes` };
-  if (limits.tokens && input + output + cacheRead + cacheWrite >= limits.tokens) {
-    return { kind: "budget", limit: `${limits.tokens} tokens` };
-  }
-  if (limits.cost && cost >= limits.cost) return { kind: "budget", limit: `$${limits.cost}` };
-  return undefined;
-}
-
 const tooLarge =
   "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part.";
+
+const noAnswer = "The model gave no answer, also when asked again. Please rephrase.";
+
+const sameAgain =
+  "You are making the same call with the same result again and again. Try another way, or tell the people what is in the way. If you wait for something, wait longer in one call.";
 
 /** Whether the newest message is nothing but the order to compact. */
 function asksToCompact(messages: readonly Message[]): boolean {
@@ -308,8 +253,12 @@ function asksToCompact(messages: readonly Message[]): boolean {
   return last?.role === "user" && /^[/!]?compact$/i.test(last.text.trim());
 }
 
-/** What to show when there is no model call left for a summary. */
+/** What to show when there is no model call left for a summary: what the model said last since it was asked. */
 function lastWords(messages: readonly Message[]): string {
-  const last = messages.findLast((message) => message.role === "assistant" && textOf(message).trim() !== "");
-  return last?.role === "assistant" ? textOf(last).trim() : "Nothing was said before the limit was reached.";
+  for (const message of messages.toReversed()) {
+    if (isFromPerson(message)) break;
+    const text = message.role === "assistant" ? textOf(message).trim() : "";
+    if (text) return text;
+  }
+  return "Nothing was said before the limit was reached.";
 }

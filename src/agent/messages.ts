@@ -107,6 +107,8 @@ export interface SummaryMessage {
   intents?: string[];
   /** Bodies of skills in use, for the next compaction to carry on. */
   pinned?: string[];
+  /** The todo list, for the next compaction to carry on. */
+  plan?: string;
   tokens?: number;
 }
 
@@ -114,6 +116,11 @@ export type Message = UserMessage | AssistantMessage | ToolMessage | SummaryMess
 
 /** The author of what Heddle itself adds to a conversation. */
 export const heddle: Speaker = { id: "heddle", name: "Heddle" };
+
+/** Whether a person said it, and not Heddle itself. */
+export function isFromPerson(message: Message): message is UserMessage {
+  return message.role === "user" && message.author.id !== heddle.id;
+}
 
 /** The tool calls of a message, in order. */
 export function toolCalls(message: AssistantMessage): ToolCall[] {

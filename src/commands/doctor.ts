@@ -1,11 +1,13 @@
 import { statfs } from "node:fs/promises";
 import { existsSync } from "node:fs";
+import { ModelError } from "../agent/llm/model.ts";
 import type { McpConfig } from "../agent/mcp/config.ts";
 import { createMcpPool } from "../agent/mcp/pool.ts";
 import { createSkillLibrary } from "../agent/skills/library.ts";
-import { openConfiguredModel, shippedSkills } from "../app.ts";
+import { shippedSkills } from "../app.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import { chooseModel } from "../config/model-choice.ts";
+import { openModels } from "../models.ts";
 import { connectRedis } from "../queue/redis/connect.ts";
 import { openSandboxBackend } from "../sandbox/open.ts";
 import { setUp } from "./setup.ts";
@@ -44,17 +46,16 @@ async function model(config: Config): Promise<Finding[]> {
         "demo: it plays scripts. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY for a real one.";
       return [{ level: "warning", what: "model", text }];
     }
-    const opened = await openConfiguredModel(config);
+    const { model: opened, summariser } = await openModels(config, { warn() {} });
     const { contextTokens, maxOutputTokens } = opened.limits;
-    return [
-      {
-        level: "ok",
-        what: "model",
-        text: `${opened.id}, ${contextTokens} tokens in, ${maxOutputTokens} out`,
-      },
+    const others = [
+      ...config.settings.fallbackModels.map((name) => `then ${name}`),
+      ...(summariser === opened ? [] : [`summaries by ${summariser.id}`]),
     ];
+    const text = [`${opened.id}, ${contextTokens} tokens in, ${maxOutputTokens} out`, ...others].join("; ");
+    return [{ level: "ok", what: "model", text }];
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (!(error instanceof ConfigError || error instanceof ModelError)) throw error;
     return [{ level: "error", what: "model", text: error.message }];
   }
 }

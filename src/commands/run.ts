@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
-import { layFoundation, openConfiguredModel, startWorker } from "../app.ts";
+import { layFoundation, startWorker } from "../app.ts";
 import { threadId } from "../adapters/adapter.ts";
 import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
 import type { TurnOutcome } from "../agent/events.ts";
+import { openModels } from "../models.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { followLive } from "../queue/live.ts";
 import { setUp, UsageError } from "./setup.ts";
@@ -37,7 +38,7 @@ export async function command(args: string[]): Promise<number> {
   if (!task) throw new UsageError('There is no task: write heddle run "what to do".');
 
   const setup = await setUp(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
-  const model = await openConfiguredModel(setup.config);
+  const models = await openModels(setup.config, setup.log);
   const foundation = await layFoundation(setup);
   try {
     const thread = newConsoleThread();
@@ -53,7 +54,7 @@ export async function command(args: string[]): Promise<number> {
     });
 
     // A worker that is already serving takes the turn; otherwise this process is the worker.
-    const worker = (await foundation.queue.workers()) > 0 ? undefined : await startWorker(foundation, model);
+    const worker = (await foundation.queue.workers()) > 0 ? undefined : await startWorker(foundation, models);
     let presses = 0;
     process.on("SIGINT", () => {
       presses += 1;

@@ -1,12 +1,6 @@
 import { parseArgs } from "node:util";
-import {
-  type Foundation,
-  layFoundation,
-  openConfiguredModel,
-  type Running,
-  startGateway,
-  startWorker,
-} from "../app.ts";
+import { type Foundation, layFoundation, type Running, startGateway, startWorker } from "../app.ts";
+import { openModels } from "../models.ts";
 import { isSupervised, supervise } from "./supervisor.ts";
 import { setUp, UsageError } from "./setup.ts";
 
@@ -27,14 +21,14 @@ export async function command(args: string[]): Promise<number> {
       warn: (text) => setup.log.warn(text),
     });
   }
-  const model = await openConfiguredModel(setup.config);
+  const models = await openModels(setup.config, setup.log);
   const foundation = await layFoundation(setup);
   const parts: Running[] = [];
   let url = "";
   try {
-    if (role !== "gateway") parts.push(await startWorker(foundation, model));
+    if (role !== "gateway") parts.push(await startWorker(foundation, models));
     if (role !== "worker") {
-      const gateway = await startGateway(foundation, model);
+      const gateway = await startGateway(foundation, models.model);
       parts.unshift(gateway);
       url = gateway.url;
     }
@@ -46,7 +40,7 @@ export async function command(args: string[]): Promise<number> {
     process.once("SIGTERM", () => resolve("SIGTERM"));
     process.once("SIGINT", () => resolve("SIGINT"));
   });
-  process.stdout.write(banner(foundation, model.id, url));
+  process.stdout.write(banner(foundation, models.model.id, url));
   const signal = await signalled;
   setup.log.info(`${signal}: handing over running turns and stopping.`);
   await closeAll(parts, foundation);

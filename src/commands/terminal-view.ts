@@ -1,6 +1,6 @@
 import type { WriteStream } from "node:tty";
 import type { LiveEvent } from "../progress/reporter.ts";
-import { describeCall, duration } from "../progress/describe.ts";
+import { checklist, describeCall, describeCompaction, duration } from "../progress/describe.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
 export interface TerminalView {
@@ -34,6 +34,11 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
           line(`▸ ${plain(describeCall(event.call).replaceAll("`", ""))}`);
           break;
         case "tool-end": {
+          const plan = checklist(event.message);
+          if (plan) {
+            line(plain(plan.replaceAll("**", "")));
+            break;
+          }
           const first = event.message.text.trim().split("\n")[0] ?? "";
           line(
             dim(`  ${event.message.status} · ${duration(event.durationMs)} · ${plain(first).slice(0, 100)}`),
@@ -45,6 +50,10 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
           break;
         case "notice":
           line(plain(event.text));
+          break;
+        case "summary":
+        case "trim":
+          line(`… ${describeCompaction(event)}`);
           break;
         case "turn-end":
           if (streaming) progress.write("\n\n");
@@ -58,8 +67,6 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
         case "tool-output":
         case "follow-up":
         case "nudge":
-        case "trim":
-        case "summary":
           break;
       }
     },

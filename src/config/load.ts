@@ -57,17 +57,26 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   if (settings.demo.scripts) settings.demo.scripts = beside(settings.demo.scripts);
   if (settings.skills.folders) settings.skills.folders = settings.skills.folders.map(beside);
   settings.mcp.config = beside(settings.mcp.config);
+  if (settings.workspaces.store) settings.workspaces.store = beside(settings.workspaces.store);
 
   const password = environment.REDIS_URL?.match(/:\/\/[^/@]*:([^@/]+)@/)?.[1];
   return {
     environment,
     settings,
     dataDir: resolve(cwd, environment.HEDDLE_DATA_DIR),
-    secrets: [...secretNames.map((name) => environment[name]), password].filter(
-      (value) => value !== undefined,
-    ),
+    secrets: [
+      ...secretNames.map((name) => environment[name]),
+      password,
+      ...settings.egress.credentials.flatMap(({ variable }) => headerSecrets(variables[variable])),
+    ].filter((value) => value !== undefined),
     variables,
   };
+}
+
+/** A header's value, and what it says after its scheme (`Bearer`, `Basic`), which may turn up alone. */
+function headerSecrets(value: string | undefined): string[] {
+  const bare = value?.split(" ").at(-1);
+  return value && bare ? [value, bare] : [];
 }
 
 function readYaml(path: string): unknown {
@@ -102,7 +111,12 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   // Walks the JSON form of the schema, which is stable and public, instead of zod's internals.
   let node: unknown = schema.toJSONSchema({ io: "input", unrepresentable: "any" });
-  for (const step of path)
-    node = (node as { properties?: Record<string, unknown> }).properties?.[String(step)] ?? {};
+  for (const step of path) {
+    const { properties, additionalProperties } = node as {
+      properties?: Record<string, unknown>;
+      additionalProperties?: unknown;
+    };
+    node = properties?.[String(step)] ?? additionalProperties ?? {};
+  }
   return Object.keys((node as { properties?: object }).properties ?? {});
 }

@@ -27,22 +27,25 @@ const account = {
  */
 export function chooseModel(environment: Environment, fromSettings: string | undefined): ModelChoice {
   const named = environment.HEDDLE_MODEL ?? fromSettings;
-  if (named === "demo") return { provider: "demo" };
-  if (named) {
-    const slash = named.indexOf("/");
-    const provider = named.slice(0, slash) as Provider; // The schema's pattern admits only these.
-    const { key, baseUrl } = account[provider];
-    const apiKey = environment[key];
-    if (!apiKey) {
-      throw new ConfigError(
-        `The model ${named} needs ${key}; set it in the environment or in .env, or use HEDDLE_MODEL=demo.`,
-      );
-    }
-    return { provider, model: named.slice(slash + 1), apiKey, baseUrl: environment[baseUrl] };
-  }
+  if (named) return namedModel(environment, named);
   for (const { provider, model } of defaults) {
     const apiKey = environment[account[provider].key];
     if (apiKey) return { provider, model, apiKey, baseUrl: environment[account[provider].baseUrl] };
   }
   return { provider: "demo" };
+}
+
+/** @throws ConfigError when the model's key is missing */
+export function namedModel(environment: Environment, named: string): ModelChoice {
+  if (named === "demo") return { provider: "demo" };
+  const slash = named.indexOf("/");
+  const provider = named.slice(0, slash) as Provider; // The schema's pattern admits only these.
+  const { key, baseUrl } = account[provider];
+  const apiKey = environment[key];
+  if (!apiKey) {
+    throw new ConfigError(
+      `The model ${named} needs ${key}; set it in the environment or in .env, or use HEDDLE_MODEL=demo.`,
+    );
+  }
+  return { provider, model: named.slice(slash + 1), apiKey, baseUrl: environment[baseUrl] };
 }

@@ -5,6 +5,12 @@ import { z } from "zod";
  * `.env`), the rest from `heddle.yaml`. Descriptions are the documentation: the reference is generated from them.
  */
 
+const modelName = z
+  .string()
+  .regex(
+    /^(demo|(anthropic|openai|minimax)\/.+)$/,
+    "expected anthropic/<id>, openai/<id>, minimax/<id> or demo",
+  );
 const url = z.url({ protocol: /^https?$/ });
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -26,14 +32,7 @@ export const environmentSchema = z.object({
     .regex(/^(redis|rediss|unix):\/\/|^\//, "expected redis://, rediss:// or the path of a socket")
     .optional()
     .describe("Redis or Valkey; without it a server of the system is started, else the embedded one"),
-  HEDDLE_MODEL: z
-    .string()
-    .regex(
-      /^(demo|(anthropic|openai|minimax)\/.+)$/,
-      "expected anthropic/<id>, openai/<id>, minimax/<id> or demo",
-    )
-    .optional()
-    .describe("the model; without it the first key found decides"),
+  HEDDLE_MODEL: modelName.optional().describe("the model; without it the first key found decides"),
   HEDDLE_DATA_DIR: z.string().min(1).default("./data").describe("workspaces and the local Redis live here"),
   HEDDLE_CONFIG: z.string().min(1).default("./heddle.yaml").describe("the settings file"),
   HEDDLE_HOST: z.string().min(1).default("127.0.0.1").describe("address of the console"),
@@ -48,15 +47,53 @@ export const environmentSchema = z.object({
     .default("info")
     .describe("log level"),
   EMBEDDED_REDIS: z.enum(["1"]).optional().describe("1 allows the embedded Redis with NODE_ENV=production"),
+  HEDDLE_UNSAFE: z
+    .enum(["no-sandbox"])
+    .optional()
+    .describe("no-sandbox confirms sandbox.backend: none in heddle.yaml"),
   NODE_ENV: z.string().optional().describe("production refuses what is for development only"),
 });
 
 export type Environment = z.infer<typeof environmentSchema>;
 
 const count = (min: number, max: number) => z.number().int().min(min).max(max);
+const hostName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+const hosts = z
+  .array(
+    z
+      .string()
+      .refine((rule) => hostName.test(rule.replace(/^\*\./, "")), "expected example.com or *.example.com"),
+  )
+  .default([]);
+const channel = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:channel");
+const dollars = z.number().nonnegative();
 
 export const settingsSchema = z.strictObject({
-  model: environmentSchema.shape.HEDDLE_MODEL.describe("the model; HEDDLE_MODEL in the environment wins"),
+  model: modelName.optional().describe("the model; HEDDLE_MODEL in the environment wins"),
+  fallbackModels: z
+    .array(modelName)
+    .default([])
+    .describe("asked in this order when the model is down, out of credit or gone"),
+  summaryModel: modelName
+    .optional()
+    .describe("writes the summaries of long conversations; without it the model itself"),
+  models: z
+    .record(
+      modelName,
+      z.strictObject({
+        contextTokens: count(1_000, 100_000_000).exactOptional().describe("the window"),
+        maxOutputTokens: count(100, 10_000_000).exactOptional().describe("of one reply"),
+        images: z.boolean().exactOptional().describe("whether it sees images"),
+        price: z
+          .strictObject({ input: dollars, output: dollars, cacheRead: dollars, cacheWrite: dollars })
+          .exactOptional()
+          .describe("US dollars per million tokens"),
+      }),
+    )
+    .default({})
+    .describe(
+      "limits of models that nobody else knows, by name; these count more than what the service says",
+    ),
   agent: z
     .strictObject({
       maxSteps: count(1, 1000).default(50).describe("model calls in one turn"),
@@ -77,8 +114,10 @@ export const settingsSchema = z.strictObject({
         .default(600_000)
         .describe("all attempts of one model call together"),
       idleMs: count(1_000, 3_600_000)
-        .default(90_000)
-        .describe("a stream silent for this long counts as failed"),
+        .exactOptional()
+        .describe(
+          "a stream silent for this long counts as failed; without it 90,000 with Anthropic's protocol and 300,000 with OpenAI's",
+        ),
     })
     .prefault({}),
   slack: z
@@ -119,12 +158,74 @@ export const settingsSchema = z.strictObject({
     .prefault({}),
   sandbox: z
     .strictObject({
-      commandSeconds: count(1, 600).optional().describe("default time limit of a command"),
-      memoryMb: count(32, 1_048_576).optional().describe("memory of a command and its children"),
-      processes: count(8, 100_000).optional().describe("processes of a command"),
-      fileMb: count(1, 1_048_576).optional().describe("largest file"),
-      workspaceMb: count(1, 1_048_576).optional().describe("size of a workspace"),
-      jobsPerThread: count(0, 100).optional().describe("background jobs of one thread"),
+      backend: z
+        .enum(["auto", "none"])
+        .default("auto")
+        .describe(
+          "auto: what this system offers. none: no isolation at all; needs HEDDLE_UNSAFE=no-sandbox as well, and no chat platform",
+        ),
+      require: z
+        .enum(["any", "cgroup"])
+        .default("any")
+        .describe("cgroup: refuse to run commands where no control group holds their limits"),
+      commandSeconds: count(1, 600).default(120).describe("default time limit of a command"),
+      jobMinutes: count(1, 35_000).default(360).describe("time limit of a background job"),
+      outputKb: count(16, 1_048_576)
+        .default(4096)
+        .describe("output kept of a command that names no limit; ended at 16 times as much"),
+      jobOutputKb: count(16, 1_048_576)
+        .default(8192)
+        .describe("output kept of a background job; ended at 16 times as much"),
+      memoryMb: count(32, 1_048_576).default(2048).describe("memory of a command and its children"),
+      processMemoryMb: count(32, 1_048_576).default(1024).describe("private memory of a single process"),
+      processes: count(8, 100_000).default(200).describe("processes of a command"),
+      cpus: z.number().min(0.05).max(1024).default(2).describe("CPUs of a command; needs a control group"),
+      fileMb: count(1, 1_048_576).default(256).describe("largest file"),
+      workspaceMb: count(1, 1_048_576).default(4096).describe("files of a thread, on disk"),
+      workspaceFiles: count(100, 100_000_000).default(400_000).describe("files of a thread, counted"),
+      freeMb: count(0, 1_048_576).default(512).describe("free disk below which no thread may write"),
+      jobsPerThread: count(0, 100).default(4).describe("background jobs of one thread"),
+      jobs: count(0, 10_000).default(32).describe("background jobs of all threads of a worker"),
+    })
+    .prefault({}),
+  egress: z
+    .strictObject({
+      allow: hosts.describe("hosts that every thread's commands reach over https; none by default"),
+      channels: z
+        .record(channel, z.strictObject({ allow: hosts }))
+        .default({})
+        .describe("more hosts for a channel's threads, e.g. slack:T012345:C012345"),
+      credentials: z
+        .array(
+          z.strictObject({
+            host: z.string().regex(hostName, "expected a host's name, e.g. api.example.com"),
+            header: z
+              .string()
+              .regex(/^[A-Za-z0-9-]+$/, "expected the name of a header")
+              .default("authorization")
+              .describe("the header that the proxy adds"),
+            variable: z
+              .string()
+              .min(1)
+              .describe('the environment variable with its whole value, e.g. "Bearer ..." or "Basic ..."'),
+            channels: z.array(channel).exactOptional().describe("only for these channels"),
+          }),
+        )
+        .default([])
+        .describe("headers that the proxy adds to requests, so that the sandbox never has their value"),
+      connections: count(1, 1000).default(64).describe("connections of a thread at once"),
+      mbPerDay: count(1, 1_048_576).default(2048).describe("what a thread may move in a day, both ways"),
+    })
+    .prefault({}),
+  workspaces: z
+    .strictObject({
+      idleDays: count(1, 3650).default(30).describe("a workspace unused for this long becomes an archive"),
+      archiveDays: count(1, 3650).default(365).describe("an archive this old is removed"),
+      store: z
+        .string()
+        .min(1)
+        .exactOptional()
+        .describe("a folder that all workers share; with it a thread's workspace moves between them"),
     })
     .prefault({}),
   queue: z

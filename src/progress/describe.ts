@@ -1,6 +1,6 @@
-import type { TurnOutcome } from "../agent/events.ts";
+import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
-import type { ToolCall } from "../agent/messages.ts";
+import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { OutboundMessage } from "../adapters/adapter.ts";
 import type { Receipt } from "../queue/drive.ts";
 
@@ -11,12 +11,34 @@ const shownCharacters = 120;
 /** One line about a tool call: its name and the argument that tells most. */
 export function describeCall(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
-  const told = ["command", "path", "query", "pattern", "name", "content", "id"]
+  const told = ["command", "path", "query", "pattern", "name", "task", "content", "id"]
     .map((key) => input[key])
     .find((value) => typeof value === "string");
   const text =
     typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
   return `\`${call.name}\` ${inlineCode(cut(firstLine(text), shownCharacters))}`;
+}
+
+const shownItems = 20;
+
+/** The todo list as people see it, when this is the result of one. */
+export function checklist({ name, status, text }: ToolMessage): string | undefined {
+  if (name !== "todo" || status !== "ok") return undefined;
+  const [progress = "", ...items] = text.split("\n");
+  const lines = items
+    .slice(0, shownItems)
+    .map((item) => cut(item, shownCharacters).replace(/^\[(.)\]/, (_, mark: string) => boxes[mark] ?? "☐"));
+  if (items.length > shownItems) lines.push(`… ${items.length - shownItems} more`);
+  return [`**Plan** · ${progress}`, ...lines].join("  \n");
+}
+
+const boxes: Record<string, string> = { x: "☑", ">": "▸", " ": "☐" };
+
+/** What was done to make room in the model's window. */
+export function describeCompaction(event: Extract<AgentEvent, { type: "summary" | "trim" }>): string {
+  const what =
+    event.type === "summary" ? "Older messages were summarised" : "Old tool results were cut short";
+  return `${what} (${count(event.before, "token")} to ${count(event.after, "token")}).`;
 }
 
 function inlineCode(text: string): string {

@@ -12,7 +12,15 @@ import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
-import { closingMessage, count, describeCall, duration, verdict } from "./describe.ts";
+import {
+  checklist,
+  closingMessage,
+  count,
+  describeCall,
+  describeCompaction,
+  duration,
+  verdict,
+} from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 
 export interface ReporterOptions {
@@ -63,6 +71,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const asked: UserMessage[] = [];
   const tools: ToolLine[] = [];
   let hiddenTools = 0;
+  let plan = "";
   let step = 0;
   let text = "";
   let tail = "";
@@ -100,7 +109,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const working = (): OutboundMessage => {
-    const parts = [`⏳ **Working** · step ${step}`, toolList()];
+    const parts = [`⏳ **Working** · step ${step}`, plan, toolList()];
     if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
     if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) parts.push(`_${notice}_`);
@@ -112,7 +121,6 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "step-start":
         step = event.step;
         text = "";
-        notice = "";
         break;
       case "text-delta":
         text += event.delta;
@@ -121,12 +129,14 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         return;
       case "retry":
         text = "";
-        notice = `${event.reason} Trying again in ${duration(event.delayMs)} (attempt ${event.attempt + 1}).`;
+        notice = `${event.reason} Trying again in ${duration(event.delayMs)} (attempt ${event.attempt}).`;
         break;
       case "assistant":
         notice = "";
         break;
       case "tool-start":
+        // Its result is shown as the plan.
+        if (event.call.name === "todo") return;
         tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
         if (tools.length > shownTools) {
           tools.shift();
@@ -140,6 +150,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "tool-end": {
         const line = tools.find(({ callId }) => callId === event.message.callId);
         if (line) line.status = event.message.status;
+        plan = checklist(event.message) ?? plan;
         tail = "";
         break;
       }
@@ -147,10 +158,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = `${count(event.messages.length, "new message")} taken along.`;
         break;
       case "summary":
-        notice = `Older messages were summarised (${count(event.before, "token")} to ${count(event.after, "token")}).`;
-        break;
       case "trim":
-        notice = `Old tool results were cut short (${count(event.before, "token")} to ${count(event.after, "token")}).`;
+        notice = describeCompaction(event);
         break;
       case "notice":
         notice = event.text;
@@ -181,8 +190,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
-        tools.length > 0
-          ? { kind: "progress", markdown: options.mask(`${headline}\n\n${toolList()}`) }
+        tools.length > 0 || plan
+          ? {
+              kind: "progress",
+              markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+            }
           : null;
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: {

@@ -1,4 +1,5 @@
 import type { MessageRef, ThreadId, ThreadRef } from "../adapters/adapter.ts";
+import type { NoteScope } from "../agent/tools/notes.ts";
 
 /**
  * Names of the keys in Redis. Everything of one thread carries its id in braces, so that it lies in one
@@ -29,8 +30,8 @@ export const keys = {
   outbox: (thread: ThreadId) => session(thread, "outbox"),
   /** JSON of the last state of a turn's progress message, for an hour. */
   settled: (thread: ThreadId, key: string) => session(thread, `settled:${key}`),
-  /** List of JSON notes. */
-  notes: (thread: ThreadId) => session(thread, "notes"),
+  /** Hash: id to JSON note. The owner is a thread, a channel or a person; a thread's are in its slot. */
+  notes: (scope: NoteScope, owner: string) => `heddle:{${owner}}:notes:${scope}`,
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
 

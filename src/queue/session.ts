@@ -129,7 +129,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
   for (const key of [
     keys.head(thread),
     keys.log(thread, generation),
-    keys.notes(thread),
+    keys.notes("thread", thread),
     keys.asked(thread),
     keys.outbox(thread),
   ]) {

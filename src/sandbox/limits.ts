@@ -38,7 +38,7 @@ const mebibyte = 1024 * 1024;
 export const defaultLimits: SandboxLimits = {
   commandMs: 120_000,
   jobMs: 6 * 3_600_000,
-  outputBytes: mebibyte,
+  outputBytes: 4 * mebibyte,
   jobOutputBytes: 8 * mebibyte,
   memoryBytes: 2048 * mebibyte,
   processMemoryBytes: 1024 * mebibyte,

@@ -1,24 +1,85 @@
-import type { Config } from "../config/load.ts";
+import { type Config, ConfigError } from "../config/load.ts";
+import type { Settings } from "../config/schema.ts";
 import { createBubblewrapBackend } from "./bubblewrap/backend.ts";
+import type { ReadOnlyMount } from "./bubblewrap/read-only.ts";
+import { createEgress, type Egress } from "./egress/egress.ts";
+import type { SandboxLimits } from "./limits.ts";
 import type { SandboxBackend } from "./sandbox.ts";
+import { folderStore } from "./workspaces/store.ts";
 
-const mebibyte = 1024 * 1024;
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+const dayMs = 86_400_000;
 
-/** The sandbox of this host, with the operator's limits. Its probe tells whether it can be used. */
-export function openSandboxBackend({
-  dataDir,
-  settings,
-}: Pick<Config, "dataDir" | "settings">): SandboxBackend {
-  const { commandSeconds, memoryMb, processes, fileMb, workspaceMb, jobsPerThread } = settings.sandbox;
+/**
+ * The sandbox of this host, as the operator wants it. Its probe tells whether it can be used.
+ *
+ * @param outside.readOnly folders that every sandbox sees, the same array for as long as nothing has changed
+ * @throws ConfigError for settings that contradict each other
+ */
+export function openSandboxBackend(
+  config: Pick<Config, "dataDir" | "environment" | "settings" | "variables">,
+  outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void } = {},
+): SandboxBackend {
+  const { sandbox, workspaces } = config.settings;
+  const limits = limitsOf(sandbox);
   return createBubblewrapBackend({
-    dataDir,
-    limits: {
-      ...(commandSeconds && { commandMs: commandSeconds * 1_000 }),
-      ...(memoryMb && { memoryBytes: memoryMb * mebibyte }),
-      ...(processes && { processes }),
-      ...(fileMb && { fileBytes: fileMb * mebibyte }),
-      ...(workspaceMb && { workspaceBytes: workspaceMb * mebibyte }),
-      ...(jobsPerThread !== undefined && { jobsPerThread }),
+    dataDir: config.dataDir,
+    limits,
+    requiresGroups: sandbox.require === "cgroup",
+    egress: egressOf(config, outside.log ?? (() => {})),
+    ...(workspaces.store !== undefined && { store: folderStore(workspaces.store) }),
+    ...outside,
+  });
+}
+
+/** When clean-up archives a workspace, and when it removes an archive. */
+export function cleanPolicy({ settings: { workspaces } }: Pick<Config, "settings">) {
+  return { idleMs: workspaces.idleDays * dayMs, archiveMs: workspaces.archiveDays * dayMs };
+}
+
+/** The limits as `heddle.yaml` sets them. */
+export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
+  return {
+    commandMs: sandbox.commandSeconds * 1_000,
+    jobMs: sandbox.jobMinutes * 60_000,
+    outputBytes: sandbox.outputKb * kibibyte,
+    jobOutputBytes: sandbox.jobOutputKb * kibibyte,
+    memoryBytes: sandbox.memoryMb * mebibyte,
+    processMemoryBytes: sandbox.processMemoryMb * mebibyte,
+    processes: sandbox.processes,
+    cpus: sandbox.cpus,
+    fileBytes: sandbox.fileMb * mebibyte,
+    workspaceBytes: sandbox.workspaceMb * mebibyte,
+    workspaceInodes: sandbox.workspaceFiles,
+    freeBytes: sandbox.freeMb * mebibyte,
+    jobsPerThread: sandbox.jobsPerThread,
+    jobs: sandbox.jobs,
+  };
+}
+
+function egressOf(
+  { settings: { egress }, variables }: Pick<Config, "settings" | "variables">,
+  log: (line: string) => void,
+): Egress {
+  const credentials = egress.credentials.map(({ host, header, variable, channels }) => {
+    const value = variables[variable];
+    if (value === undefined) {
+      throw new ConfigError(
+        `egress.credentials names ${variable} for ${host}, which is not set; set it in the environment or in .env, or remove the entry.`,
+      );
+    }
+    return { host, header, value, channels };
+  });
+  return createEgress({
+    rules: {
+      allow: egress.allow,
+      channels: Object.fromEntries(
+        Object.entries(egress.channels).map(([channel, { allow }]) => [channel, allow]),
+      ),
+      credentials,
     },
+    limits: { connections: egress.connections, bytesPerDay: egress.mbPerDay * mebibyte },
+    log,
   });
 }

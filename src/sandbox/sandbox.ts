@@ -5,19 +5,23 @@
  * treat it as bytes, cap it, and never use it as a path of the host.
  *
  * Paths are those of the inside: absolute under {@link workspaceRoot} or `/tmp`, or relative to the workspace.
+ * Under {@link skillsRoot} they can be read and not written.
  */
 
 /** Where the thread's workspace is mounted, the same in every sandbox. */
 export const workspaceRoot = "/workspace";
+
+/** Where the operator's skills are mounted in every sandbox, read-only, one folder a skill. */
+export const skillsRoot = "/skills";
 
 export interface ExecRequest {
   /** Run by `bash -c`; never interpolated into another shell string. */
   command: string;
   /** Default: the workspace. */
   cwd?: string;
-  /** Wall time in milliseconds. Default 120,000. */
+  /** Wall time in milliseconds. Default: the operator's limit. */
   timeoutMs?: number;
-  /** Output kept, in bytes; the command is killed at 16 times as much. Default 1 MiB. */
+  /** Output kept, in bytes; the command is killed at 16 times as much. Default: the operator's limit. */
   maxOutputBytes?: number;
   signal?: AbortSignal;
   /** Both streams as they come, for live display. */
@@ -136,12 +140,48 @@ export interface Probe {
   problems: Problem[];
 }
 
+/** A thread's workspace, on this host or as an archive. */
+export interface WorkspaceInfo {
+  threadId: string;
+  /** Milliseconds since the epoch. */
+  usedAt: number;
+  place: "here" | "archive";
+}
+
+export interface CleanReport {
+  /** Threads whose workspace was archived and removed; the next use restores it. */
+  archived: string[];
+  /** Threads whose archive was removed. */
+  forgotten: string[];
+  /** Threads whose workspace could not be archived and was left as it is. */
+  failed: string[];
+}
+
+/** What the operator does with workspaces. */
+export interface Workspaces {
+  /** Last used first. */
+  list(): Promise<WorkspaceInfo[]>;
+  /** Writes the workspace to a file of the host as tar; false when the thread has none. */
+  export(threadId: string, file: string): Promise<boolean>;
+  /** Archives what was idle for `idleMs`, and removes archives that are older than `archiveMs`. */
+  clean(policy: { idleMs: number; archiveMs: number }): Promise<CleanReport>;
+}
+
 export interface SandboxBackend {
   readonly name: string;
   /** Runs real sandboxes with canaries. Never throws. */
   probe(): Promise<Probe>;
-  /** The thread's sandbox. The same `threadId` gives the same workspace, in every process of this host. */
+  /**
+   * The thread's sandbox. The same `threadId` gives the same workspace, in every process of this host, and on
+   * every host that shares a workspace store. To be called when a turn begins: it brings the files up to date.
+   */
   open(threadId: string): Promise<Sandbox>;
+  /** Saves the files for other hosts. To be called when a turn has ended; does nothing without a shared store. */
+  settle(threadId: string): Promise<void>;
+  /** @throws where the back end cannot work, naming the problems */
+  workspaces(): Promise<Workspaces>;
+  /** For the model: what is particular about the thread's sandbox (reachable hosts, missing walls). Often empty. */
+  note(threadId: string): string;
   /** Kills what is left and releases everything. */
   close(): Promise<void>;
 }

@@ -1,91 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
-import { createContextKeeper } from "../../src/agent/context/compaction.ts";
-import { createMasker } from "../../src/agent/context/mask.ts";
-import { createTokenCounter } from "../../src/agent/context/tokens.ts";
-import type { AgentEvent, TurnAbort, TurnOutcome } from "../../src/agent/events.ts";
-import { recordOf, replay } from "../../src/agent/history.ts";
+import type { TurnAbort } from "../../src/agent/events.ts";
+import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { ModelError } from "../../src/agent/llm/model.ts";
-import { defaultTurnLimits, runTurn, type TurnLimits } from "../../src/agent/loop.ts";
-import type { UserMessage } from "../../src/agent/messages.ts";
-import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
-import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
-import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
-
-const ada = { id: "U1", name: "Ada" };
-const say = (text: string, at = 1_000): UserMessage => ({
-  role: "user",
-  id: `m${at}`,
-  author: ada,
-  text,
-  at,
-});
-
-const noteStore = { add: () => Promise.reject(new Error("not used")), list: () => Promise.resolve([]) };
-
-function tool(name: string, effect: Tool["effect"], work: (signal: AbortSignal) => Promise<string>): Tool {
-  return defineTool({
-    name,
-    description: name,
-    input: z.object({}),
-    effect,
-    run: async (_input, { signal }) => ({ status: "ok", text: await work(signal) }),
-  });
-}
-
-interface Options {
-  replies: Reply[] | Parameters<typeof scriptedModel>[0];
-  tools?: Tool[];
-  limits?: Partial<TurnLimits>;
-  journal?: JournalRecord[];
-  followUps?: () => Promise<UserMessage[]>;
-  onEvent?: (event: AgentEvent, abort: (reason: TurnAbort) => void) => void;
-}
-
-/** Runs a turn the way a worker does: stores what must be stored before it goes on. */
-async function run(options: Options) {
-  const journal: JournalRecord[] = options.journal ?? [
-    { type: "turn-start", turn: "t1", at: 1_000 },
-    { type: "user", message: say("do it") },
-  ];
-  const { model, requests } = scriptedModel(options.replies);
-  const controller = new AbortController();
-  const events: AgentEvent[] = [];
-  const turn = runTurn({
-    id: "t1",
-    history: replay(journal),
-    model,
-    system: "system",
-    context: createContextKeeper({ model, counter: createTokenCounter() }),
-    limits: { ...defaultTurnLimits, ...options.limits },
-    tools: createDispatcher({
-      tools: options.tools ?? [],
-      services: { notes: noteStore as never, now: Date.now },
-      masker: createMasker([]),
-      onError() {},
-    }),
-    followUps: async () => {
-      const messages = (await options.followUps?.()) ?? [];
-      journal.push(...messages.map((message) => ({ type: "user", message }) as const));
-      return messages;
-    },
-    signal: controller.signal,
-    now: () => 1_000,
-  });
-  let outcome: TurnOutcome | undefined;
-  while (!outcome) {
-    const next = await turn.next();
-    if (next.done) outcome = next.value;
-    else {
-      events.push(next.value);
-      const record = recordOf(next.value, 2_000);
-      if (record) journal.push(record);
-      options.onEvent?.(next.value, (reason) => controller.abort(reason));
-    }
-  }
-  return { outcome, events, requests, journal };
-}
+import { ModelError, noUsage } from "../../src/agent/llm/model.ts";
+import { assertPaired } from "../../src/agent/llm/wire-history.ts";
+import { asking, run, say, tool } from "./turn.ts";
 
 const stop: TurnAbort = { kind: "stop", order: { by: "Bob", at: 5_000 } };
 
@@ -129,7 +48,7 @@ describe("The loop", () => {
     });
   });
 
-  test("runs read-only calls of a step together and keeps their results in order", async () => {
+  test("runs read-only calls of a step together and keeps their results in order (C14)", async () => {
     let running = 0;
     let together = 0;
     const gate = Promise.withResolvers<void>();
@@ -176,8 +95,8 @@ describe("The loop", () => {
     expect(requests[1]?.messages.at(-1)).toEqual(say("also this", 2_000));
   });
 
-  test("ends at the step limit with a summary made without tools", async () => {
-    const { outcome, requests } = await run({
+  test("ends at the step limit with a summary made without tools, and can be continued (C03)", async () => {
+    const { outcome, requests, journal } = await run({
       replies: (_request, call) =>
         call <= 3 ? { calls: [{ name: "look" }] } : { text: "Three looks done." },
       tools: [tool("look", "read", async () => "blue")],
@@ -190,6 +109,11 @@ describe("The loop", () => {
       limit: "3 steps",
     });
     expect(requests.at(-1)?.toolChoice).toBe("none");
+
+    journal.push({ type: "turn-end", turn: "t1", outcome, at: 3_000 }, ...asking("continue", 4_000));
+    const next = await run({ journal, replies: [{ text: "All done." }] });
+    expect(next.outcome).toMatchObject({ kind: "answered", text: "All done.", steps: 1 });
+    expect(JSON.stringify(next.requests[0]?.messages)).toContain("Three looks done.");
   });
 
   test("ends at a limit of money without another model call", async () => {
@@ -202,12 +126,87 @@ describe("The loop", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("continues a reply that was cut at the output limit", async () => {
-    const { outcome } = await run({ replies: [{ text: "One, ", stop: "max-tokens" }, { text: "two." }] });
-    expect(outcome).toMatchObject({ kind: "answered", text: "One, two." });
+  test("quotes nothing that was said before the turn when its money is spent", async () => {
+    const journal = asking("hello");
+    const first = await run({ journal, replies: [{ text: "Old answer." }] });
+    journal.push({ type: "turn-end", turn: "t1", outcome: first.outcome, at: 3_000 }, ...asking("go", 4_000));
+    const { outcome } = await run({
+      journal,
+      replies: [{ calls: [{ name: "look" }] }],
+      tools: [tool("look", "read", async () => "blue")],
+      limits: { cost: 0.01 },
+    });
+    expect(outcome).toMatchObject({ kind: "budget", text: expect.stringContaining("Nothing was said") });
   });
 
-  test("asks once more after an empty reply, then says so", async () => {
+  test("counts what its tools have spent", async () => {
+    const usage = { ...noUsage, input: 7, cost: 0.5, calls: 1 };
+    const paid = {
+      ...tool("paid", "read", async () => ""),
+      run: async () => ({ status: "ok" as const, text: "", usage }),
+    };
+    const { outcome, journal } = await run({
+      replies: [{ calls: [{ name: "paid" }, { name: "paid" }] }, { text: "ok" }],
+      tools: [paid],
+    });
+    expect(outcome.usage).toMatchObject({ input: 214, calls: 4 });
+    expect(replay(journal).turn?.usage).toEqual(outcome.usage);
+  });
+
+  test.each(["max-tokens", "context-window"] as const)(
+    "continues a reply that was cut at a limit (%s)",
+    async (limit) => {
+      const parts = [{ text: "One, ", stop: limit }, { text: "two." }];
+      const { outcome } = await run({
+        // A full window is emptied before the reply goes on.
+        replies: ({ system }) => (system === "system" ? parts.shift() : undefined) ?? { text: "Summary." },
+      });
+      expect(outcome).toMatchObject({ kind: "answered", text: "One, two." });
+    },
+  );
+
+  test("makes room and asks once more when the service says that the request is too large", async () => {
+    const journal: JournalRecord[] = [];
+    for (let n = 1; n <= 4; n += 1) journal.push(...asking(`wish ${n} ${"word ".repeat(200)}`, n * 1_000));
+    const overflow = new ModelError("overflow", "Too large.");
+    const { outcome, events, requests } = await run({
+      journal,
+      replies: (request, call) => {
+        if (request.tools.length === 0 && request.toolChoice === "none") return { text: "They wished." };
+        return call === 1 ? { error: overflow } : { text: "Fits." };
+      },
+    });
+    expect(outcome).toMatchObject({ kind: "answered", text: "Fits." });
+    expect(events.map(({ type }) => type)).toEqual([
+      "step-start",
+      "summary",
+      "step-start",
+      "text-delta",
+      "assistant",
+    ]);
+    expect(requests.at(-1)?.messages[0]?.role).toBe("summary");
+  });
+
+  test("says so when the service finds it too large even then", async () => {
+    const overflow = new ModelError("overflow", "The conversation no longer fits.");
+    const { outcome } = await run({ replies: [{ error: overflow }, { error: overflow }] });
+    expect(outcome).toMatchObject({ kind: "model-error", text: "The conversation no longer fits." });
+  });
+
+  test("remembers what was said in earlier turns (C69)", async () => {
+    const journal = asking("My name is Bob");
+    const first = await run({ journal, replies: [{ text: "Hello Bob." }] });
+    journal.push({ type: "turn-end", turn: "t1", outcome: first.outcome, at: 3_000 });
+    journal.push(...asking("My name?", 4_000));
+    const { requests } = await run({ journal, replies: [{ text: "Bob." }] });
+    expect(requests[0]?.messages).toMatchObject([
+      { text: "My name is Bob" },
+      { role: "assistant" },
+      { text: "My name?" },
+    ]);
+  });
+
+  test("asks once more after an empty reply, then says so (C13)", async () => {
     const answered = await run({ replies: [{}, { text: "Here." }] });
     expect(answered.outcome).toMatchObject({ kind: "answered", text: "Here." });
     const { outcome, journal } = await run({ replies: [{}, {}] });
@@ -232,7 +231,7 @@ describe("A stop", () => {
     expect(outcome).toMatchObject({ kind: "stopped", order: { by: "Bob" } });
   });
 
-  test("during a tool keeps what was done and answers every other call", async () => {
+  test("during a tool keeps what was done and answers every other call, so that every service accepts what follows (C04)", async () => {
     const { outcome, journal } = await run({
       replies: [{ calls: [{ name: "write" }, { name: "wait" }, { name: "write" }] }],
       tools: [
@@ -254,6 +253,23 @@ describe("A stop", () => {
       ["call_1_2", "stopped"],
     ]);
     expect(results[2]?.text).toBe("Not run: stopped by Bob.");
+    expect(() => assertPaired(replay(journal).messages)).not.toThrow();
+  });
+});
+
+describe("A stop while room is made", () => {
+  test("ends the turn as stopped", async () => {
+    const controller = new AbortController();
+    const journal = [...asking(`one ${"word ".repeat(300)}`), ...asking("/compact", 2_000)];
+    const { outcome } = await run({
+      journal,
+      controller,
+      replies: () => {
+        controller.abort(stop);
+        return { text: "never read" };
+      },
+    });
+    expect(outcome).toMatchObject({ kind: "stopped", order: { by: "Bob" } });
   });
 });
 

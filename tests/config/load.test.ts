@@ -31,6 +31,27 @@ describe("The configuration", () => {
     );
   });
 
+  test("takes other models, for when the first fails and for summaries, and limits of models nobody knows", () => {
+    const { settings } = load(
+      {},
+      `
+fallbackModels: [openai/gpt-6.1-sol]
+summaryModel: anthropic/claude-haiku-5-5
+models:
+  openai/local: { contextTokens: 32000, images: false }
+`,
+    );
+    expect(settings).toMatchObject({
+      fallbackModels: ["openai/gpt-6.1-sol"],
+      summaryModel: "anthropic/claude-haiku-5-5",
+      models: { "openai/local": { contextTokens: 32_000, images: false } },
+    });
+    expect(() => load({}, "models:\n  openai/local:\n    context: 3\n")).toThrow(
+      /models\.openai\/local\.context: unknown key; known here: contextTokens, maxOutputTokens, images, price/,
+    );
+    expect(() => load({}, "fallbackModels: [gpt]\n")).toThrow(/fallbackModels\.0: expected anthropic/);
+  });
+
   test("refuses a wrong value with its place and what was expected, all faults at once", () => {
     expect(() => load({ HEDDLE_PORT: "many", HEDDLE_LOG_LEVEL: "loud" })).toThrow(
       /HEDDLE_PORT[\s\S]*HEDDLE_LOG_LEVEL/,

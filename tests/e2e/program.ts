@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -34,6 +34,8 @@ export interface Place {
 /** A folder to run the program in. Nothing of the test's own environment reaches it but the PATH. */
 export async function newPlace(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), "heddle-e2e-"));
+  // Open to walk through for the users of a root bot's sandboxes, or the workspaces would lie elsewhere.
+  await chmod(folder, 0o711);
   const programs: Program[] = [];
   const add = (program: Program) => {
     programs.push(program);

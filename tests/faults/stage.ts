@@ -3,6 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { threadId, type ThreadId } from "../../src/adapters/adapter.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { openSandboxBackend } from "../../src/sandbox/open.ts";
 import { newPlace, type Program } from "../e2e/program.ts";
 import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -56,7 +57,7 @@ export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
     HEDDLE_DATA_DIR: dataDir,
     HEDDLE_LOG_LEVEL: "warn",
   };
-  const workspaces = openSandboxBackend({ dataDir, settings: { sandbox: {} } as never });
+  const workspaces = openSandboxBackend(loadConfig({ HEDDLE_DATA_DIR: dataDir }, folder));
   return {
     slack,
     model,

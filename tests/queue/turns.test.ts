@@ -5,7 +5,8 @@ import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
-import { defaultTurnLimits, runTurn } from "../../src/agent/loop.ts";
+import { defaultTurnLimits } from "../../src/agent/limits.ts";
+import { runTurn } from "../../src/agent/loop.ts";
 import type { Message } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
@@ -110,7 +111,10 @@ async function worker(
         limits: defaultTurnLimits,
         tools: createDispatcher({
           tools: options.tools ?? [],
-          services: { notes: redisNotes(redis, thread), now: Date.now },
+          services: {
+            notes: redisNotes({ redis, thread, speakers: () => [], now: Date.now, onProblem: onError }),
+            now: Date.now,
+          },
           masker: createMasker([]),
           onError() {},
         }),

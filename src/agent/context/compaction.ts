@@ -1,7 +1,7 @@
 import type { AgentEvent } from "../events.ts";
 import { afterSummary, trimResults } from "../history.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../llm/model.ts";
-import type { Message, SummaryMessage } from "../messages.ts";
+import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
 import { stateWithoutModel, summarise, summaryMessage } from "./summary.ts";
 import type { TokenCounter } from "./tokens.ts";
 
@@ -60,10 +60,10 @@ export function createContextKeeper(options: {
   counter: TokenCounter;
   /** Writes the summaries. Default: the model itself. */
   summariser?: LanguageModel;
-  policy?: CompactionPolicy;
+  policy?: Partial<CompactionPolicy>;
 }): ContextKeeper {
   const { model, counter } = options;
-  const policy = options.policy ?? defaultCompactionPolicy;
+  const policy = { ...defaultCompactionPolicy, ...options.policy };
   const { contextTokens, maxOutputTokens } = model.limits;
   const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
   let correction = 1;
@@ -173,6 +173,9 @@ export function createContextKeeper(options: {
   }
 }
 
+/** Tools whose results say how to go on, and are not cut. */
+const keptWhole: ReadonlySet<string> = new Set(["get_skill", "todo"]);
+
 /** Calls whose results are large, oldest first, until `excess` tokens are freed. The last steps are spared. */
 function bulkyResults(
   messages: readonly Message[],
@@ -185,7 +188,7 @@ function bulkyResults(
   let freed = 0;
   for (const message of messages.slice(0, until)) {
     if (freed >= excess) break;
-    if (message.role !== "tool" || message.name === "get_skill") continue;
+    if (message.role !== "tool" || keptWhole.has(message.name)) continue;
     const tokens = counter.countMessage(message);
     if (tokens < bulky) continue;
     freed += tokens - bulky / 2;
@@ -194,14 +197,16 @@ function bulkyResults(
   return callIds;
 }
 
-/** Where the last `steps` steps begin. */
+/** Where the last `steps` steps begin, or as many as there are. */
 function stepStart(messages: readonly Message[], steps: number): number {
-  let at = messages.length;
-  for (let left = steps; left > 0 && at > 0; left -= 1) {
-    at = messages.slice(0, at).findLastIndex(({ role }) => role === "assistant");
-    if (at < 0) return 0;
+  let start = messages.length;
+  let left = steps;
+  for (let at = messages.length - 1; at >= 0 && left > 0; at -= 1) {
+    if (messages[at]?.role !== "assistant") continue;
+    start = at;
+    left -= 1;
   }
-  return at;
+  return start;
 }
 
 /**
@@ -213,10 +218,15 @@ function tailLength(
   policy: CompactionPolicy,
   fits: (tail: readonly Message[]) => boolean,
 ): number {
-  let best = messages.length - stepStart(messages, policy.retainSteps);
+  // What is not answered yet stays whole, however large.
+  const asked = messages.findLastIndex(isFromPerson);
+  const unanswered = asked >= 0 && messages.slice(asked).every(({ role }) => role === "user");
+  const steps = stepStart(messages, policy.retainSteps);
+  let best = messages.length - (unanswered ? Math.min(asked, steps) : steps);
   let rounds = 0;
   for (let at = messages.length - 1; at > 0 && rounds < policy.retainRounds; at -= 1) {
-    if (messages[at]?.role !== "user") continue;
+    const message = messages[at];
+    if (!message || !isFromPerson(message)) continue;
     const tail = messages.slice(at);
     if (!fits(tail)) break;
     rounds += 1;

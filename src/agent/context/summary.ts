@@ -1,6 +1,14 @@
 import type { LanguageModel, Usage } from "../llm/model.ts";
 import { noUsage } from "../llm/model.ts";
-import { heddle, type Message, type SummaryMessage, textOf, toolCalls, userText } from "../messages.ts";
+import {
+  heddle,
+  isFromPerson,
+  type Message,
+  type SummaryMessage,
+  textOf,
+  toolCalls,
+  userText,
+} from "../messages.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** What a summary may cost. */
@@ -63,7 +71,7 @@ function transcribe(message: Message, chars: number): string {
     case "summary":
       return `EARLIER SUMMARY\n${message.text}`;
     case "user":
-      return `PERSON ${cut(userText(message), chars)}`;
+      return `${isFromPerson(message) ? "PERSON" : "NOTICE"} ${cut(userText(message), chars)}`;
     case "tool":
       return `RESULT of ${message.name} (${message.status}): ${cut(message.text, chars)}`;
     case "assistant": {
@@ -137,21 +145,27 @@ export function summaryMessage(
 ): SummaryMessage {
   const intents = fitIntents(messages.flatMap(intentsOf), limits);
   const pinned = [...new Set(messages.flatMap(pinnedOf))];
-  const plan = messages.findLast((message) => message.role === "tool" && message.name === "todo");
+  const plan = messages.map(planOf).findLast((text) => text !== undefined);
   const sections = [
     intents.length > 0 &&
       `# What people asked, oldest first\n${intents.map((intent) => `- ${intent}`).join("\n")}`,
     `${stateHeading}\n${state}`,
-    plan?.role === "tool" && `# Plan\n${plan.text}`,
+    plan && `# Plan\n${plan}`,
     ...pinned.map((body) => `# Skill in use\n${body}`),
   ];
-  return { role: "summary", text: sections.filter(Boolean).join("\n\n"), intents, pinned };
+  const text = sections.filter(Boolean).join("\n\n");
+  return { role: "summary", text, intents, pinned, ...(plan !== undefined && { plan }) };
+}
+
+function planOf(message: Message): string | undefined {
+  if (message.role === "summary") return message.plan;
+  const lists = message.role === "tool" && message.name === "todo" && message.status === "ok";
+  return lists ? message.text : undefined;
 }
 
 function intentsOf(message: Message): string[] {
   if (message.role === "summary") return message.intents ?? [];
-  if (message.role !== "user" || message.author.id === heddle.id) return [];
-  return [userText(message).replaceAll(/\s+/g, " ").trim()];
+  return isFromPerson(message) ? [userText(message).replaceAll(/\s+/g, " ").trim()] : [];
 }
 
 function pinnedOf(message: Message): string[] {

@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { z } from "zod";
-import type { AskService } from "./catalogue.ts";
+import type { ModelFacts } from "./catalogue.ts";
 import { resolveBaseUrl } from "./endpoints.ts";
 
 /** Where the Anthropic protocol is spoken, and with which key. */
@@ -45,19 +45,21 @@ const modelInfo = z.object({
     .nullish(),
 });
 
-/** Asks the service's model endpoint what the model can take; see `resolveLimits`. */
-export function askAnthropic(model: string, account: AnthropicAccount): AskService {
-  return async (signal) => {
-    const { max_input_tokens, max_tokens, capabilities } = modelInfo.parse(
-      await createClient(account).models.retrieve(model, null, { signal }),
-    );
-    return {
-      ...(max_input_tokens && { contextTokens: max_input_tokens }),
-      ...(max_tokens && { maxOutputTokens: max_tokens }),
-      ...(capabilities && {
-        images: capabilities.image_input.supported,
-        adaptiveThinking: capabilities.thinking.types.adaptive.supported,
-      }),
-    };
+/** Asks the service's model endpoint what the model can take; it knows no prices. Throws whatever went wrong. */
+export async function askAnthropic(
+  model: string,
+  account: AnthropicAccount,
+  signal: AbortSignal,
+): Promise<Partial<ModelFacts>> {
+  const { max_input_tokens, max_tokens, capabilities } = modelInfo.parse(
+    await createClient(account).models.retrieve(model, null, { signal }),
+  );
+  return {
+    ...(max_input_tokens && { contextTokens: max_input_tokens }),
+    ...(max_tokens && { maxOutputTokens: max_tokens }),
+    ...(capabilities && {
+      images: capabilities.image_input.supported,
+      adaptiveThinking: capabilities.thinking.types.adaptive.supported,
+    }),
   };
 }

@@ -5,6 +5,7 @@ import { AttemptFailed, signOfLife } from "./attempts.ts";
 import type { CallTokens } from "./cost.ts";
 import { serviceFailure } from "./errors.ts";
 import type { ModelEvent } from "./model.ts";
+import { isObject, parseArguments } from "./wire-calls.ts";
 
 /** What the model said in one call. */
 interface Reply {
@@ -277,20 +278,6 @@ function callOf(
     const input = isObject(given) ? given : {};
     return half && Object.keys(input).length === 0 ? undefined : { id, name, input };
   }
-  const input = parsedObject(json);
+  const input = parseArguments(json);
   return input ? { id, name, input } : { id, name, input: {}, malformed: json };
-}
-
-function parsedObject(json: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A JSON object, as the service wants a tool's arguments: no array, not null. */
-export function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

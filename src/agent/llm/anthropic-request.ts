@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type {
   ContentBlockParam,
   ImageBlockParam,
@@ -12,9 +11,9 @@ import type {
 import { z } from "zod";
 import { userText } from "../messages.ts";
 import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from "../messages.ts";
-import { isObject } from "./anthropic-reply.ts";
-import type { ModelLimits, ModelRequest, ToolDefinition } from "./model.ts";
-import { resultText, summaryText, wireName } from "./openai-history.ts";
+import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "./model.ts";
+import { isObject } from "./wire-calls.ts";
+import { assertPaired, hashedId, resultText, summaryText, wireName } from "./wire-history.ts";
 
 /** How a model wants to be asked. */
 interface RequestStyle {
@@ -37,7 +36,7 @@ export function wireRequest(request: ModelRequest, style: RequestStyle): Message
   const { limits } = style;
   return {
     model: style.model,
-    max_tokens: Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens),
+    max_tokens: maxOutput(request, limits),
     stream: true,
     // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
     ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
@@ -85,9 +84,9 @@ function wireTurns(messages: readonly Message[], style: RequestStyle): Turn[] {
     turns.push({ role: "assistant", content });
   };
 
-  const calls = new CallPairs();
+  assertPaired(messages);
+  const ids = new WireIds();
   for (const message of messages) {
-    if (message.role !== "tool") calls.assertAnswered();
     switch (message.role) {
       case "user":
         addUser(...userBlocks(message, style.limits));
@@ -96,14 +95,13 @@ function wireTurns(messages: readonly Message[], style: RequestStyle): Turn[] {
         addUser(textBlock(summaryText(message)));
         break;
       case "assistant":
-        addAssistant(assistantBlocks(message, style, calls));
+        addAssistant(assistantBlocks(message, style, ids));
         break;
       case "tool":
-        addUser(toolResult(message, calls.answer(message.callId), style.limits));
+        addUser(toolResult(message, ids.of(message.callId), style.limits));
         break;
     }
   }
-  calls.assertAnswered();
   urgeOn();
 
   const userTurns = turns.flatMap((turn) => (turn.role === "user" ? [turn] : []));
@@ -119,11 +117,7 @@ function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
   return [textBlock(text.trim() === "" ? "(empty message)" : text), ...imageBlocks(message.images, limits)];
 }
 
-function assistantBlocks(
-  message: AssistantMessage,
-  style: RequestStyle,
-  calls: CallPairs,
-): ContentBlockParam[] {
+function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: WireIds): ContentBlockParam[] {
   const replaysThinking = message.model === style.id && !style.forgets(message);
   return message.parts.flatMap((part): ContentBlockParam[] => {
     switch (part.type) {
@@ -138,7 +132,7 @@ function assistantBlocks(
         return [
           {
             type: "tool_use",
-            id: calls.open(id),
+            id: ids.add(id),
             name: wireName(name),
             input: isObject(input) ? input : {},
           },
@@ -184,34 +178,25 @@ function isThinkingBlock(raw: unknown): raw is ThinkingBlockParam | RedactedThin
 }
 
 /**
- * Pairs each call with its result, and gives both an id that the service accepts: ids of other services may
- * have other characters, and may come again in a later step.
+ * Ids of calls that the service accepts: those of other services may have other characters, and may come again in
+ * a later step.
  */
-class CallPairs {
-  readonly #open = new Map<string, string>();
+class WireIds {
+  readonly #current = new Map<string, string>();
   readonly #used = new Set<string>();
 
-  open(id: string): string {
-    if (this.#open.has(id)) throw new Error(`The history has two open tool calls with the id ${id}.`);
-    const legal = /^[a-zA-Z0-9_-]+$/.test(id)
-      ? id
-      : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+  /** The id of a call that is new in the history. */
+  add(id: string): string {
+    const legal = /^[a-zA-Z0-9_-]+$/.test(id) ? id : hashedId(id);
     let wire = legal;
     for (let copy = 2; this.#used.has(wire); copy += 1) wire = `${legal}_${copy}`;
     this.#used.add(wire);
-    this.#open.set(id, wire);
+    this.#current.set(id, wire);
     return wire;
   }
 
-  answer(id: string): string {
-    const wire = this.#open.get(id);
-    if (wire === undefined) throw new Error(`The history has a tool result without its call: ${id}.`);
-    this.#open.delete(id);
-    return wire;
-  }
-
-  assertAnswered(): void {
-    const [id] = this.#open.keys();
-    if (id !== undefined) throw new Error(`The history has a tool call without its result: ${id}.`);
+  /** The same id for its result. */
+  of(id: string): string {
+    return this.#current.get(id) ?? id;
   }
 }

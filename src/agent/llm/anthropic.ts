@@ -6,10 +6,10 @@ import { createClient } from "./anthropic-client.ts";
 import type { AnthropicAccount } from "./anthropic-client.ts";
 import { readReply } from "./anthropic-reply.ts";
 import { wireRequest } from "./anthropic-request.ts";
-import { AttemptFailed, defaultRetryPolicy, withRetries } from "./attempts.ts";
+import { AttemptFailed, defaultRetryPolicy, retriedModel } from "./attempts.ts";
 import type { RetryPolicy } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
-import { networkFailure, serviceFailure } from "./errors.ts";
+import { networkFailure, notAModel, serviceFailure } from "./errors.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "./model.ts";
 
 export interface AnthropicOptions extends AnthropicAccount {
@@ -19,7 +19,7 @@ export interface AnthropicOptions extends AnthropicAccount {
   limits: ModelLimits;
   /** Whether the model takes adaptive thinking; see `ModelFacts`. Default: its own default, nothing is sent. */
   adaptiveThinking?: boolean;
-  retry?: RetryPolicy;
+  retry?: Partial<RetryPolicy>;
 }
 
 /** A model behind the Anthropic Messages protocol: Anthropic's own, MiniMax's, or any compatible one. */
@@ -80,12 +80,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     };
   }
 
-  return {
-    id,
-    limits,
-    stream: (request, signal) =>
-      withRetries((current) => attempt(request, current), options.retry ?? defaultRetryPolicy, signal),
-  };
+  return retriedModel({ id, limits }, attempt, { ...defaultRetryPolicy, ...options.retry });
 }
 
 function thinks(message: AssistantMessage): boolean {
@@ -106,11 +101,7 @@ async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<str
   const type = response.headers.get("content-type");
   if (type !== null && !type.includes("event-stream")) {
     await response.body?.cancel();
-    throw new AttemptFailed(
-      "not-found",
-      "The model service's address answers with something else than a model's reply; the administrator must check the base URL.",
-      { detail: type },
-    );
+    throw notAModel(type);
   }
   try {
     for await (const { data } of Stream.rawEvents(response)) yield data;

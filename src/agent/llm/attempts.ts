@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ModelError } from "./model.ts";
-import type { ModelErrorKind, ModelEvent } from "./model.ts";
+import type { LanguageModel, ModelErrorKind, ModelEvent, ModelRequest } from "./model.ts";
 
 /** How often and how long a model call is tried. All times in milliseconds. */
 export interface RetryPolicy {
@@ -65,6 +65,18 @@ export class AttemptFailed extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.detail = options.detail ?? "";
   }
+}
+
+/** A model each of whose calls is an attempt, and another one when that fails for a while. */
+export function retriedModel(
+  facts: Pick<LanguageModel, "id" | "limits">,
+  attempt: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>,
+  policy: RetryPolicy,
+): LanguageModel {
+  return {
+    ...facts,
+    stream: (request, signal) => withRetries((current) => attempt(request, current), policy, signal),
+  };
 }
 
 /** What a test holds still: a random number in [0, 1), and the wait between attempts. */

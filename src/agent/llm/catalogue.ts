@@ -6,26 +6,8 @@ export interface ModelFacts extends ModelLimits {
   adaptiveThinking: boolean;
 }
 
-/** What a service tells about its own model; it knows no prices. */
-export type AskService = (signal: AbortSignal) => Promise<Partial<ModelFacts>>;
-
-/**
- * The facts of the model `id` (`provider/model`): the catalogue's, or those of an unknown model, overridden by
- * what its service says. Asks a service once and remembers the answer for the life of the process; a service
- * that fails or takes longer than `timeoutMs` is asked again the next time. Never throws.
- */
-export async function resolveLimits(id: string, ask?: AskService, timeoutMs = 3_000): Promise<ModelFacts> {
-  const known = catalogued(id);
-  if (!ask) return known;
-  const answer = answers.get(id) ?? (await ask(AbortSignal.timeout(timeoutMs)).catch(() => undefined));
-  if (!answer) return known;
-  answers.set(id, answer);
-  return { ...known, ...answer };
-}
-
-const answers = new Map<string, Partial<ModelFacts>>();
-
-function catalogued(id: string): ModelFacts {
+/** What is known about the model `id` (`provider/model`) without asking anybody; little about an unknown one. */
+export function catalogued(id: string): ModelFacts {
   const model = id.slice(id.indexOf("/") + 1).replace(/-\d{8}$/, "");
   return catalogue.get(model) ?? unknownModel;
 }

@@ -33,6 +33,15 @@ export function networkFailure(cause: unknown, detail = String(cause)): AttemptF
   });
 }
 
+/** An answer that is no model's, from an address that is none: a web page, another kind of service. */
+export function notAModel(contentType: string): AttemptFailed {
+  return new AttemptFailed(
+    "not-found",
+    "The model service's address answers with something else than a model's reply; the administrator must check the base URL.",
+    { detail: contentType },
+  );
+}
+
 /** Characters of a service's own words that are kept; some answer with a whole HTML page. */
 const detailLimit = 2_000;
 

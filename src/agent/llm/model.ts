@@ -63,12 +63,19 @@ export interface ModelRequest {
   maxOutputTokens?: number;
 }
 
+/** How many tokens a reply may have. */
+export function maxOutput(request: ModelRequest, limits: ModelLimits): number {
+  return Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens);
+}
+
 /** What a model call yields while it runs. `done` comes exactly once, last, unless the call throws. */
 export type ModelEvent =
   | { type: "text"; delta: string }
   | { type: "thinking"; delta: string }
   /** What was streamed so far in this call is void: the call starts again after `delayMs`. */
   | { type: "retry"; attempt: number; delayMs: number; reason: string }
+  /** What was streamed so far in this call is void: another model takes over, for a `reason` that may be shown. */
+  | { type: "fallback"; model: string; reason: string }
   | { type: "done"; message: AssistantMessage; usage: Usage };
 
 /**

@@ -24,7 +24,7 @@ import {
   wireId,
   wireName,
   withoutImages,
-} from "./openai-history.ts";
+} from "./wire-history.ts";
 
 /** Characters of a tool call's id that OpenAI takes in this protocol. */
 const idLimit = 40;

@@ -4,7 +4,7 @@ import type { AssistantMessage, AssistantPart, StopReason } from "../messages.ts
 import { signOfLife } from "./attempts.ts";
 import type { CallTokens } from "./cost.ts";
 import type { ModelEvent } from "./model.ts";
-import { readCall, type WireCall } from "./openai-calls.ts";
+import { readCall, type WireCall } from "./wire-calls.ts";
 import { Reasoning, reasoningFields } from "./openai-reasoning.ts";
 import { baseResp } from "./openai-service.ts";
 import { ThinkSplitter } from "./openai-think.ts";

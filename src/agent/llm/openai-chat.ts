@@ -1,9 +1,9 @@
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
-import { defaultRetryPolicy, withRetries } from "./attempts.ts";
+import { retriedModel } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
 import { isMiniMax } from "./endpoints.ts";
-import type { LanguageModel, ModelEvent, ModelRequest } from "./model.ts";
-import { takenCallIds } from "./openai-calls.ts";
+import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "./model.ts";
+import { takenCallIds } from "./wire-calls.ts";
 import { toChatMessages } from "./openai-chat-messages.ts";
 import { chatChunk, ChatReply } from "./openai-chat-reply.ts";
 import {
@@ -11,6 +11,7 @@ import {
   createClient,
   isOpenAI,
   type OpenAIModelOptions,
+  openAIRetryPolicy,
   parseChunk,
   streamed,
 } from "./openai-service.ts";
@@ -23,7 +24,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const miniMax = isMiniMax(client.baseURL);
 
   const body = (request: ModelRequest): ChatCompletionCreateParamsStreaming => {
-    const maxTokens = Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens);
+    const maxTokens = maxOutput(request, limits);
     return {
       model,
       stream: true,
@@ -61,10 +62,5 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     };
   }
 
-  return {
-    id,
-    limits,
-    stream: (request, signal) =>
-      withRetries((current) => attempt(request, current), options.retry ?? defaultRetryPolicy, signal),
-  };
+  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
 }

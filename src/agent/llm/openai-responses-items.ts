@@ -17,7 +17,7 @@ import {
   wireId,
   wireName,
   withoutImages,
-} from "./openai-history.ts";
+} from "./wire-history.ts";
 
 /** A reader whose service may have refused to take some of its own items back. */
 interface ItemReader extends Reader {

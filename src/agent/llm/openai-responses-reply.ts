@@ -4,8 +4,8 @@ import type { AssistantMessage, AssistantPart, StopReason, ToolCall } from "../m
 import { signOfLife } from "./attempts.ts";
 import type { CallTokens } from "./cost.ts";
 import type { ModelEvent } from "./model.ts";
-import { readCall } from "./openai-calls.ts";
-import { isBlank, wireName } from "./openai-history.ts";
+import { readCall } from "./wire-calls.ts";
+import { isBlank, wireName } from "./wire-history.ts";
 import { parseChunk, streamFailure } from "./openai-service.ts";
 
 const count = z.number().nullish();

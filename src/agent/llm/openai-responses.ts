@@ -1,12 +1,12 @@
 import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
 import type { AssistantMessage } from "../messages.ts";
-import { AttemptFailed, defaultRetryPolicy, withRetries } from "./attempts.ts";
+import { AttemptFailed, retriedModel } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
-import type { LanguageModel, ModelEvent, ModelRequest } from "./model.ts";
-import { takenCallIds } from "./openai-calls.ts";
+import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "./model.ts";
+import { takenCallIds } from "./wire-calls.ts";
 import { toInputItems } from "./openai-responses-items.ts";
 import { readResponse } from "./openai-responses-reply.ts";
-import { createClient, type OpenAIModelOptions, streamed } from "./openai-service.ts";
+import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamed } from "./openai-service.ts";
 
 /**
  * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
@@ -28,7 +28,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     stream: true,
     store: false,
     ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
-    max_output_tokens: Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens),
+    max_output_tokens: maxOutput(request, limits),
     ...(request.system !== "" && { instructions: request.system }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, schema }) => ({
@@ -67,12 +67,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
   }
 
-  return {
-    id,
-    limits,
-    stream: (request, signal) =>
-      withRetries((current) => attempt(request, current), options.retry ?? defaultRetryPolicy, signal),
-  };
+  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
 }
 
 /** The older models do not reason, and refuse to be asked for it. */

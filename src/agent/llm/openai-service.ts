@@ -2,9 +2,9 @@ import OpenAI, { APIConnectionError, APIError } from "openai";
 import type { APIPromise } from "openai";
 import type { Stream } from "openai/streaming";
 import { z } from "zod";
-import { AttemptFailed, type RetryPolicy } from "./attempts.ts";
+import { AttemptFailed, defaultRetryPolicy, type RetryPolicy } from "./attempts.ts";
 import { resolveBaseUrl } from "./endpoints.ts";
-import { networkFailure, serviceFailure } from "./errors.ts";
+import { networkFailure, notAModel, serviceFailure } from "./errors.ts";
 import type { ModelLimits } from "./model.ts";
 
 /** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */
@@ -18,10 +18,13 @@ export interface OpenAIModelOptions {
   /** First part of the model's id. Default `openai`. */
   provider?: string;
   limits: ModelLimits;
-  retry?: RetryPolicy;
+  retry?: Partial<RetryPolicy>;
   /** Replaces the global `fetch`: a proxy, a test. */
   fetch?: typeof fetch;
 }
+
+/** Its models may think for minutes while nothing at all is sent; Anthropic's protocol has pings. */
+export const openAIRetryPolicy: RetryPolicy = { ...defaultRetryPolicy, idleMs: 300_000 };
 
 const openAIBaseUrl = "https://api.openai.com/v1";
 
@@ -36,7 +39,7 @@ export function isOpenAI(baseUrl: string): boolean {
  * output to the console, and no organisation, project or admin key from variables that Heddle does not
  * document, which would reach whatever host is configured.
  */
-export function createClient(options: OpenAIModelOptions): OpenAI {
+export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">): OpenAI {
   return new OpenAI({
     apiKey: options.apiKey,
     adminAPIKey: null,
@@ -143,11 +146,7 @@ function bodyFailure(type: string, body: string): AttemptFailed {
     .safeParse(type.includes("json") ? JSON.parse(body) : {});
   checkBaseResp(parsed.data?.base_resp);
   if (parsed.data?.error) return streamFailure(parsed.data.error);
-  return new AttemptFailed(
-    "not-found",
-    "The model service's address answers with something else than a model's reply; the administrator must check the base URL.",
-    { detail: type },
-  );
+  return notAModel(type);
 }
 
 function unreadable(detail: string): AttemptFailed {

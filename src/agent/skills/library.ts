@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { skillsRoot } from "../../sandbox/sandbox.ts";
 import { parseManifest } from "./manifest.ts";
 import { scanFolder } from "./scan.ts";
 import type { SkillFolder } from "./scan.ts";
-
-/** Where the skills' folders are mounted in every sandbox, read-only, one folder a skill. */
-const skillsRoot = "/skills";
 
 /** One skill: its first two levels in memory, its resources where the sandbox sees them. */
 export interface Skill {
@@ -38,6 +36,8 @@ export interface SkillLibrary {
    * returned never changes, so that a turn can keep it.
    */
   current(): Promise<SkillSet>;
+  /** Where the folders of the set that was last returned belong in a sandbox; the same array until it changes. */
+  mounts(): readonly { source: string; target: string }[];
 }
 
 export interface SkillOptions {
@@ -50,6 +50,7 @@ export interface SkillOptions {
 export function createSkillLibrary(options: SkillOptions): SkillLibrary {
   let known: { fingerprint: string; set: SkillSet } | undefined;
   let looking: Promise<SkillSet> | undefined;
+  let mounts: { source: string; target: string }[] = [];
 
   return {
     current() {
@@ -57,6 +58,7 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
       looking ??= look().finally(() => (looking = undefined));
       return looking;
     },
+    mounts: () => mounts,
   };
 
   async function look(): Promise<SkillSet> {
@@ -70,6 +72,7 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
       scans.flatMap((scan) => scan.folders),
       options.pins ?? {},
     );
+    mounts = set.skills.map(({ folder, mount }) => ({ source: folder, target: mount }));
     known = { fingerprint, set: { skills: set.skills, problems: [...problems, ...set.problems] } };
     return known.set;
   }

@@ -3,10 +3,8 @@ import { z } from "zod";
 import type { ExecResult } from "../../sandbox/sandbox.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 
-const defaultSeconds = 120;
+/** What the sandbox gives a command that asks for no time, and how much output it keeps, is the operator's choice. */
 const maxSeconds = 600;
-/** Output that is kept whole, in the result or in a file; what is beyond it is counted. */
-const maxOutputBytes = 4 * 1024 * 1024;
 
 export const bash = defineSandboxTool({
   name: "bash",
@@ -19,7 +17,7 @@ export const bash = defineSandboxTool({
     timeout_seconds: z
       .number()
       .optional()
-      .describe(`Default ${defaultSeconds}, at most ${maxSeconds}; not for background commands`),
+      .describe(`At most ${maxSeconds}; without it the operator's limit; not for background commands`),
     run_in_background: z
       .boolean()
       .optional()
@@ -28,7 +26,7 @@ export const bash = defineSandboxTool({
   effect: "write",
   // Above the longest command, so that the command's own limit speaks first.
   timeoutMs: (maxSeconds + 30) * 1000,
-  async run({ command, timeout_seconds = defaultSeconds, run_in_background = false }, context) {
+  async run({ command, timeout_seconds = 0, run_in_background = false }, context) {
     const { sandbox, signal, output } = context;
     if (run_in_background) {
       const started = await sandbox.start({ command });
@@ -39,22 +37,20 @@ export const bash = defineSandboxTool({
         text: `Started in the background with id ${id}. Read its output with bash_output, end it with bash_kill.`,
       };
     }
-    const seconds = timeout_seconds < 1 ? defaultSeconds : Math.min(timeout_seconds, maxSeconds);
     const decoder = new StringDecoder("utf8");
     const result = await sandbox.exec({
       command,
-      timeoutMs: seconds * 1000,
-      maxOutputBytes,
+      ...(timeout_seconds >= 1 && { timeoutMs: Math.min(timeout_seconds, maxSeconds) * 1000 }),
       signal,
       onOutput: (chunk) => output(decoder.write(chunk)),
     });
-    return report(result, seconds);
+    return report(result);
   },
 });
 
 /** How it ended comes first, so that it is seen whatever is cut from the output. */
-function report(result: ExecResult, seconds: number): ToolResult {
-  const text = [ending(result, seconds), outputOf(result)].join("\n");
+function report(result: ExecResult): ToolResult {
+  const text = [ending(result), outputOf(result)].join("\n");
   switch (result.end) {
     case "exit":
       return { status: "ok", text };
@@ -70,12 +66,12 @@ function report(result: ExecResult, seconds: number): ToolResult {
   }
 }
 
-function ending({ end, exitCode, problem }: ExecResult, seconds: number): string {
+function ending({ end, exitCode, problem, durationMs }: ExecResult): string {
   switch (end) {
     case "exit":
       return `exit code ${exitCode}`;
     case "timeout":
-      return `TIMEOUT: ended after ${seconds} s with all its processes. For longer work use run_in_background.`;
+      return `TIMEOUT: ended after ${Math.round(durationMs / 1000)} s with all its processes. For longer work use run_in_background.`;
     case "memory":
       return "Ended with all its processes: they used more memory than this thread has. Work on smaller pieces.";
     case "output":

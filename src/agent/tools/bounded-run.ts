@@ -1,3 +1,4 @@
+import type { TurnAbort } from "../events.ts";
 import type { ToolResult } from "./tool.ts";
 
 /** How a tool's run ended. `abandoned`: it was aborted and did not say anything within its grace. */
@@ -17,7 +18,9 @@ export async function runBounded(
 ): Promise<Ending> {
   const limit = new AbortController();
   const grace = new AbortController();
-  let timer = setTimeout(() => limit.abort(new Error("time limit")), bounds.timeoutMs);
+  // The same kind of reason as a turn's: what a tool runs may be a turn itself.
+  const reason: TurnAbort = { kind: "stop", order: { by: "the time limit", at: Date.now() } };
+  let timer = setTimeout(() => limit.abort(reason), bounds.timeoutMs);
   const either = AbortSignal.any([bounds.signal, limit.signal]);
   const startGrace = () => {
     clearTimeout(timer);

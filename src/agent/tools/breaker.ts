@@ -1,6 +1,7 @@
 /**
  * Keeps the agent from calling a broken tool again and again: after some failures in a row the tool rests, and
- * then one call at a time may probe whether it works again.
+ * then one call at a time may probe whether it works again. It remembers only tools that have failed, so one may
+ * serve a process for all of its life.
  */
 export interface CircuitBreaker {
   /** Asks to run `tool`. Every pass must be settled exactly once. */
@@ -30,29 +31,36 @@ export function createCircuitBreaker(options: {
 }): CircuitBreaker {
   const { now, failures: limit = 3, restMs = 300_000 } = options;
   const circuits = new Map<string, Circuit>();
+  const circuitOf = (tool: string): Circuit =>
+    circuits.get(tool) ?? { failures: 0, restsUntil: null, probing: false };
 
   return {
     enter(tool) {
-      const circuit = circuits.get(tool) ?? { failures: 0, restsUntil: null, probing: false };
-      circuits.set(tool, circuit);
+      const circuit = circuitOf(tool);
       const wait = circuit.restsUntil === null ? 0 : circuit.restsUntil - now();
       if (wait > 0 || circuit.probing) {
         return { ok: false, failures: circuit.failures, retryInMs: Math.max(wait, 0) };
       }
       const probe = circuit.restsUntil !== null;
       circuit.probing = probe;
-      return { ok: true, pass: { settle: (outcome) => settle(circuit, outcome, probe) } };
+      return {
+        ok: true,
+        pass: {
+          settle(outcome) {
+            if (probe) circuit.probing = false;
+            if (outcome === "worked") circuits.delete(tool);
+            else if (outcome === "failed") fail(tool);
+          },
+        },
+      };
     },
   };
 
-  function settle(circuit: Circuit, outcome: "worked" | "failed" | "undecided", probe: boolean): void {
-    if (probe) circuit.probing = false;
-    if (outcome === "worked") {
-      circuit.failures = 0;
-      circuit.restsUntil = null;
-    } else if (outcome === "failed") {
-      circuit.failures += 1;
-      if (circuit.failures >= limit) circuit.restsUntil = now() + restMs;
-    }
+  function fail(tool: string): void {
+    // Looked up again: a call beside this one may have failed too, or closed the circuit, meanwhile.
+    const circuit = circuitOf(tool);
+    circuits.set(tool, circuit);
+    circuit.failures += 1;
+    if (circuit.failures >= limit) circuit.restsUntil = now() + restMs;
   }
 }

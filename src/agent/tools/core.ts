@@ -5,9 +5,10 @@ import { editFile } from "./edit-file.ts";
 import type { FileKnowledge } from "./file-knowledge.ts";
 import { bashKill, bashOutput } from "./jobs.ts";
 import { listFiles } from "./list-files.ts";
-import { forgetNote, recallNotes, recordNote } from "./note-tools.ts";
+import { forgetNote, recallNotes, recordNote, updateNote } from "./note-tools.ts";
 import { readFile } from "./read-file.ts";
 import { searchFiles } from "./search-files.ts";
+import { searchHistory } from "./search-history.ts";
 import { todo } from "./todo.ts";
 import type { Tool } from "./tool.ts";
 import { writeFile } from "./write-file.ts";
@@ -36,5 +37,5 @@ export function sandboxTools(): Tool[] {
 
 /** The tools that need no sandbox. */
 export function sessionTools(): Tool[] {
-  return [recordNote, recallNotes, forgetNote, todo];
+  return [recordNote, recallNotes, updateNote, forgetNote, searchHistory, todo];
 }

@@ -3,7 +3,8 @@ import type { Masker } from "../context/mask.ts";
 import { fits, type TextLimits, truncate } from "../context/truncate.ts";
 import type { TurnAbort } from "../events.ts";
 import { unknownResult } from "../history.ts";
-import type { ToolDefinition } from "../llm/model.ts";
+import type { Budget } from "../limits.ts";
+import type { ToolDefinition, Usage } from "../llm/model.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
 import { type Ending, runBounded, untilAborted } from "./bounded-run.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./breaker.ts";
@@ -16,8 +17,15 @@ export interface Dispatcher {
   readonly definitions: readonly ToolDefinition[];
   /** `read` for an unknown name: such a call is answered and never runs. */
   effectOf(name: string): ToolEffect;
-  /** Never throws: whatever happens, the call gets its one result. */
-  dispatch(call: ToolCall, signal: AbortSignal): Promise<{ message: ToolMessage; durationMs: number }>;
+  /** Never throws: whatever happens, the call gets its one result. `budget`: what it may spend on models. */
+  dispatch(call: ToolCall, signal: AbortSignal, budget?: Budget): Promise<CallOutcome>;
+}
+
+export interface CallOutcome {
+  message: ToolMessage;
+  durationMs: number;
+  /** What models cost that the tool called. */
+  usage?: Usage;
 }
 
 /** Whether a call may run. It may wait (for an approval) until `signal` is aborted. */
@@ -44,6 +52,13 @@ export interface DispatcherOptions {
   graceMs?: number;
 }
 
+/** One call under way. */
+interface CallRun {
+  call: ToolCall;
+  signal: AbortSignal;
+  budget: Budget | undefined;
+}
+
 const defaultLimits: TextLimits = { lines: 2_000, size: 51_200 };
 const defaultTimeoutMs = 600_000;
 
@@ -60,9 +75,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     definitions: options.tools.map(definitionOf),
     effectOf: (name) => tools.get(name)?.effect ?? "read",
-    async dispatch(call, signal) {
+    async dispatch(call, signal, budget) {
       const startedAt = performance.now();
-      const result = await answer(call, signal);
+      const result = await answer({ call, signal, budget });
       const text = await bound(call, result, signal);
       const message: ToolMessage = {
         role: "tool",
@@ -72,11 +87,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         text,
       };
       if (result.images?.length) message.images = result.images;
-      return { message, durationMs: performance.now() - startedAt };
+      const durationMs = performance.now() - startedAt;
+      return { message, durationMs, ...(result.usage && { usage: result.usage }) };
     },
   };
 
-  async function answer(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
+  async function answer(run: CallRun): Promise<ToolResult> {
+    const { call } = run;
     const tool = tools.get(call.name);
     if (!tool)
       return failure(`Unknown tool "${shorten(call.name)}". Valid tools: ${[...tools.keys()].join(", ")}.`);
@@ -93,7 +110,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return failure(`INVALID_PARAM: ${tool.name} was not run. ${shorten(fields.join("; "), 800)}.`);
     }
     try {
-      return await runAllowed(tool, parsed.data, call, signal);
+      return await runAllowed(tool, parsed.data, run);
     } catch (error) {
       return thrown(call, error);
     }
@@ -102,8 +119,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function runAllowed(
     tool: Tool,
     input: unknown,
-    call: ToolCall,
-    signal: AbortSignal,
+    { call, signal, budget }: CallRun,
   ): Promise<ToolResult> {
     if (policy && !signal.aborted) {
       const verdict = await untilAborted(policy(tool, input, call, signal), signal);
@@ -126,6 +142,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
           ...services,
           callId: call.id,
           signal: either,
+          ...(budget && { budget }),
           output: (chunk) => live.write(chunk),
         }),
       { signal, timeoutMs: tool.timeoutMs ?? defaultTimeoutMs, graceMs },
@@ -215,7 +232,11 @@ function ended(call: ToolCall, signal: AbortSignal, when: string, said?: ToolRes
     }
     case "shutdown":
     case "lost-lease":
-      return { status: "unknown", text: unknownResult(call).text };
+      return {
+        status: "unknown",
+        text: unknownResult(call).text,
+        ...(said?.usage && { usage: said.usage }),
+      };
   }
 }
 

@@ -30,7 +30,7 @@ export const todo = defineTool({
   effect: "write",
   async run({ items }) {
     const done = items.filter(({ status }) => status === "completed").length;
-    const list = items.map(({ content, status }) => `${marks[status]} ${content}`);
+    const list = items.map(({ content, status }) => `${marks[status]} ${content.replace(/\s+/g, " ")}`);
     return { status: "ok", text: [`${done} of ${items.length} done`, ...list].join("\n") };
   },
 });

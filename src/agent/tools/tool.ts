@@ -1,6 +1,9 @@
 import type { z } from "zod";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TextLimits } from "../context/truncate.ts";
+import type { JournalRecord } from "../journal.ts";
+import type { Budget } from "../limits.ts";
+import type { Usage } from "../llm/model.ts";
 import type { Image, ToolStatus } from "../messages.ts";
 import type { NoteStore } from "./notes.ts";
 
@@ -27,6 +30,8 @@ export interface ToolResult {
    * counts it.
    */
   outage?: boolean;
+  /** What models cost that the tool called, for the turn's account. */
+  usage?: Usage;
 }
 
 /** What all tools of a turn share: everything that a tool can touch comes through here. */
@@ -34,6 +39,8 @@ export interface ToolServices {
   /** The thread's sandbox. Absent where commands cannot be isolated: see {@link defineSandboxTool}. */
   sandbox?: Sandbox;
   notes: NoteStore;
+  /** The session's whole journal. Absent where none is kept. */
+  history?(): Promise<readonly JournalRecord[]>;
   /**
    * Hands a file to the people in the thread. Absent where there is nobody to hand it to. `key` is the same for
    * every attempt to hand over the same file. Never throws for an expected failure.
@@ -51,6 +58,8 @@ export interface ToolContext extends ToolServices {
   callId: string;
   /** Aborted on stop and on the dispatcher's time limit. */
   signal: AbortSignal;
+  /** What the turn may still spend. Absent where nothing limits it. */
+  budget?: Budget;
   /** Live output for the thread's progress; may be dropped. */
   output(chunk: string): void;
 }

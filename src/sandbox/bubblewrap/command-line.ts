@@ -1,6 +1,6 @@
 import { workspaceRoot } from "../sandbox.ts";
 import type { ThreadFolder } from "./host.ts";
-import type { LaunchSite } from "./launch.ts";
+import type { LaunchRequest, LaunchSite } from "./launch.ts";
 
 /** The whole environment of the processes outside: nothing in it is worth reading from /proc/1/environ. */
 export const launchEnvironment = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -47,43 +47,48 @@ const prelude = [
 /**
  * What to hand to `/bin/sh` to run `program` in the thread's sandbox.
  *
- * @param cwd absolute, inside
+ * A network can only be joined through the user namespace that owns it, and bwrap nests another one for `--dev`,
+ * `--uid` and `--disable-userns`. So who holds a network does without these, and without the thread's files: it
+ * runs nothing of the tenant's.
  */
 export function commandLine(
   site: Pick<LaunchSite, "limits" | "systemMounts">,
   folder: ThreadFolder,
-  request: { program: readonly string[]; cwd: string; fileBytes: number },
+  request: Pick<LaunchRequest, "program" | "cwd" | "fileBytes" | "view" | "network">,
 ): string[] {
   const { limits } = site;
+  const { network, view = [] } = request;
   return [
     "-c",
     launcher({ processMemoryBytes: limits.processMemoryBytes, fileBytes: request.fileBytes }),
     "sh",
+    ...(typeof network === "number"
+      ? ["nsenter", "--target", String(network), "--user", "--net", "--preserve-credentials", "--"]
+      : []),
     "bwrap",
-    ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"],
-    ...[
-      "--unshare-cgroup-try",
-      "--disable-userns",
-      "--uid",
-      "1000",
-      "--gid",
-      "1000",
-      "--hostname",
-      "sandbox",
-    ],
-    ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--dir", "/etc"],
-    ...site.systemMounts,
-    ...["--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys", "--dev", "/dev"],
-    // A tmpfs would be memory without a limit on inodes; these are folders on disk.
-    ...["--bind", `${folder.path}/shm`, "/dev/shm", "--bind", `${folder.path}/tmp`, "/tmp", "--dir", "/run"],
-    ...["--bind", `${folder.path}/ws`, workspaceRoot, "--chdir", workspaceRoot],
-    ...["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", workspaceRoot],
-    ...["--setenv", "SHLVL", "1", "--setenv", "LANG", "C.UTF-8", "--setenv", "TERM", "dumb"],
-    // What git takes for the author unless the tenant configures another.
-    ...["--setenv", "EMAIL", "agent@sandbox.invalid"],
-    ...["--remount-ro", "/dev", "--remount-ro", "/"],
+    ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"],
+    ...(typeof network === "number" ? [] : ["--unshare-net"]),
+    ...["--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
+    ...["--dir", "/etc", ...site.systemMounts, "--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys"],
+    ...["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "SHLVL", "1"],
+    ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
+    ...view,
+    ...["--remount-ro", "/"],
     ...["--seccomp", String(filterDescriptor), "--json-status-fd", String(statusDescriptor), "--"],
     ...["/bin/bash", "--noprofile", "--norc", "-c", prelude, "bash", String(limits.processes), request.cwd],
     ...request.program,
+  ];
+}
+
+function tenantView(folder: ThreadFolder): string[] {
+  return [
+    ...["--disable-userns", "--uid", "1000", "--gid", "1000", "--dev", "/dev", "--dir", "/run"],
+    // A tmpfs would be memory without a limit on inodes; these are folders on disk.
+    ...["--bind", `${folder.path}/shm`, "/dev/shm", "--bind", `${folder.path}/tmp`, "/tmp"],
+    ...["--bind", `${folder.path}/ws`, workspaceRoot, "--setenv", "HOME", workspaceRoot],
+    ...["--setenv", "LANG", "C.UTF-8", "--setenv", "TERM", "dumb"],
+    // What git takes for the author unless the tenant configures another.
+    ...["--setenv", "EMAIL", "agent@sandbox.invalid"],
+    ...["--remount-ro", "/dev"],
   ];
 }

@@ -73,7 +73,7 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     const bytes = sum(numbers.slice(0, folders.length)) * 1024;
     const inodes = sum(numbers.slice(folders.length));
     const { limits } = host;
-    const free = await statfs(folder.path).then(({ bavail, bsize }) => bavail * bsize);
+    const free = await statfs(host.root).then(({ bavail, bsize }) => bavail * bsize);
     const within = end === "exit" && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
     last = { bytes, inodes, free, full: !within || free < limits.freeBytes };
   }

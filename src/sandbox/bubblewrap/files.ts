@@ -73,7 +73,7 @@ find -H "$1" -mindepth "$([ -d "$1" ] && echo 1 || echo 0)" \\
 export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTools {
   return {
     async readFile(path, options = {}) {
-      const inside = insidePath(path);
+      const inside = insidePath(path, "read");
       if (!inside.ok) return inside;
       const offset = options.offset ?? 0;
       const maxBytes = options.maxBytes ?? defaultReadBytes;
@@ -92,7 +92,7 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
     },
 
     async writeFile(path, data, options = {}) {
-      const inside = insidePath(path);
+      const inside = insidePath(path, "write");
       if (!inside.ok) return inside;
       if (data.length > limits.fileBytes) {
         const message = `${path}: ${data.length} bytes are more than a file may have (${limits.fileBytes}).`;
@@ -115,7 +115,7 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
     },
 
     async listFiles(path = ".", options = {}) {
-      const inside = insidePath(path);
+      const inside = insidePath(path, "read");
       if (!inside.ok) return inside;
       const limit = options.limit ?? defaultListLimit;
       const result = await run({

@@ -35,12 +35,18 @@ export interface ThreadFolder {
 export interface Host {
   limits: SandboxLimits;
   version: string;
-  /** Holds `workspaces/`, `jobs/` and `etc/`. */
+  /** Holds `workspaces/`, `jobs/`, `etc/`, and what the parts of the sandbox keep beside them. */
   root: string;
   /** The root is not in the data folder, because sandbox users could not reach it there. */
   relocated: boolean;
+  /** Whether threads run as users of their own, who cannot go wherever the bot can. */
+  ownUsers: boolean;
+  /** The operator wants limits that a control group holds, or no sandbox. */
+  requiresGroups: boolean;
   /** bwrap arguments that show the system's programs, read-only. */
   systemMounts: readonly string[];
+  /** The name of the thread's folder in `workspaces/`. */
+  keyOf(threadId: string): string;
   /** Makes the thread's folder if need be. */
   folderOf(threadId: string): ThreadFolder;
 }
@@ -52,6 +58,7 @@ const oldestVersion = [0, 8] as const;
 export function inspectHost(options: {
   dataDir: string;
   limits: SandboxLimits;
+  requiresGroups: boolean;
 }): { ok: true; host: Host } | { ok: false; problem: Problem } {
   if (process.platform !== "linux") {
     return refuse(
@@ -92,10 +99,13 @@ export function inspectHost(options: {
     ok: true,
     host: {
       limits: options.limits,
+      requiresGroups: options.requiresGroups,
       version,
       root,
       relocated,
+      ownUsers: users !== undefined,
       systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
+      keyOf: (threadId) => hashOf(threadId).slice(0, keyLength),
       folderOf: (threadId) => prepareFolder(join(root, "workspaces"), threadId, users),
     },
   };
@@ -150,7 +160,7 @@ function chooseRoot(dataDir: string, isRoot: boolean): { root: string; relocated
 }
 
 /** Whether every existing folder on the way has the execute bit for others. */
-function everyoneMayWalkTo(path: string): boolean {
+export function everyoneMayWalkTo(path: string): boolean {
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);
   for (let folder = realpathSync(existing); ; folder = dirname(folder)) {
@@ -166,9 +176,15 @@ function makeFolder(path: string, mode: number): void {
   for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode);
 }
 
+const keyLength = 32;
+
+function hashOf(threadId: string): string {
+  return createHash("sha256").update(threadId).digest("hex");
+}
+
 function prepareFolder(workspaces: string, threadId: string, users: UserRange | undefined): ThreadFolder {
-  const hash = createHash("sha256").update(threadId).digest("hex");
-  const path = join(workspaces, hash.slice(0, 32));
+  const hash = hashOf(threadId);
+  const path = join(workspaces, hash.slice(0, keyLength));
   // Two threads may meet on one id; namespaces keep them apart, the id is the second wall.
   const uid =
     users === undefined ? undefined : users.first + (Number.parseInt(hash.slice(32, 40), 16) % users.count);

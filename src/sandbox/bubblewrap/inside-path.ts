@@ -1,12 +1,21 @@
 import { posix } from "node:path";
-import { type FileFailure, workspaceRoot } from "../sandbox.ts";
+import { type FileFailure, skillsRoot, workspaceRoot } from "../sandbox.ts";
 
-/** A path as the sandbox sees it, absolute; denied outside the thread's own folders. */
-export function insidePath(path: string): { ok: true; path: string } | FileFailure {
+const writable = [workspaceRoot, "/tmp"];
+const readable = [...writable, skillsRoot];
+
+/** A path as the sandbox sees it, absolute; denied outside the thread's own folders and, to read, the skills. */
+export function insidePath(path: string, use: "read" | "write"): { ok: true; path: string } | FileFailure {
   if (path.includes("\0")) return denied("A path cannot contain a NUL character.");
   const absolute = posix.resolve(workspaceRoot, path);
-  const own = [workspaceRoot, "/tmp"].some((root) => absolute === root || absolute.startsWith(`${root}/`));
-  return own ? { ok: true, path: absolute } : denied(`${absolute} is outside ${workspaceRoot} and /tmp.`);
+  const isIn = (roots: readonly string[]) =>
+    roots.some((root) => absolute === root || absolute.startsWith(`${root}/`));
+  if (isIn(use === "read" ? readable : writable)) return { ok: true, path: absolute };
+  return denied(
+    isIn(readable)
+      ? `${absolute} is read-only; write to ${workspaceRoot} or /tmp.`
+      : `${absolute} is outside ${workspaceRoot} and /tmp.`,
+  );
 }
 
 /** The path as file lists show it: relative below the workspace, else absolute. */

@@ -25,6 +25,13 @@ export interface LaunchRequest {
   floodBytes: number;
   /** Size that no file may exceed, in bytes. */
   fileBytes: number;
+  /** bwrap arguments: what the program sees beside the thread's own folders. */
+  view?: readonly string[];
+  /**
+   * Without it, the program has a network of its own with nothing but a loopback. `hold`: that, and others can
+   * join it. A number: joins the network of this process, which holds one.
+   */
+  network?: "hold" | number;
   onOutput(stream: OutputStream, chunk: Buffer): void;
 }
 
@@ -61,6 +68,8 @@ export interface Launch {
   processes(): ProcessIdentity[];
   /** Undefined until bwrap has made one. */
   namespace(): string | undefined;
+  /** Its first process, while that lives. */
+  init(): number | undefined;
 }
 
 /** How long killed processes may take to disappear, in milliseconds, before they are reported as surviving. */
@@ -88,7 +97,7 @@ function neverStarted(reason: Promise<unknown>): Launch {
     const text = error instanceof Error ? error.message : String(error);
     return { end: "failed", exitCode: null, problem: `The sandbox could not be started: ${text}.` };
   });
-  return { ended, kill() {}, processes: () => [], namespace: () => undefined };
+  return { ended, kill() {}, processes: () => [], namespace: () => undefined, init: () => undefined };
 }
 
 /** A shell that becomes bwrap as soon as it gets a line on the status descriptor. */
@@ -198,6 +207,10 @@ class Supervision implements Launch {
 
   namespace(): string | undefined {
     return this.#init?.namespace;
+  }
+
+  init(): number | undefined {
+    return this.#init !== undefined && isAlive(this.#init) ? this.#init.pid : undefined;
   }
 
   #killInit(): void {

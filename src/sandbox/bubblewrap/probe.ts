@@ -1,15 +1,18 @@
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import type { Egress } from "../egress/egress.ts";
 import type { Probe, Problem } from "../sandbox.ts";
+import { launchEnvironment } from "./command-line.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { processesInNamespaces } from "./processes.ts";
 import { shell } from "./shell.ts";
 import type { Spawner } from "./spawner.ts";
-import { threadSandbox } from "./thread.ts";
+import { type Quarters, threadSandbox } from "./thread.ts";
 
 const probeTimeoutMs = 20_000;
 
@@ -31,24 +34,35 @@ setsid sleep 60 </dev/null >/dev/null 2>&1 &
 const knownVariables = ["PATH", "HOME", "SHLVL", "LANG", "TERM", "EMAIL", "PWD", "OLDPWD", "_"];
 
 /** Runs the real thing with canaries and looks whether it holds. */
-export async function probeHost(host: Host, spawner: Spawner): Promise<Probe> {
+export async function probeHost(quarters: Quarters): Promise<Probe> {
+  const { host, spawner } = quarters;
   const folder = host.folderOf("probe");
   const [isolation, files] = await Promise.all([
     isolationProblems(host, spawner, folder),
-    fileProblems(host, spawner, folder),
+    fileProblems(quarters, folder),
   ]);
+  const tier = await spawner.tier();
   // Where no sandbox works, that its files do not work either is no news.
   const problems = isolation.length > 0 ? isolation : files;
+  if (host.requiresGroups && !tier.exact) problems.push(tooWeak(tier.summary));
   const ok = problems.length === 0;
   const { limits, root, relocated } = host;
   const summary = [
     `bubblewrap ${host.version}`,
-    await spawner.tier(),
+    tier.summary,
     `${limits.memoryBytes / 2 ** 20} MiB and ${limits.processes} processes per command`,
     folder.owner ? "a user of its own per thread" : "as the bot's own user",
+    quarters.egress.isOpen ? "network: listed hosts" : "no network",
     `workspaces in ${join(root, "workspaces")}${relocated ? " (sandbox users cannot reach the data folder)" : ""}`,
   ].join("; ");
-  return { ok, summary, problems: [...problems, ...warnings()] };
+  return { ok, summary, problems: [...problems, ...warnings(quarters.egress)] };
+}
+
+function tooWeak(tier: string): Problem {
+  return {
+    what: `${tier[0]?.toUpperCase()}${tier.slice(1)} is in force, and sandbox.require in heddle.yaml asks for a control group.`,
+    fix: "Run Heddle as a systemd unit with `Delegate=cpu memory pids` and `DelegateSubgroup=heddle`, or set sandbox.require to any.",
+  };
 }
 
 async function isolationProblems(host: Host, spawner: Spawner, folder: ThreadFolder): Promise<Problem[]> {
@@ -106,8 +120,8 @@ function brokenPromises(host: Host, facts: string[], survivors: number): Problem
 }
 
 /** The file tools need GNU programs, and the owner of a file shows which kernel user really wrote it. */
-async function fileProblems(host: Host, spawner: Spawner, folder: ThreadFolder): Promise<Problem[]> {
-  const sandbox = threadSandbox(host, spawner, folder, { running: 0 });
+async function fileProblems(quarters: Quarters, folder: ThreadFolder): Promise<Problem[]> {
+  const sandbox = threadSandbox(quarters, "probe", folder);
   const name = `canary-${randomBytes(6).toString("hex")}`;
   const content = randomBytes(16);
   const written = await sandbox.writeFile(name, content);
@@ -183,12 +197,24 @@ function setting(name: string): string | undefined {
   }
 }
 
-function warnings(): Problem[] {
-  if (process.pid !== 1) return [];
-  return [
-    {
+function warnings(egress: Egress): Problem[] {
+  const warned: Problem[] = [];
+  if (process.pid === 1) {
+    warned.push({
       what: "Heddle is process 1 of its container, which does not collect the ended processes of sandboxes.",
       fix: "Start the container with `docker run --init`, or with `init: true` in compose.",
-    },
-  ];
+    });
+  }
+  const missing = [...(egress.isOpen ? ["socat"] : []), "nsenter"].filter((program) => !isInstalled(program));
+  if (missing.length > 0) {
+    warned.push({
+      what: `${missing.join(" and ")} was not found, which the network that a thread's commands share needs.`,
+      fix: "Install the packages: `apt-get install socat util-linux`.",
+    });
+  }
+  return warned;
+}
+
+function isInstalled(program: string): boolean {
+  return spawnSync(program, ["-V"], { env: launchEnvironment, stdio: "ignore" }).error === undefined;
 }

@@ -10,15 +10,29 @@ export interface SpawnerSettings {
   systemMounts: readonly string[];
 }
 
+/** How limits are held together on this host. */
+export interface LimitTier {
+  summary: string;
+  /** Whether a control group holds them, exactly, or only watching does. */
+  exact: boolean;
+}
+
 /** The first message is `prepare`. */
 export type ToSpawner =
   | { type: "prepare"; settings: SpawnerSettings }
-  | { type: "launch"; id: number; folder: ThreadFolder; request: Omit<LaunchRequest, "onOutput"> }
+  | {
+      type: "launch";
+      id: number;
+      folder: ThreadFolder;
+      request: Omit<LaunchRequest, "onOutput">;
+      /** The launch whose network it joins. */
+      joins?: number;
+    }
   | { type: "kill"; id: number; end: ExecEnd }
   | { type: "prove-dead"; call: number; ids: number[] };
 
 export type FromSpawner =
-  | { type: "ready"; tier: string }
+  | { type: "ready"; tier: LimitTier }
   | { type: "output"; id: number; stream: OutputStream; chunk: Uint8Array }
   | { type: "ended"; id: number; ending: Ending }
   | { type: "dead"; call: number; report: KillReport }

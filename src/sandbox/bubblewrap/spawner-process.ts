@@ -25,6 +25,8 @@ process.on("disconnect", () => void killLaunches([...running.values()]).then(() 
 // Only the bot has the other end of the channel.
 process.on("message", (message) => void handle(message as ToSpawner));
 
+const networkGone = "The thread's network has just ended; run the command again.";
+
 async function handle(message: ToSpawner): Promise<void> {
   if (message.type === "prepare") {
     site.resolve(prepare(message.settings));
@@ -35,10 +37,20 @@ async function handle(message: ToSpawner): Promise<void> {
   switch (message.type) {
     case "launch": {
       if (!process.connected) return;
-      const { id, folder, request } = message;
+      const { id, folder, request, joins } = message;
+      // Looked up at the last moment, so that the number cannot have become another process's.
+      const holder = joins === undefined ? undefined : running.get(joins)?.init();
+      if (joins !== undefined && holder === undefined) {
+        tell({ type: "ended", id, ending: { end: "failed", exitCode: null, problem: networkGone } });
+        return;
+      }
       const onOutput = (stream: "stdout" | "stderr", chunk: Buffer) =>
         tell({ type: "output", id, stream, chunk });
-      const started = launch(ready, folder, { ...request, onOutput });
+      const started = launch(ready, folder, {
+        ...request,
+        ...(holder !== undefined && { network: holder }),
+        onOutput,
+      });
       running.set(id, started);
       const ending = await started.ended;
       running.delete(id);
@@ -59,7 +71,7 @@ async function prepare({ limits, systemMounts }: SpawnerSettings): Promise<Launc
   const architecture = architectureOf(process.arch);
   if (architecture === undefined) throw new Error(`No system call filter for ${process.arch}.`);
   const cages = await findCages(limits);
-  tell({ type: "ready", tier: cages.summary });
+  tell({ type: "ready", tier: { summary: cages.summary, exact: cages.countsEverything } });
   return {
     limits,
     systemMounts,

@@ -4,7 +4,7 @@ import type { ExecEnd, KillReport } from "../sandbox.ts";
 import { launchEnvironment } from "./command-line.ts";
 import type { ThreadFolder } from "./host.ts";
 import type { Ending, LaunchRequest } from "./launch.ts";
-import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
+import type { FromSpawner, LimitTier, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
 
 /** A program that was handed to the spawner. */
 export interface Launched {
@@ -15,12 +15,16 @@ export interface Launched {
   kill(end: ExecEnd): void;
 }
 
-export type SpawnRequest = LaunchRequest & { signal?: AbortSignal | undefined };
+export interface SpawnRequest extends LaunchRequest {
+  signal?: AbortSignal | undefined;
+  /** Runs in the network that this one holds. */
+  joins?: Launched | undefined;
+}
 
 /** Where all sandboxes are started: a process of its own (spawner-process.ts), started again if it should die. */
 export interface Spawner {
   /** How limits are held together on this host. Rejects when the process cannot work. */
-  tier(): Promise<string>;
+  tier(): Promise<LimitTier>;
   launch(folder: ThreadFolder, request: SpawnRequest): Launched;
   /** Kills these and looks for what is left of them. Rejects when the process dies meanwhile: nothing is proven. */
   proveDead(launches: readonly Launched[]): Promise<KillReport>;
@@ -63,7 +67,7 @@ const refused: Launched = {
 const nothingToProve: KillReport = { commands: 0, processes: 0, survivors: 0, durationMs: 0 };
 
 interface Connection extends Omit<Spawner, "tier"> {
-  readonly tier: Promise<string>;
+  readonly tier: Promise<LimitTier>;
   /** Resolves when the process has ended. */
   readonly gone: Promise<void>;
 }
@@ -85,7 +89,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
   });
   const launches = new Map<number, { request: SpawnRequest; resolve(ending: Ending): void }>();
   const proofs = new Map<number, PromiseWithResolvers<KillReport>>();
-  const tier = Promise.withResolvers<string>();
+  const tier = Promise.withResolvers<LimitTier>();
   let ready = false;
 
   function send(message: ToSpawner): void {
@@ -155,13 +159,13 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
     tier: tier.promise,
     gone,
     launch(folder, request) {
-      const { signal, onOutput: _, ...sent } = request;
+      const { signal, joins, onOutput: _, ...sent } = request;
       const id = newId();
       const kill = (end: ExecEnd) => send({ type: "kill", id, end });
       if (signal?.aborted) return { id, ended: Promise.resolve({ end: "stopped", exitCode: null }), kill };
       const answer = Promise.withResolvers<Ending>();
       launches.set(id, { request, resolve: answer.resolve });
-      send({ type: "launch", id, folder, request: sent });
+      send({ type: "launch", id, folder, request: sent, ...(joins && { joins: joins.id }) });
       const onAbort = () => kill("stopped");
       signal?.addEventListener("abort", onAbort);
       const ended = answer.promise.finally(() => signal?.removeEventListener("abort", onAbort));

@@ -1,10 +1,13 @@
 import { join, posix } from "node:path";
+import type { Egress } from "../egress/egress.ts";
+import type { EgressPolicy } from "../egress/policy.ts";
 import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import { watchDisk } from "./disk.ts";
 import { fileTools, type ScriptRequest } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { startJob, type TrackedJob } from "./jobs.ts";
 import type { Ending } from "./launch.ts";
+import { proxyVariables, threadNetwork } from "./network.ts";
 import { keepOutput } from "./output.ts";
 import { shell } from "./shell.ts";
 import type { Launched, Spawner, SpawnRequest } from "./spawner.ts";
@@ -25,32 +28,63 @@ export interface JobCount {
   running: number;
 }
 
+/** How long a thread's network stays when nothing runs in it, in milliseconds. */
+const idleNetworkMs = 30_000;
+
+/** What the sandboxes of all threads share. */
+export interface Quarters {
+  host: Host;
+  spawner: Spawner;
+  jobCount: JobCount;
+  egress: Egress;
+  /** bwrap arguments for what the operator shows to every sandbox, as of now. */
+  shown(): readonly string[];
+  log(line: string): void;
+}
+
 /** The sandbox of one thread in this process. */
 export interface ThreadSandbox extends Sandbox {
+  /** Whether a command, a job or a file operation runs. */
+  busy(): boolean;
+  /** Ends what the thread does by itself (looking at its disk). False when something else runs. */
+  rest(): Promise<boolean>;
+  /** Whether something may have written since this was asked before. */
+  touched(): boolean;
   /** Kills everything and forgets the jobs. */
   close(): Promise<void>;
 }
 
-export function threadSandbox(
-  host: Host,
-  spawner: Spawner,
-  folder: ThreadFolder,
-  jobCount: JobCount,
-): ThreadSandbox {
+export function threadSandbox(quarters: Quarters, threadId: string, folder: ThreadFolder): ThreadSandbox {
+  const { host, spawner, jobCount, egress } = quarters;
   const { limits } = host;
   const running = new Set<Launched>();
   const jobs: TrackedJob[] = [];
   const disk = watchDisk(host, spawner, folder);
+  const policy = egress.policyOf(threadId);
+  const network = threadNetwork({ ...quarters, folder, threadId, socketFolder: join(host.root, "proxies") });
+  const variables = policy ? proxyVariables(gitRewrites(policy)) : [];
+  let idle: NodeJS.Timeout | undefined;
+  let stops = 0;
+  let touched = false;
 
   /** Starts a program that may write as much as the disk allows. */
   function begin(request: Omit<SpawnRequest, "fileBytes">): Launched {
     // A thread whose disk is full can still read and delete.
     const full = disk.full();
-    const started = spawner.launch(folder, { ...request, fileBytes: full ? 0 : limits.fileBytes });
+    const joins = network.current();
+    const started = spawner.launch(folder, {
+      ...request,
+      view: [...quarters.shown(), ...(policy && joins ? variables : [])],
+      joins,
+      fileBytes: full ? 0 : limits.fileBytes,
+    });
+    clearTimeout(idle);
     running.add(started);
+    touched = true;
     const watch = disk.during(() => started.kill("disk"));
     const ended = started.ended.then(async (ending): Promise<Ending> => {
       running.delete(started);
+      if (running.size === 0) idle = setTimeout(() => void network.close(), idleNetworkMs).unref();
       watch.stop();
       if (ending.end === "stopped") return ending; // Nothing of the thread may run now, not even a look.
       const look = disk.look();
@@ -67,6 +101,7 @@ export function threadSandbox(
     const output = keepOutput(keptBytes);
     const ending =
       refusalOf(request) ??
+      (policy && (await stoppedWhileOpening())) ??
       (await begin({
         program: shell(request.command),
         cwd: insideFolder(request.cwd),
@@ -98,7 +133,11 @@ export function threadSandbox(
   }
 
   async function start(request: { command: string; cwd?: string }): ReturnType<Sandbox["start"]> {
-    const refusal = refusalOf(request)?.problem ?? tooManyJobs();
+    const impossible = refusalOf(request)?.problem;
+    if (impossible !== undefined) return { ok: false, message: impossible };
+    // What a job serves is to be found by the next command.
+    if (await stoppedWhileOpening()) return { ok: false, message: "The thread was stopped." };
+    const refusal = tooManyJobs();
     if (refusal !== undefined) return { ok: false, message: refusal };
     jobCount.running += 1;
     const tracked = startJob({
@@ -125,6 +164,14 @@ export function threadSandbox(
     return { ok: true, job: tracked.job };
   }
 
+  /** Opens the network, unless it is. A stop in the meantime counts for what was to follow. */
+  async function stoppedWhileOpening(): Promise<Ending | undefined> {
+    if (network.current() !== undefined) return undefined;
+    const before = stops;
+    await network.open();
+    return stops === before ? undefined : { end: "stopped", exitCode: null };
+  }
+
   function tooManyJobs(): string | undefined {
     const mine = jobs.filter(({ job }) => job.status().state === "running").length;
     if (mine >= limits.jobsPerThread) {
@@ -143,7 +190,9 @@ export function threadSandbox(
   }
 
   async function killAll(): ReturnType<Sandbox["killAll"]> {
+    stops += 1;
     const [report] = await Promise.all([spawner.proveDead([...running]), disk.cancel()]);
+    await network.close();
     return report;
   }
 
@@ -153,12 +202,32 @@ export function threadSandbox(
     jobs: () => jobs.map(({ job }) => job),
     ...fileTools(runScript, limits),
     killAll,
+    busy: () => running.size > 0,
+    async rest() {
+      if (running.size === 0) await disk.cancel();
+      return running.size === 0;
+    },
+    touched() {
+      const before = touched;
+      touched = false;
+      return before;
+    },
     async close() {
+      clearTimeout(idle);
       await killAll();
       await Promise.all(jobs.map(({ job }) => job.wait()));
       await Promise.all([...jobs].map(forget));
     },
   };
+}
+
+/** Lets git use a host with a credential as it is usually named: the proxy takes plain http there. */
+function gitRewrites({ credentials }: EgressPolicy): Record<string, string> {
+  const rewrites = credentials.flatMap(({ host }, index) => [
+    [`GIT_CONFIG_KEY_${index}`, `url.http://${host}/.insteadOf`],
+    [`GIT_CONFIG_VALUE_${index}`, `https://${host}/`],
+  ]);
+  return { ...Object.fromEntries(rewrites), GIT_CONFIG_COUNT: String(credentials.length) };
 }
 
 function insideFolder(cwd: string | undefined): string {

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { type CompactionPolicy, createContextKeeper } from "../../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { recordOf, replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { ModelError, noUsage } from "../../../src/agent/llm/model.ts";
-import { type Message, toolCalls, type UserMessage } from "../../../src/agent/messages.ts";
+import { heddle, type Message, toolCalls, type UserMessage } from "../../../src/agent/messages.ts";
+import { searchHistory } from "../../../src/agent/tools/search-history.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import { run } from "../turn.ts";
 
 const counter = createTokenCounter();
 await counter.load();
@@ -42,21 +44,23 @@ const words = (n: number) => Array.from({ length: n }, (_, index) => `w${index}`
 function keeper(
   contextTokens: number,
   summaries: Reply[] | (() => Reply) = () => ({ text: "All is well." }),
+  policy: Partial<CompactionPolicy> = {},
 ) {
   const { model, requests } = scriptedModel(summaries);
   const small = { ...model, limits: { ...model.limits, contextTokens, maxOutputTokens: 100 } };
-  return { context: createContextKeeper({ model: small, counter }), requests };
+  return { context: createContextKeeper({ model: small, counter, policy }), requests };
 }
 
 async function fit(
   context: ReturnType<typeof keeper>["context"],
   messages: Message[],
   force = false,
+  fixed = "",
 ): Promise<{ messages: Message[]; tooLarge: boolean; events: AgentEvent[] }> {
   const events: AgentEvent[] = [];
-  const run = context.fit(messages, { fixed: "", force, signal: new AbortController().signal });
+  const fitting = context.fit(messages, { fixed, force, signal: new AbortController().signal });
   for (;;) {
-    const next = await run.next();
+    const next = await fitting.next();
     if (next.done) return { ...next.value, events };
     events.push(next.value);
   }
@@ -72,6 +76,19 @@ function expectLegal(messages: readonly Message[]) {
     if (message.role === "tool") expect(calls.delete(message.callId)).toBe(true);
   }
   expect(calls.size).toBe(0);
+}
+
+function recordFor(message: Message): JournalRecord {
+  switch (message.role) {
+    case "user":
+      return { type: "user", message };
+    case "assistant":
+      return { type: "assistant", step: 1, message, usage: noUsage, at: 1 };
+    case "tool":
+      return { type: "tool-result", message, durationMs: 1, at: 1 };
+    case "summary":
+      throw new Error("No record is made for a summary here.");
+  }
 }
 
 describe("Compaction", () => {
@@ -153,8 +170,13 @@ describe("Compaction", () => {
     expect(kept[0]).toMatchObject({ role: "summary", text: expect.stringContaining("Tools used: look") });
   });
 
-  test("keeps a loaded skill and the plan", async () => {
+  test("keeps a loaded skill and the plan, also the next time", async () => {
     const { context } = keeper(3_000);
+    const kept = expect.objectContaining({
+      text: expect.stringMatching(/\[x\] a[\s\S]*SKILL BODY/),
+      pinned: ["SKILL BODY"],
+      plan: "1 of 2 done\n[x] a",
+    });
     const messages = [
       says("go"),
       ...step("SKILL BODY", "get_skill"),
@@ -163,11 +185,94 @@ describe("Compaction", () => {
       ...step("x"),
       ...step("y"),
     ];
-    const { messages: kept } = await fit(context, messages, true);
-    expect(kept[0]).toMatchObject({
-      text: expect.stringMatching(/\[x\] a[\s\S]*SKILL BODY/),
-      pinned: ["SKILL BODY"],
-    });
+    const first = await fit(context, messages, true);
+    expect(first.messages[0]).toEqual(kept);
+    const later = [...first.messages, says(words(900)), ...step("x"), ...step("y")];
+    expect((await fit(context, later, true)).messages[0]).toEqual(kept);
+  });
+
+  test("never cuts a skill or the plan short where they stand", async () => {
+    const messages = [
+      says("go"),
+      ...step(words(300), "get_skill"),
+      ...step(words(300), "todo"),
+      ...step(words(800)),
+      ...step("x"),
+      ...step("y"),
+    ];
+    const { context } = keeper(size(messages) + 200);
+    const { messages: kept, events } = await fit(context, messages);
+    expect(events.map(({ type }) => type)).toEqual(["trim"]);
+    expect(kept.slice(0, 5)).toEqual(messages.slice(0, 5));
+  });
+
+  test("begins beyond its share of the window, and not when that is reached exactly (C17)", async () => {
+    const sized = (n: number) => [says("go"), ...step(words(n)), ...step("x"), ...step("y")];
+    const messages = sized([400, 401, 402, 403, 404].find((n) => size(sized(n)) % 4 === 0) ?? 0);
+    // 100 tokens of the window are for the reply, and four fifths of the rest may be used.
+    const exact = size(messages) * 1.25 + 100;
+    expect((await fit(keeper(exact).context, messages)).events).toEqual([]);
+    expect((await fit(keeper(exact - 1).context, messages)).events).not.toEqual([]);
+  });
+
+  test("leaves a conversation alone that has nothing but a prompt that is too large, and says so (C18)", async () => {
+    const { context, requests } = keeper(400);
+    const { messages, tooLarge, events } = await fit(context, [], false, words(2_000));
+    expect([messages, tooLarge, events, requests]).toEqual([[], true, [], []]);
+  });
+
+  test("keeps people's words and the last steps, and parts no call from its result (C16)", async () => {
+    const messages = [
+      says("first wish"),
+      ...step(words(700)),
+      ...step(words(700)),
+      says("second wish"),
+      ...step(words(60)),
+      ...step("newest"),
+    ];
+    const { context } = keeper(1_500);
+    const { messages: kept } = await fit(context, messages);
+    expectLegal(kept);
+    expect(JSON.stringify(kept)).toContain("first wish");
+    expect(JSON.stringify(kept)).toContain("second wish");
+    expect(kept.slice(-4).map((message) => message.role === "tool" && message.text)).toEqual([
+      false,
+      words(60),
+      false,
+      "newest",
+    ]);
+  });
+
+  test("keeps the last rounds whole, and a round begins with a person (C25)", async () => {
+    const round = (n: number, result: string): Message[] => [
+      says(`wish ${n}`),
+      { ...says("(notes)"), author: heddle },
+      ...step(result),
+    ];
+    const rounds = [1, 2, 3, 4, 5].map((n) => round(n, words(n <= 3 ? 120 : 5)));
+    const { context } = keeper(1_200, () => ({ text: "Looked." }), { retainRounds: 2 });
+    const { messages: kept } = await fit(context, rounds.flat(), true);
+    expect(kept.map(({ role }) => role)).toEqual([
+      "summary",
+      ...["user", "user", "assistant", "tool"],
+      ...["user", "user", "assistant", "tool"],
+    ]);
+    expect(kept[1]).toMatchObject({ text: "wish 4" });
+  });
+
+  test("does nothing where few rounds fit, and cuts results where they do not (C24)", async () => {
+    const messages = [says("one"), ...step(words(300)), says("two"), ...step("x"), ...step("y")];
+    expect((await fit(keeper(5_000).context, messages)).events).toEqual([]);
+    const fitted = await fit(keeper(size(messages) + 100).context, messages);
+    expect(fitted.events.map(({ type }) => type)).toEqual(["trim"]);
+  });
+
+  test("asks for at most one summary at a time, whatever is too large (C22)", async () => {
+    const messages = [says(words(3_000)), ...Array.from({ length: 7 }, () => step(words(60))).flat()];
+    const { context, requests } = keeper(600);
+    const { messages: kept, tooLarge } = await fit(context, messages);
+    expect(requests).toHaveLength(1);
+    expect(tooLarge || size(kept) < 500).toBe(true);
   });
 
   test("says that it is too large when one message alone exceeds the window", async () => {
@@ -196,13 +301,7 @@ describe("Compaction", () => {
         const fitted = await fit(context, messages);
         expectLegal(fitted.messages);
         if (fitted.events.length > 0) expect(size(fitted.messages)).toBeLessThan(size(messages));
-        const journal: JournalRecord[] = messages.map((message): JournalRecord => {
-          if (message.role === "assistant")
-            return { type: "assistant", step: 1, message, usage: noUsage, at: 1 };
-          if (message.role === "tool") return { type: "tool-result", message, durationMs: 1, at: 1 };
-          if (message.role === "user") return { type: "user", message };
-          throw new Error("not made above");
-        });
+        const journal = messages.map(recordFor);
         for (const event of fitted.events) {
           const record = recordOf(event, 1);
           if (record) journal.push(record);
@@ -215,23 +314,32 @@ describe("Compaction", () => {
   });
 });
 
-test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody asked and what step 3 found", async () => {
+test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody asked, and finds what step 3 found", async () => {
   let summaries = 0;
-  const { model } = scriptedModel((request) => {
-    summaries += 1;
-    // The summariser carries over what it is shown, as it is told to.
-    const shown = JSON.stringify(request.messages);
-    return { text: `## Findings\n${/KEY-\d+/.exec(shown)?.[0] ?? "nothing"}` };
+  const { model, requests } = scriptedModel((request) => {
+    if (request.tools.length === 0) {
+      summaries += 1;
+      return { text: "## Done\nMuch was looked at." };
+    }
+    const found = request.messages.at(-1);
+    if (found?.role !== "tool") return { calls: [{ name: "search_history", input: { query: "key" } }] };
+    return { text: `Step 3 found ${/KEY-\d+/.exec(found.text)?.[0]}.` };
   });
   const small = { ...model, limits: { ...model.limits, contextTokens: 16_000, maxOutputTokens: 2_000 } };
   const context = createContextKeeper({ model: small, counter });
+  const journal: JournalRecord[] = [];
   let messages: Message[] = [];
   let asked = 0;
   for (let n = 1; n <= 2_000; n += 1) {
-    if (n % 25 === 1) messages.push(says(`Wish number ${++asked}: please look into part ${n}`));
-    messages.push(...step(n === 3 ? `KEY-4711 ${words(60)}` : words(60)));
-    const fitted = await fit(context, messages);
+    const added: Message[] = n % 25 === 1 ? [says(`Wish number ${++asked}: please look into part ${n}`)] : [];
+    added.push(...step(n === 3 ? `KEY-4711 ${words(60)}` : words(60)));
+    journal.push(...added.map(recordFor));
+    const fitted = await fit(context, [...messages, ...added]);
     expect(fitted.tooLarge).toBe(false);
+    for (const event of fitted.events) {
+      const record = recordOf(event, 1);
+      if (record) journal.push(record);
+    }
     messages = fitted.messages;
     expect(size(messages)).toBeLessThan(14_000);
   }
@@ -240,7 +348,18 @@ test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody
     (wish) => !all.includes(wish),
   );
   expect(lost).toEqual([]);
-  expect(all.includes("KEY-4711")).toBe(true);
   // With hysteresis a summary comes once in many steps.
   expect(summaries).toBeLessThan(200);
+
+  // Long gone from the model's view, and still in the journal.
+  expect(all).not.toContain("KEY-4711");
+  journal.push({ type: "user", message: says("Which key did step 3 find?") });
+  const { outcome } = await run({
+    journal,
+    model: small,
+    tools: [searchHistory],
+    services: { history: async () => journal },
+  });
+  expect(outcome).toMatchObject({ kind: "answered", text: "Step 3 found KEY-4711." });
+  expect(requests.at(-1)?.messages.at(-1)).toMatchObject({ name: "search_history", status: "ok" });
 });

@@ -200,7 +200,7 @@ describe("what the model says", () => {
     expect((await call(model, ask([says("hi")]))).message.stop).toBe(expected);
   });
 
-  test.each(['{"command": ls}', '{"command": "l', "[1, 2]", '"text"', "null"])(
+  test.each(['{"command": ls}', '{"command": "l', "[1, 2]", '"text"', "true"])(
     "arguments that are no JSON object make a malformed call that can be answered: %s",
     async (json) => {
       const { model } = await setUp([

@@ -76,6 +76,8 @@ export async function ask(
       case "thinking":
         said.thinking += event.delta;
         break;
+      case "fallback":
+        throw new Error("There is no other model to fall back on.");
       case "retry":
         said.text = said.thinking = "";
         said.retries.push(event);

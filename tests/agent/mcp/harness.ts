@@ -48,6 +48,7 @@ export function run(
     notes: {
       add: () => Promise.reject(new Error("an MCP tool writes no notes")),
       list: () => Promise.resolve([]),
+      update: () => Promise.resolve(undefined),
       remove: () => Promise.resolve(false),
     },
   });

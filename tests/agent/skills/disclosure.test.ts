@@ -74,6 +74,7 @@ describe("get_skill", () => {
       notes: {
         add: () => Promise.reject(new Error("get_skill writes no notes")),
         list: () => Promise.resolve([]),
+        update: () => Promise.resolve(undefined),
         remove: () => Promise.resolve(false),
       },
     });

@@ -121,6 +121,16 @@ describe("a tool that fails", () => {
     );
   });
 
+  test("twice at one moment has two traces (C67)", async () => {
+    const traces: string[] = [];
+    const failing = dispatcherOf({
+      tools: [tool("broken", () => Promise.reject(new Error("no")))],
+      onError: (trace) => traces.push(trace),
+    });
+    await Promise.all([run(failing, "broken", {}), run(failing, "broken", {})]);
+    expect(new Set(traces).size).toBe(2);
+  });
+
   test("three times rests, is probed after its rest, and is back when the probe works (C64)", async () => {
     let now = 0;
     let runs = 0;

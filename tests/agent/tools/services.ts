@@ -5,24 +5,12 @@ import {
   type Dispatcher,
   type DispatcherOptions,
 } from "../../../src/agent/tools/dispatch.ts";
-import type { Note, NoteStore } from "../../../src/agent/tools/notes.ts";
+import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
+import type { NoteStore } from "../../../src/agent/tools/notes.ts";
 
-/** Notes in memory, as a caller of the agent may keep them. */
+/** Notes that Ann records, all of them at one moment. */
 export function memoryNotes(): NoteStore {
-  const notes: Note[] = [];
-  return {
-    async add({ category, text }) {
-      const note: Note = { id: `n${notes.length + 1}`, category, text, author: "Ann", at: 1_700_000_000_000 };
-      notes.push(note);
-      return note;
-    },
-    list: async () => [...notes],
-    async remove(id) {
-      const index = notes.findIndex((note) => note.id === id);
-      if (index >= 0) notes.splice(index, 1);
-      return index >= 0;
-    },
-  };
+  return createMemoryNotes({ author: "Ann", now: () => 1_700_000_000_000 });
 }
 
 /** A dispatcher with what a test does not care about filled in. */

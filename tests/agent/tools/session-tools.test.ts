@@ -10,10 +10,10 @@ describe("notes", () => {
     await run(notes, "record_note", { content: "Ann likes tabs", category: "user_preference" });
     await run(notes, "record_note", { content: "Deploys go out on Monday" });
     expect((await run(notes, "recall_notes", {})).text).toBe(
-      "n1 [user_preference] Ann likes tabs (Ann, 2023-11-14)\nn2 [general] Deploys go out on Monday (Ann, 2023-11-14)",
+      "n1 [thread, user_preference] Ann likes tabs (Ann, 2023-11-14)\nn2 [thread, general] Deploys go out on Monday (Ann, 2023-11-14)",
     );
     expect((await run(notes, "recall_notes", { category: "general" })).text).toMatch(
-      /^n2 \[general\][^\n]*$/,
+      /^n2 \[thread, general\][^\n]*$/,
     );
     expect((await run(notes, "recall_notes", { query: "monday deploys" })).text).toMatch(/^n2[^\n]*$/);
   });
@@ -25,6 +25,35 @@ describe("notes", () => {
     expect((await run(notes, "recall_notes", { category: "general" })).text).toBe(
       "No note matches. There are 1 notes, in: decision.",
     );
+  });
+
+  test("are recalled by their scope", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "of the thread" });
+    await run(notes, "record_note", { content: "of the channel", scope: "channel" });
+    expect((await run(notes, "recall_notes", { scope: "channel" })).text).toMatch(/^n2 \[channel, [^\n]*$/);
+    expect((await run(notes, "record_note", { content: "x", scope: "world" })).text).toMatch(
+      /^INVALID_PARAM: .*scope/,
+    );
+  });
+
+  test("are changed by their id, and keep their category unless it is changed too", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "tabs", category: "decision" });
+    expect((await run(notes, "update_note", { id: "n1", content: "spaces" })).status).toBe("ok");
+    expect((await run(notes, "recall_notes", {})).text).toMatch(/^n1 \[thread, decision\] spaces /);
+    await run(notes, "update_note", { id: "n1", content: "spaces", category: "style" });
+    expect((await run(notes, "recall_notes", { category: "style" })).text).toMatch(/^n1 /);
+    expect((await run(notes, "update_note", { id: "n9", content: "x" })).text).toBe(
+      'There is no note "n9" here; recall_notes shows the ids.',
+    );
+  });
+
+  test("are refused when a scope is full of them", async () => {
+    const notes = session();
+    for (let n = 0; n < 200; n += 1) await run(notes, "record_note", { content: `fact ${n}` });
+    expect((await run(notes, "record_note", { content: "one more" })).text).toMatch(/^There are 200 notes/);
+    expect((await run(notes, "record_note", { content: "x", scope: "channel" })).status).toBe("ok");
   });
 
   test("are removed by their id", async () => {
@@ -83,7 +112,9 @@ test("every tool can be offered to every provider", () => {
     "attach_file",
     "record_note",
     "recall_notes",
+    "update_note",
     "forget_note",
+    "search_history",
     "todo",
   ]);
 });

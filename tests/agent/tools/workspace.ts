@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
@@ -34,6 +34,8 @@ export function workspaces(): (options?: WorkspaceOptions) => Promise<Workspace>
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "heddle-tools-"));
+    // Open to walk through for the users of a root bot's sandboxes, or the workspaces would lie elsewhere.
+    await chmod(folder, 0o711);
     backend = createBubblewrapBackend({ dataDir: folder });
   });
   afterAll(async () => {

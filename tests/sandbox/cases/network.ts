@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type Case, output, python } from "../ground.ts";
+import { type Case, firstOutput, output, python } from "../ground.ts";
 
 /** Listens while `use` runs and returns how many connections came. */
 async function connectionsWhile(
@@ -95,6 +95,59 @@ for name, family, kind, protocol in (("vsock", 40, 1, 0), ("packet", 17, 3, 0), 
         ["vsock", "packet", "netfilter", "raw", "bluetooth", "alg"],
       );
       assert.equal(seen.length, 10);
+    },
+  },
+  {
+    name: "11b. a server in the background is reached by the next command of its thread, and by no other thread",
+    needs: ["/usr/bin/python3"],
+    async run({ sandbox, other }) {
+      const server = `
+import socket
+server = socket.create_server(("127.0.0.1", 4712))
+print("up", flush=True)
+while True:
+    connection, _ = server.accept()
+    connection.sendall(b"hello")
+    connection.close()`;
+      const started = await sandbox.start({ command: python(server) });
+      const neighbour = await other.start({ command: "sleep 60" });
+      assert.ok(started.ok && neighbour.ok);
+      try {
+        assert.equal(await firstOutput(started.job), "up\n");
+        const ask = "cat </dev/tcp/127.0.0.1/4712";
+        assert.equal(await output(sandbox, ask), "hello");
+        assert.match(await output(other, ask), /Connection refused/);
+        assert.match(await output(sandbox, "echo >/dev/tcp/192.0.2.1/80"), /Network is unreachable/);
+      } finally {
+        const { commands, survivors } = await sandbox.killAll();
+        assert.deepEqual({ commands, survivors }, { commands: 1, survivors: 0 });
+        await other.killAll();
+      }
+    },
+  },
+  {
+    name: "11c. what joins the thread's network has no more rights there than without it",
+    needs: ["/usr/bin/python3"],
+    async run({ sandbox }) {
+      const started = await sandbox.start({ command: "sleep 60" });
+      assert.ok(started.ok);
+      try {
+        const program = `
+import os, socket
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapEff", "NoNewPrivs", "Seccomp:"))])
+try:
+    socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print("raw")
+except OSError:
+    print("refused")
+try:
+    open("/proc/sys/net/ipv4/ip_forward", "w"); print("writable")
+except OSError:
+    print("read-only")`;
+        const seen = await output(sandbox, python(program));
+        assert.equal(seen, "['0000000000000000', '1', '2']\nrefused\nread-only");
+      } finally {
+        await sandbox.killAll();
+      }
     },
   },
 ];

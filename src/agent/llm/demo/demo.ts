@@ -9,6 +9,7 @@ import {
   toolCalls,
   type UserMessage,
 } from "../../messages.ts";
+import { isRecall } from "../../recall.ts";
 import {
   type LanguageModel,
   type ModelEvent,
@@ -79,6 +80,7 @@ function cue(
   let said: UserMessage | undefined;
   let running = false;
   for (const message of messages) {
+    if (isRecall(message)) continue;
     if (message.role === "assistant") {
       played += 1;
       running &&= toolCalls(message).length > 0;

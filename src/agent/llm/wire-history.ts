@@ -46,7 +46,12 @@ export function isBlank(message: AssistantMessage): boolean {
 
 /** A call's id as it goes on the wire. Other services give out ids that are longer than `limit` characters. */
 export function wireId(id: string, limit: number): string {
-  return id.length <= limit ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
+  return id.length <= limit ? id : hashedId(id);
+}
+
+/** A legal id in place of one that the service would refuse, always the same. */
+export function hashedId(id: string): string {
+  return `call_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
 
 /** A called name as it goes back: a model can make one up that no service takes. A tool's own name stays as it is. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Message, type ToolCall, toolCalls } from "../messages.ts";
 
-/** A tool call as both of OpenAI's protocols carry it. */
+/** A tool call as a service sends it. */
 export interface WireCall {
   /** Missing at some servers, and the same in every reply at others. */
   id: string | undefined;
@@ -28,14 +28,22 @@ export function readCall(wire: WireCall, taken: Set<string>): ToolCall {
   return input ? { ...call, input } : { ...call, input: {}, malformed: wire.arguments };
 }
 
-/** For a tool without parameters, some servers send nothing or `null` in place of an empty object. */
-function parseArguments(text: string): object | undefined {
+/**
+ * A call's arguments, undefined when they are no JSON object. For a tool without parameters, some servers send
+ * nothing or `null` in place of an empty one.
+ */
+export function parseArguments(text: string): object | undefined {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
     if (value === null) return {};
-    return typeof value === "object" && !Array.isArray(value) ? value : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** A JSON object, as services want a call's arguments: no array, not null. */
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

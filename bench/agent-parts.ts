@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { createContextKeeper } from "../src/agent/context/compaction.ts";
+import { createMasker } from "../src/agent/context/mask.ts";
+import { createTokenCounter } from "../src/agent/context/tokens.ts";
+import { defaultTurnLimits } from "../src/agent/limits.ts";
+import type { LanguageModel } from "../src/agent/llm/model.ts";
+import type { Turn } from "../src/agent/loop.ts";
+import { createDispatcher } from "../src/agent/tools/dispatch.ts";
+import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";
+import { defineTool } from "../src/agent/tools/tool.ts";
+import { add, addDescription, instructions } from "./contestants/contestant.ts";
+
+const addTool = defineTool({
+  name: "add",
+  description: addDescription,
+  input: z.object({ a: z.number(), b: z.number() }),
+  effect: "read",
+  run: async (input) => ({ status: "ok", text: add(input) }),
+});
+
+/** What every turn of a measurement shares: Heddle's own dispatcher and context keeping, and the one tool. */
+export async function agentParts(
+  model: LanguageModel,
+): Promise<Pick<Turn, "model" | "tools" | "system" | "context" | "limits" | "now">> {
+  const counter = createTokenCounter();
+  await counter.load();
+  return {
+    model,
+    system: instructions,
+    tools: createDispatcher({
+      tools: [addTool],
+      services: { notes: createMemoryNotes({ author: "bench", now: Date.now }), now: Date.now },
+      masker: createMasker(["a-secret-to-look-for"]),
+      onError(_trace, error) {
+        throw error;
+      },
+    }),
+    context: createContextKeeper({ model, counter }),
+    limits: { ...defaultTurnLimits, steps: 1_000 },
+    now: Date.now,
+  };
+}

@@ -1,0 +1,26 @@
+/** The process of one contestant: `node process.ts <module> <base URL>`; answers each order over IPC. */
+import { instantModelName } from "../instant-model.ts";
+import type { Open } from "./contestant.ts";
+import { conversation } from "./conversation.ts";
+
+export interface Order {
+  /** Messages before the task. */
+  history: number;
+}
+
+export type Report = { answer: string } | { failed: string } | { ready: true };
+
+const [module = "", baseUrl = ""] = process.argv.slice(2);
+const tell = (report: Report) => process.send?.(report);
+
+// Every contestant's module exports it.
+const { open } = (await import(module)) as { open: Open };
+const contestant = await open({ baseUrl, model: instantModelName });
+process.on("message", ({ history }: Order) => {
+  contestant.ask(conversation(history), "Add them up.").then(
+    (answer) => tell({ answer }),
+    (error: unknown) => tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  );
+});
+process.on("disconnect", () => process.exit());
+tell({ ready: true });

@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+import type { LanguageModel } from "../../src/agent/llm/model.ts";
+import { startRedis } from "../../tests/fakes/redis.ts";
+import { conversation } from "../contestants/conversation.ts";
+import { type Effort, type Figure, type Findings, ms, ratio } from "../figure.ts";
+import { journalOf } from "../journal.ts";
+import { interleave, spread } from "../measure.ts";
+import { openWorkbench } from "../workbench.ts";
+
+const histories = ["10", "100", "1000", "5000"] as const;
+const stepsInTurn = 20;
+
+/** What a step costs when the model costs nothing, and how that grows with the conversation. */
+export const step: Figure = {
+  id: "step",
+  title: "Own cost of a step",
+  method: `From the end of one model reply to the next model call, with a model in the same process that answers at once: the reply is stored, shown, its tool call checked, stored, run (adding two numbers), masked and stored, stop orders and follow-ups looked for, the next request measured against the window. Journal in Redis over a Unix socket, progress in a chat that may be edited every 5 ms. Turns of ${stepsInTurn} steps behind conversations of several lengths, in turns.`,
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  const redis = await startRedis();
+  try {
+    const model = timedModel();
+    const bench = await openWorkbench(redis, model);
+    const variants = histories.map((name) => ({
+      name,
+      async run() {
+        const thread = await bench.thread(journalOf(conversation(Number(name))));
+        model.gaps.length = 0;
+        await bench.run(thread, "Add them up.");
+        return [...model.gaps];
+      },
+    }));
+    const samples = await interleave(variants, { rounds: effort.pick(5, 40), warmUp: effort.pick(2, 5) });
+    const spreads = histories.map((name) => ({ name, ...spread(samples.get(name) ?? []) }));
+    const [shortest, longest] = [spreads[0], spreads.at(-1)];
+    if (!shortest || !longest) throw new Error("No history was measured.");
+    const growth = longest.p50 / shortest.p50;
+    return {
+      table: {
+        columns: ["messages before", "steps", "p50", "p95", "p50 to that at 10"],
+        rows: spreads.map(({ name, count, p50, p95 }) => [
+          name,
+          String(count),
+          ms(p50),
+          ms(p95),
+          ratio(p50 / shortest.p50),
+        ]),
+      },
+      goals: [
+        { what: "own cost of a step, p50", measured: ms(shortest.p50), aim: "< 5 ms", met: shortest.p50 < 5 },
+        {
+          what: "a step at 5,000 messages to one at 10",
+          measured: ratio(growth),
+          aim: "≤ 1.5×",
+          met: growth <= 1.5,
+        },
+      ],
+      charts: [
+        {
+          kind: "lines",
+          name: "step-history",
+          title: "Own cost of a step",
+          unit: "ms",
+          axis: "messages before the turn",
+          at: histories,
+          lines: [
+            { name: "p50", values: spreads.map(({ p50 }) => p50) },
+            { name: "p95", values: spreads.map(({ p95 }) => p95) },
+          ],
+        },
+      ],
+    };
+  } finally {
+    await redis.stop();
+  }
+}
+
+/** Calls the tool for a turn's length, then answers; `gaps` are the times between a reply and the next call, ms. */
+function timedModel(): LanguageModel & { gaps: number[] } {
+  const gaps: number[] = [];
+  let repliedAt: number | undefined;
+  return {
+    id: "bench/instant",
+    limits: { contextTokens: 2_000_000, maxOutputTokens: 8_000, images: false },
+    gaps,
+    async *stream({ messages }) {
+      if (repliedAt !== undefined) gaps.push(performance.now() - repliedAt);
+      const done = messages.length - 1 - messages.findLastIndex(({ role }) => role === "user");
+      const number = done / 2 + 1;
+      const isLast = number >= stepsInTurn;
+      const text = isLast ? "That is all." : "Adding.";
+      yield { type: "text", delta: text };
+      const call = { id: `call_${number}`, name: "add", input: { a: number, b: number } };
+      repliedAt = isLast ? undefined : performance.now();
+      yield {
+        type: "done",
+        message: {
+          role: "assistant",
+          id: randomUUID(),
+          parts: [{ type: "text", text }, ...(isLast ? [] : [{ type: "tool-call" as const, call }])],
+          model: "bench/instant",
+          stop: isLast ? "end" : "tool-calls",
+        },
+        usage: { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0, calls: 1 },
+      };
+    },
+  };
+}

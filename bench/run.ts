@@ -1,0 +1,57 @@
+/** `npm run bench`: measures every figure. `--quick` in under a minute, `--only id,id` some, `--out folder` elsewhere. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { drawChart } from "./charts.ts";
+import type { Effort, Figure } from "./figure.ts";
+import { step } from "./figures/step.ts";
+import { goalTable, type Outcome, page, terminalSection, terminalTable } from "./report.ts";
+
+const figures: readonly Figure[] = [step];
+
+const { values } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, only: { type: "string" }, out: { type: "string" } },
+});
+const { quick, only } = values;
+// A part of the figures, or rough ones, must not take the place of the published ones.
+const out = values.out ?? (quick || only ? undefined : join(import.meta.dirname, "../docs"));
+const effort: Effort = { quick, pick: (few, many) => (quick ? few : many) };
+
+const wanted = only?.split(",");
+const unknown = wanted?.filter((id) => !figures.some((figure) => figure.id === id)) ?? [];
+if (unknown.length > 0) {
+  const known = figures.map(({ id }) => id).join(", ");
+  process.stderr.write(`--only ${unknown.join(",")}: there is no such figure; expected some of ${known}.\n`);
+  process.exit(2);
+}
+
+const outcomes: Outcome[] = [];
+for (const figure of figures.filter(({ id }) => wanted?.includes(id) ?? true)) {
+  const outcome = await measured(figure);
+  outcomes.push(outcome);
+  process.stdout.write(`${terminalSection(outcome)}\n`);
+}
+const goals = outcomes.flatMap(({ findings }) => findings?.goals ?? []);
+process.stdout.write(`Goals\n${terminalTable(goalTable(goals))}\n`);
+
+if (out) {
+  await mkdir(join(out, "images"), { recursive: true });
+  await writeFile(join(out, "benchmarks.md"), page(outcomes, { quick }));
+  for (const chart of outcomes.flatMap(({ findings }) => findings?.charts ?? [])) {
+    await writeFile(join(out, "images", `bench-${chart.name}.svg`), drawChart(chart));
+  }
+}
+const broken = outcomes.flatMap(({ findings }) => findings?.checks ?? []).filter(({ holds }) => !holds);
+if (broken.length > 0) {
+  process.stderr.write(`These rules do not hold: ${broken.map(({ rule }) => rule).join("; ")}.\n`);
+  process.exitCode = 1;
+}
+
+/** A figure that fails is told as missing: the others are worth having without it. */
+async function measured(figure: Figure): Promise<Outcome> {
+  try {
+    return { figure, findings: await figure.measure(effort) };
+  } catch (error) {
+    return { figure, problem: error instanceof Error ? error.message : String(error) };
+  }
+}

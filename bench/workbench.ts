@@ -1,0 +1,87 @@
+import { randomUUID } from "node:crypto";
+import { parseThreadId, type ThreadId } from "../src/adapters/adapter.ts";
+import type { JournalRecord } from "../src/agent/journal.ts";
+import type { LanguageModel } from "../src/agent/llm/model.ts";
+import { runTurn } from "../src/agent/loop.ts";
+import { createReporter } from "../src/progress/reporter.ts";
+import { createDrive } from "../src/queue/drive.ts";
+import { publishLive } from "../src/queue/live.ts";
+import { deliver, rememberMessages } from "../src/queue/mailbox.ts";
+import { flushOutbox } from "../src/queue/outbox.ts";
+import { claimSession } from "../src/queue/session.ts";
+import { watchStops } from "../src/queue/stops.ts";
+import { memoryChat } from "../tests/fakes/memory-chat.ts";
+import type { TestRedis } from "../tests/fakes/redis.ts";
+import { agentParts } from "./agent-parts.ts";
+import { asked } from "./journal.ts";
+
+/** Whole turns with everything that a worker does for them, without a queue to wait in or a platform to wait for. */
+export interface Workbench {
+  /** A new thread with this behind it. */
+  thread(journal: readonly JournalRecord[]): Promise<ThreadId>;
+  /** Runs a turn and returns what was posted as its answer. */
+  run(thread: ThreadId, task: string): Promise<string>;
+}
+
+/** Records in one append; a script of Redis takes some thousands of arguments at most. */
+const chunk = 500;
+
+/** @param server stays the caller's to stop; that also closes the connections made here */
+export async function openWorkbench(server: TestRedis, model: LanguageModel): Promise<Workbench> {
+  const redis = server.client();
+  const chat = memoryChat();
+  const parts = await agentParts(model);
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  const onProblem = (problem: string, error: unknown) => fail(new Error(problem, { cause: error }));
+  const drive = createDrive({
+    redis,
+    stops: await watchStops(redis, server.client(), fail),
+    runner: {
+      run: ({ turn, history, followUps, signal }) =>
+        runTurn({ ...parts, id: turn, history, followUps, signal }),
+      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      filesChanged: async () => [],
+    },
+    expireSeconds: 3_600,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display: (lease, turn) =>
+      createReporter({
+        surface: chat.surface,
+        thread: lease.thread,
+        turn,
+        progress: undefined,
+        async onProgressPosted(ref) {
+          await lease.append([], { fields: { progress: JSON.stringify(ref) } });
+          await rememberMessages(redis, lease.thread, [ref]);
+        },
+        publish: (event) => publishLive(redis, lease.thread, event, fail),
+        mask: (text) => text,
+        onProblem,
+      }),
+    flushOutbox: (lease, signal) =>
+      flushOutbox(lease, { redis, surface: chat.surface, signal, onProblem }),
+  });
+
+  return {
+    async thread(journal) {
+      const id = `memory:bench:channel:${randomUUID().slice(0, 8)}`;
+      const lease = await claimSession(redis, id);
+      for (let at = 0; at < journal.length; at += chunk) await lease.append(journal.slice(at, at + chunk));
+      return id;
+    },
+    async run(thread, task) {
+      const { message } = asked(task);
+      await deliver(redis, thread, message, { onlyIfSession: false, now: Date.now() });
+      await drive(thread, new AbortController().signal);
+      const { channel } = parseThreadId(thread);
+      const answer = chat.shown.findLast(
+        ({ ref, message: shown }) => ref.channel === channel && shown.kind === "answer",
+      );
+      chat.shown.length = 0;
+      return answer?.message.markdown ?? "no answer";
+    },
+  };
+}

@@ -1,0 +1,11 @@
+/** What a program needs to run the agent by itself; examples/library.ts shows how. */
+export { createContextKeeper } from "./context/compaction.ts";
+export { createMasker } from "./context/mask.ts";
+export { createTokenCounter } from "./context/tokens.ts";
+export { recordOf, replay } from "./history.ts";
+export type { JournalRecord } from "./journal.ts";
+export { openModel } from "./llm/open.ts";
+export { runTurn } from "./loop.ts";
+export { createDispatcher } from "./tools/dispatch.ts";
+export { createMemoryNotes } from "./tools/memory-notes.ts";
+export { defineTool } from "./tools/tool.ts";

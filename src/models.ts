@@ -1,0 +1,45 @@
+import { createFallbackModel } from "./agent/llm/fallback.ts";
+import type { LanguageModel } from "./agent/llm/model.ts";
+import { openModel } from "./agent/llm/open.ts";
+import type { Config } from "./config/load.ts";
+import { chooseModel, type ModelChoice, namedModel } from "./config/model-choice.ts";
+import type { Logger } from "./telemetry/log.ts";
+
+export interface Models {
+  /** Answers, with the configured others to fall back on. */
+  model: LanguageModel;
+  /** Writes the summaries of long conversations. */
+  summariser: LanguageModel;
+}
+
+/**
+ * Opens every model that the configuration names.
+ *
+ * @throws ConfigError when one has no key, ModelError when its service refuses the key or does not know it
+ */
+export async function openModels(
+  { environment, settings }: Config,
+  log: Pick<Logger, "warn">,
+): Promise<Models> {
+  const { demo, retry, models } = settings;
+  const open = (choice: ModelChoice) => {
+    const limits = choice.provider === "demo" ? undefined : models[`${choice.provider}/${choice.model}`];
+    return openModel(choice, { demo, retry, ...(limits && { limits }) });
+  };
+  const openAll = (names: readonly string[]) =>
+    Promise.all(names.map((name) => open(namedModel(environment, name))));
+  const fallingBack = (first: LanguageModel, others: readonly LanguageModel[]) =>
+    createFallbackModel({
+      models: [first, ...others],
+      onFailure: (name, { kind, attempts, detail, message }) =>
+        log.warn({ model: name, kind, attempts, detail }, message),
+      now: Date.now,
+    });
+
+  const first = await open(chooseModel(environment, settings.model));
+  const others = await openAll(settings.fallbackModels.filter((name) => name !== first.id));
+  const model = fallingBack(first, others);
+  if (!settings.summaryModel) return { model, summariser: model };
+  const [summariser = model] = await openAll([settings.summaryModel]);
+  return { model, summariser: fallingBack(summariser, [model]) };
+}

@@ -1,0 +1,43 @@
+import type { ThreadFolder } from "./host.ts";
+import { shell } from "./shell.ts";
+import type { Spawner } from "./spawner.ts";
+
+const archiveInside = "/archive.tar";
+const timeoutMs = 30 * 60_000;
+/** What tar adds to the files: a block for each of them. */
+const roomFactor = 2;
+
+/** A folder that its owner may not enter could neither be read nor be removed. Files that changed meanwhile are no failure. */
+const packScript = `
+find /workspace /tmp /dev/shm -xdev -type d ! -perm -u=rwx -exec chmod u+rwx {} ';'
+find /workspace -xdev -type f ! -perm -u=r -exec chmod u+r {} ';'
+tar -C /workspace -cSf "$1" . || [ $? = 1 ]
+`;
+const unpackScript = `tar -C /workspace -xpSf "$1"`;
+
+/** Makes and reads archives of workspaces inside the thread's sandbox, where its links lead nowhere else. */
+export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
+  async function run(
+    folder: ThreadFolder,
+    script: string,
+    mount: readonly string[],
+  ): Promise<string | undefined> {
+    let said = "";
+    const { end, exitCode, problem } = await spawner.launch(folder, {
+      program: shell(script, [archiveInside]),
+      cwd: "/",
+      view: mount,
+      timeoutMs,
+      floodBytes: 1024 * 1024,
+      fileBytes: roomFactor * limits.workspaceBytes,
+      onOutput: (_stream, chunk) => (said = (said + chunk.toString()).slice(-500)),
+    }).ended;
+    if (end === "exit" && exitCode === 0) return undefined;
+    return problem ?? `tar ended by ${end} ${exitCode ?? ""}: ${said.trim()}`;
+  }
+  return {
+    pack: (folder: ThreadFolder, file: string) => run(folder, packScript, ["--bind", file, archiveInside]),
+    unpack: (folder: ThreadFolder, file: string) =>
+      run(folder, unpackScript, ["--ro-bind", file, archiveInside]),
+  };
+}

@@ -1,0 +1,104 @@
+import type { Egress, EgressProxy } from "../egress/egress.ts";
+import type { ThreadFolder } from "./host.ts";
+import { shell } from "./shell.ts";
+import type { Launched, Spawner } from "./spawner.ts";
+
+/**
+ * The network that a thread's commands and jobs share: a loopback of their own, so that a server that one of them
+ * started can be reached by the next, and the way to the thread's proxy where it has one.
+ */
+export interface ThreadNetwork {
+  /** What holds the network, if anything does. */
+  current(): Launched | undefined;
+  /** Opens the network, if it is not. Undefined when that failed: then each command has a network of its own. */
+  open(): Promise<Launched | undefined>;
+  /** Ends it, with the connections through it. */
+  close(): Promise<void>;
+}
+
+const proxyPort = 3128;
+const socketInside = "/proxy.sock";
+
+/** Arguments: port, socket, connections at once. Says so when the port answers. */
+const relayScript = `
+socat "TCP4-LISTEN:$1,bind=127.0.0.1,fork,reuseaddr,max-children=$3" "UNIX-CONNECT:$2" 2>/dev/null &
+relay=$!
+until (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; do kill -0 $relay 2>/dev/null || exit 1; sleep 0.01; done
+echo ready
+wait
+`;
+const idleScript = "echo ready; exec sleep infinity";
+
+/** Variables for programs in the thread's sandbox that tell where its proxy is. */
+export function proxyVariables(variables: Readonly<Record<string, string>>): string[] {
+  const address = `http://127.0.0.1:${proxyPort}`;
+  const all = {
+    ...Object.fromEntries(
+      ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map((n) => [n, address]),
+    ),
+    no_proxy: "localhost,127.0.0.1,::1",
+    NO_PROXY: "localhost,127.0.0.1,::1",
+    NODE_USE_ENV_PROXY: "1",
+    ...variables,
+  };
+  return Object.entries(all).flatMap(([name, value]) => ["--setenv", name, value]);
+}
+
+export function threadNetwork(options: {
+  spawner: Spawner;
+  folder: ThreadFolder;
+  threadId: string;
+  egress: Egress;
+  /** Where the proxy's socket may be made. */
+  socketFolder: string;
+  log(line: string): void;
+}): ThreadNetwork {
+  const { spawner, folder, threadId, egress, socketFolder, log } = options;
+  let opening: Promise<Launched | undefined> | undefined;
+  let current: Launched | undefined;
+
+  async function start(): Promise<Launched | undefined> {
+    let proxy: EgressProxy | undefined;
+    try {
+      proxy = egress.policyOf(threadId) && (await egress.listen(threadId, socketFolder, folder.owner));
+    } catch (error) {
+      log(`the proxy of ${threadId} could not be started: ${String(error)}`);
+    }
+    const ready = Promise.withResolvers<boolean>();
+    const launched = spawner.launch(folder, {
+      program: proxy
+        ? shell(relayScript, [String(proxyPort), socketInside, String(proxy.maxConnections)])
+        : shell(idleScript),
+      cwd: "/",
+      network: "hold",
+      view: proxy ? ["--bind", proxy.socket, socketInside] : [],
+      timeoutMs: Number.POSITIVE_INFINITY,
+      floodBytes: 65_536,
+      fileBytes: 0,
+      onOutput: (stream) => stream === "stdout" && ready.resolve(true),
+    });
+    void launched.ended.then(async () => {
+      ready.resolve(false);
+      current = opening = undefined;
+      await proxy?.close();
+    });
+    const works = await ready.promise;
+    // The relay has it; a name that nobody can use any more cannot be left behind.
+    await proxy?.unlink();
+    if (!works) {
+      log(`the network of ${threadId} could not be opened; its commands cannot reach each other's ports`);
+      return undefined;
+    }
+    return (current = launched);
+  }
+
+  return {
+    current: () => current,
+    open: () => (opening ??= start()),
+    async close() {
+      const held = await opening;
+      held?.kill("stopped");
+      await held?.ended;
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { BlockList, isIP } from "node:net";
+
+/** Everything that is not the public internet: the host, its neighbours, the cloud's metadata, special uses. */
+const special = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["224.0.0.0", 3],
+] as const) {
+  special.addSubnet(network, prefix, "ipv4");
+}
+/** Tunnels that carry IPv4 addresses, within the only public range of IPv6. */
+for (const [network, prefix] of [
+  ["2001::", 23],
+  ["2002::", 16],
+] as const) {
+  special.addSubnet(network, prefix, "ipv6");
+}
+const publicV6 = new BlockList();
+publicV6.addSubnet("2000::", 3, "ipv6");
+
+/** Whether an address, as a resolver gives it, is one of the public internet. */
+export function isPublicAddress(address: string): boolean {
+  switch (isIP(address)) {
+    case 4:
+      return !special.check(address, "ipv4");
+    case 6:
+      return publicV6.check(address, "ipv6") && !special.check(address, "ipv6");
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,97 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type EgressPolicy, type EgressRules, policyFor } from "./policy.ts";
+import { createProxyServer } from "./proxy.ts";
+import { internet, type Uplink } from "./uplink.ts";
+
+export interface EgressLimits {
+  /** Connections of a thread at the same time. */
+  connections: number;
+  /** Bytes in both directions that a thread may move in a day (UTC). */
+  bytesPerDay: number;
+}
+
+/** The ways out of the sandboxes: nothing is reachable but what the operator lists, through one proxy per thread. */
+export interface Egress {
+  /** Whether any thread may reach anything. */
+  readonly isOpen: boolean;
+  /** Undefined when the thread may reach nothing. */
+  policyOf(threadId: string): EgressPolicy | undefined;
+  /** Starts the proxy of a thread on a socket in `folder` that nobody but `owner` may use. */
+  listen(threadId: string, folder: string, owner?: { uid: number; gid: number }): Promise<EgressProxy>;
+}
+
+export interface EgressProxy {
+  /** Path of the unix socket. */
+  readonly socket: string;
+  readonly maxConnections: number;
+  /** Removes the socket's name; who has it mounted goes on using it. */
+  unlink(): Promise<void>;
+  /** Ends it with all its connections. */
+  close(): Promise<void>;
+}
+
+/** @param options.log takes a line for each connection, refused ones too */
+export function createEgress(options: {
+  rules: EgressRules;
+  limits: EgressLimits;
+  log(line: string): void;
+  uplink?: Uplink;
+  now?(): number;
+}): Egress {
+  const { rules, limits, log, uplink = internet, now = Date.now } = options;
+  const spent = new Map<string, { day: number; bytes: number }>();
+
+  /** Counts bytes of a thread and tells whether it may have them. */
+  function spend(threadId: string, bytes: number): boolean {
+    const day = Math.floor(now() / 86_400_000);
+    const known = spent.get(threadId);
+    const account = known?.day === day ? known : { day, bytes: 0 };
+    spent.set(threadId, account);
+    account.bytes += bytes;
+    return account.bytes <= limits.bytesPerDay;
+  }
+
+  return {
+    isOpen: rules.allow.length > 0 || Object.values(rules.channels).some((hosts) => hosts.length > 0),
+    policyOf: (threadId) => policyFor(rules, threadId),
+    async listen(threadId, folder, owner) {
+      const policy = policyFor(rules, threadId) ?? { hosts: [], credentials: [] };
+      const server = createProxyServer({
+        policy,
+        maxConnections: limits.connections,
+        spend: (bytes) => spend(threadId, bytes),
+        uplink,
+        log: (line) => log(`egress of ${threadId}: ${line}`),
+      });
+      await mkdir(folder, { recursive: true });
+      await chmod(folder, 0o711);
+      const name = randomBytes(6).toString("hex");
+      const socket = join(folder, name);
+      // A socket's path has at most 107 bytes, and the data folder's may be longer: so by way of a descriptor.
+      const directory = await open(folder);
+      try {
+        server.listen(`/proc/self/fd/${directory.fd}/${name}`);
+        await once(server, "listening");
+        await chmod(socket, 0o600);
+        if (owner) await chown(socket, owner.uid, owner.gid);
+      } finally {
+        await directory.close();
+      }
+      return {
+        socket,
+        maxConnections: limits.connections,
+        unlink: () => rm(socket, { force: true }),
+        async close() {
+          const closed = once(server, "close");
+          server.close();
+          server.endConnections();
+          await closed;
+          await rm(socket, { force: true });
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Credential } from "./policy.ts";
+
+/** Headers of one connection (RFC 9110, 7.6.1), which are not sent on, and what this end sets itself. */
+const ownToConnection = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+  "host",
+]);
+
+/** Sends a request on over an established connection, with the credential, and its answer back. */
+export function forward(exchange: {
+  url: URL;
+  credential: Credential;
+  incoming: IncomingMessage;
+  answer: ServerResponse;
+  socket: Socket;
+  /** Takes the bodies of both directions. */
+  count(chunk: Buffer): void;
+}): void {
+  const { url, credential, incoming, answer, socket, count } = exchange;
+  const sent = request({
+    createConnection: () => socket,
+    method: incoming.method ?? "GET",
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      ...endToEnd(incoming.headers),
+      host: url.host,
+      // Whatever the sandbox wrote there does not count.
+      [credential.header.toLowerCase()]: credential.value,
+    },
+  });
+  sent.on("response", (response) => {
+    answer.writeHead(response.statusCode ?? 502, endToEnd(response.headers));
+    response.on("data", count).pipe(answer);
+    response.on("error", () => answer.destroy());
+  });
+  sent.on("error", () => {
+    if (answer.headersSent) answer.destroy();
+    else answer.writeHead(502, { "content-type": "text/plain" }).end(`${url.host} did not answer over TLS\n`);
+  });
+  answer.on("close", () => sent.destroy());
+  incoming.on("data", count).pipe(sent);
+}
+
+function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const named = (headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !ownToConnection.has(name) && !named.includes(name)),
+  );
+}

@@ -1,0 +1,204 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmod, chown, copyFile, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import type { CleanReport, WorkspaceInfo, Workspaces } from "../sandbox.ts";
+import type { WorkspaceStore } from "./store.ts";
+
+/** A thread's folder on this host, as the back end lays it out. */
+export interface Folder {
+  path: string;
+  owner?: { uid: number; gid: number };
+}
+
+/** What a back end does for its workspaces. Archives are made and read inside the thread's own sandbox. */
+export interface FolderTools<Kind extends Folder> {
+  key(threadId: string): string;
+  /** Makes the thread's folder if need be. */
+  folderOf(threadId: string): Kind;
+  /** Writes the workspace to `file` as tar. Resolves with what went wrong. */
+  pack(folder: Kind, file: string): Promise<string | undefined>;
+  /** Fills the empty workspace from `file`. Resolves with what went wrong. */
+  unpack(folder: Kind, file: string): Promise<string | undefined>;
+  /** Lets the thread come to rest. False when something of it runs in this process. */
+  rest(threadId: string): Promise<boolean>;
+}
+
+/** What is remembered of a workspace that is on this host. */
+const recordSchema = z.object({
+  threadId: z.string(),
+  usedAt: z.number(),
+  /** The save that it came from or went to. */
+  version: z.string().optional(),
+});
+type Record = z.infer<typeof recordSchema>;
+
+export interface WorkspaceKeeper<Kind extends Folder> extends Workspaces {
+  /** The thread's folder with its newest content: restored when clean-up or another worker has it. */
+  open(threadId: string): Promise<Kind>;
+  /** Saves the workspace for other workers. Nothing happens without a shared store. */
+  save(threadId: string): Promise<void>;
+}
+
+/**
+ * Looks after the workspaces of one host.
+ *
+ * @param options.root holds `workspaces/`; records and archives in the making go beside it
+ * @param options.shared whether other workers use the same store
+ */
+export function keepWorkspaces<Kind extends Folder>(options: {
+  root: string;
+  store: WorkspaceStore;
+  shared: boolean;
+  tools: FolderTools<Kind>;
+  log(line: string): void;
+  now(): number;
+}): WorkspaceKeeper<Kind> {
+  const { root, store, shared, tools, now, log } = options;
+  const records = join(root, "threads");
+  const staging = join(root, "staging");
+  const attic = join(root, "replaced");
+  mkdirSync(records, { recursive: true, mode: 0o700 });
+  mkdirSync(attic, { recursive: true, mode: 0o700 });
+  mkdirSync(staging, { recursive: true });
+
+  const placeOf = (key: string) => join(root, "workspaces", key);
+
+  function recordOf(key: string): Record | undefined {
+    const path = join(records, key);
+    return existsSync(path) ? recordSchema.parse(JSON.parse(readFileSync(path, "utf8"))) : undefined;
+  }
+
+  function remember(key: string, record: Record): void {
+    const path = join(records, key);
+    const fresh = `${path}.${randomBytes(4).toString("hex")}`;
+    writeFileSync(fresh, JSON.stringify(record), { mode: 0o600 });
+    renameSync(fresh, path);
+  }
+
+  /** A file that the thread's sandbox can read and write, gone afterwards. */
+  async function withStaging<Result>(folder: Folder, use: (file: string) => Promise<Result>): Promise<Result> {
+    const file = join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
+    await chmod(staging, 0o711);
+    try {
+      await (await open(file, "wx", 0o600)).close();
+      if (folder.owner) await chown(file, folder.owner.uid, folder.owner.gid);
+      return await use(file);
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  async function put(key: string, threadId: string): Promise<string> {
+    const folder = tools.folderOf(threadId);
+    return withStaging(folder, async (file) => {
+      const problem = await tools.pack(folder, file);
+      if (problem !== undefined) throw new Error(`The workspace of ${threadId} was not saved: ${problem}`);
+      return (await store.put(key, threadId, file)).version;
+    });
+  }
+
+  async function restore(key: string, threadId: string, version: string): Promise<Kind> {
+    if (existsSync(placeOf(key))) {
+      // Another worker has gone on with it. What is here is not needed any more, and is kept until clean-up.
+      renameSync(placeOf(key), join(attic, `${key}-${now()}`));
+    }
+    const folder = tools.folderOf(threadId);
+    const problem = await withStaging(folder, async (file) => {
+      await store.get(key, version, file);
+      return tools.unpack(folder, file);
+    });
+    if (problem === undefined) return folder;
+    // The next attempt must not take half a workspace for the whole.
+    rmSync(folder.path, { recursive: true, force: true });
+    throw new Error(`The workspace of ${threadId} could not be restored from its archive: ${problem}`);
+  }
+
+  /** Archives a workspace and then removes it. False when it was used meanwhile. */
+  async function retire(key: string, record: Record): Promise<boolean> {
+    const version = await put(key, record.threadId);
+    if (recordOf(key)?.usedAt !== record.usedAt) return false;
+    const gone = join(attic, `${key}-${now()}`);
+    renameSync(placeOf(key), gone);
+    remember(key, { ...record, version });
+    rmSync(gone, { recursive: true, force: true });
+    return true;
+  }
+
+  return {
+    async open(threadId) {
+      const key = tools.key(threadId);
+      const record = recordOf(key);
+      // First of all, so that a clean-up that is under way lets go of it.
+      remember(key, { ...record, threadId, usedAt: now() });
+      const isHere = existsSync(placeOf(key));
+      const saved = isHere && !shared ? undefined : await store.find(key);
+      if (saved === undefined || (isHere && saved.version === record?.version)) return tools.folderOf(threadId);
+      const folder = await restore(key, threadId, saved.version);
+      remember(key, { threadId, usedAt: now(), version: saved.version });
+      return folder;
+    },
+
+    async save(threadId) {
+      if (!shared) return;
+      const key = tools.key(threadId);
+      remember(key, { threadId, usedAt: now(), version: await put(key, threadId) });
+    },
+
+    async list() {
+      const found = new Map<string, WorkspaceInfo>();
+      for (const { key, saved } of await store.list()) {
+        found.set(key, { threadId: saved.threadId, usedAt: saved.savedAt, place: "archive" });
+      }
+      for (const key of readdirSync(records)) {
+        const record = existsSync(placeOf(key)) ? recordOf(key) : undefined;
+        if (record) found.set(key, { threadId: record.threadId, usedAt: record.usedAt, place: "here" });
+      }
+      return [...found.values()].toSorted((a, b) => b.usedAt - a.usedAt);
+    },
+
+    async export(threadId, file) {
+      const key = tools.key(threadId);
+      const saved = existsSync(placeOf(key)) ? undefined : await store.find(key);
+      if (saved !== undefined) {
+        await store.get(key, saved.version, file);
+        return true;
+      }
+      if (!existsSync(placeOf(key))) return false;
+      const folder = tools.folderOf(threadId);
+      await withStaging(folder, async (staged) => {
+        const problem = await tools.pack(folder, staged);
+        if (problem !== undefined) throw new Error(`The workspace could not be exported: ${problem}`);
+        await copyFile(staged, file);
+      });
+      return true;
+    },
+
+    async clean({ idleMs, archiveMs }) {
+      const report: CleanReport = { archived: [], forgotten: [], failed: [] };
+      for (const key of readdirSync(records)) {
+        const record = recordOf(key);
+        if (record === undefined || now() - record.usedAt < idleMs || !existsSync(placeOf(key))) continue;
+        if (!(await tools.rest(record.threadId))) continue;
+        try {
+          if (await retire(key, record)) report.archived.push(record.threadId);
+        } catch (error) {
+          report.failed.push(record.threadId);
+          log(error instanceof Error ? error.message : String(error));
+        }
+      }
+      for (const { key, saved } of await store.list()) {
+        if (now() - saved.savedAt < archiveMs || existsSync(placeOf(key))) continue;
+        await store.remove(key);
+        rmSync(join(records, key), { force: true });
+        report.forgotten.push(saved.threadId);
+      }
+      for (const name of readdirSync(attic)) {
+        const replacedAt = Number(name.split("-")[1]);
+        if (now() - replacedAt >= idleMs) rmSync(join(attic, name), { recursive: true, force: true });
+      }
+      return report;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { noUsage } from "../../../src/agent/llm/model.ts";
+import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
+import { searchHistory } from "../../../src/agent/tools/search-history.ts";
+import { dispatcherOf, memoryNotes, run } from "./services.ts";
+
+const at = Date.UTC(2026, 0, 2, 10, 30);
+const says = (id: string, text: string, author = { id: "U1", name: "Ada" }): UserMessage => {
+  return { role: "user", id, author, text, at };
+};
+const did = (name: string, input: unknown, result: string): JournalRecord[] => [
+  {
+    ...{ type: "assistant", step: 1, usage: noUsage, at },
+    message: {
+      ...{ role: "assistant", id: "a", model: "m", stop: "tool-calls" },
+      parts: [{ type: "tool-call", call: { id: "c1", name, input } }],
+    },
+  },
+  { type: "tool-start", callId: "c1", at },
+  {
+    ...{ type: "tool-result", durationMs: 1, at },
+    message: { role: "tool", callId: "c1", name, status: "ok", text: result },
+  },
+];
+
+function search(records: JournalRecord[], input: object) {
+  const services = { notes: memoryNotes(), now: Date.now, history: async () => records };
+  return run(dispatcherOf({ tools: [searchHistory], services }), "search_history", input);
+}
+
+const session: JournalRecord[] = [
+  { type: "user", message: says("m1", "Deploy the Blue service") },
+  ...did("bash", { command: "deploy blue" }, `line\n${"x ".repeat(600)} the key is 4711 ${"y ".repeat(600)}`),
+  { type: "nudge", message: says("t1:0:recall", "deploy notes", heddle) },
+];
+
+describe("search_history", () => {
+  test("finds what people said and what tools were called with and gave, newest first", async () => {
+    const { text } = await search(session, { query: "BLUE deploy" });
+    expect(text.split("\n")).toEqual([
+      '#2 2026-01-02 10:30 call of bash: {"command":"deploy blue"}',
+      "#1 2026-01-02 10:30 Ada: Deploy the Blue service",
+    ]);
+  });
+
+  test("shows one line around the place that was found, and the whole entry when asked", async () => {
+    const { text } = await search(session, { query: "4711" });
+    expect(text).toMatch(/^#4 2026-01-02 10:30 ….*the key is 4711.*…$/);
+    expect(text.length).toBeLessThan(300);
+    const whole = await search(session, { entry: 4 });
+    expect(whole.text).toMatch(/^#4 2026-01-02 10:30\nresult of bash \(ok\): line\nx x/);
+  });
+
+  test("pages back through many matches", async () => {
+    const many = Array.from({ length: 45 }, (_, n): JournalRecord => {
+      return { type: "user", message: says(`m${n}`, `wish ${n}`) };
+    });
+    const first = await search(many, { query: "wish" });
+    expect(first.text).toMatch(/^#45 .*wish 44\n/);
+    expect(first.text).toMatch(/\[25 older ones match too: search with before 26\]$/);
+    expect((await search(many, { query: "wish", before: 26 })).text).toMatch(/^#25 .*wish 24\n/);
+  });
+
+  test("never shows a message that was withdrawn, nor its own searches", async () => {
+    const records: JournalRecord[] = [
+      { type: "user", message: says("m1", "the secret wish") },
+      { type: "withdrawn", id: "m1", reason: "stopped" },
+      ...did("search_history", { query: "wish" }, "#1 the secret wish"),
+    ];
+    expect((await search(records, { query: "wish" })).text).toMatch(/^Nothing matches/);
+    expect((await search(records, { entry: 1 })).status).toBe("error");
+  });
+
+  test("wants either words or an entry, and says so where no history is kept", async () => {
+    expect((await search(session, {})).text).toMatch(/give either query or entry/);
+    expect((await search(session, { query: "a", entry: 1 })).text).toMatch(/give either query or entry/);
+    const bare = dispatcherOf({ tools: [searchHistory] });
+    expect((await run(bare, "search_history", { query: "a" })).text).toMatch(/^There is no history/);
+  });
+});

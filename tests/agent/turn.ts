@@ -1,0 +1,104 @@
+/** What the tests of whole turns share: a person, tools, and a worker's way to run a turn. */
+import { z } from "zod";
+import { createContextKeeper } from "../../src/agent/context/compaction.ts";
+import { createTokenCounter } from "../../src/agent/context/tokens.ts";
+import type { AgentEvent, TurnAbort, TurnOutcome } from "../../src/agent/events.ts";
+import { recordOf, replay } from "../../src/agent/history.ts";
+import type { JournalRecord } from "../../src/agent/journal.ts";
+import { defaultTurnLimits, type TurnLimits } from "../../src/agent/limits.ts";
+import type { LanguageModel } from "../../src/agent/llm/model.ts";
+import { runTurn, type Turn } from "../../src/agent/loop.ts";
+import type { UserMessage } from "../../src/agent/messages.ts";
+import type { Dispatcher } from "../../src/agent/tools/dispatch.ts";
+import { defineTool, type Tool, type ToolServices } from "../../src/agent/tools/tool.ts";
+import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
+import { dispatcherOf, memoryNotes } from "./tools/services.ts";
+
+export const counter = createTokenCounter();
+
+const ada = { id: "U1", name: "Ada" };
+
+export function say(text: string, at = 1_000): UserMessage {
+  return { role: "user", id: `m${at}`, author: ada, text, at };
+}
+
+export function tool(
+  name: string,
+  effect: Tool["effect"],
+  work: (signal: AbortSignal) => Promise<string>,
+): Tool {
+  return defineTool({
+    name,
+    description: name,
+    input: z.object({}),
+    effect,
+    run: async (_input, { signal }) => ({ status: "ok", text: await work(signal) }),
+  });
+}
+
+/** A journal in which somebody asks for something. */
+export function asking(text: string, at = 1_000): JournalRecord[] {
+  return [
+    { type: "turn-start", turn: "t1", at },
+    { type: "user", message: say(text, at) },
+  ];
+}
+
+export interface RunOptions {
+  /** What the model says, or the model itself. */
+  replies?: Reply[] | Parameters<typeof scriptedModel>[0];
+  model?: LanguageModel;
+  tools?: Tool[];
+  dispatcher?: Dispatcher;
+  services?: Partial<ToolServices>;
+  limits?: Partial<TurnLimits>;
+  journal?: JournalRecord[];
+  followUps?: () => Promise<UserMessage[]>;
+  recall?: NonNullable<Turn["recall"]>;
+  /** To abort the turn from within its model or tools. */
+  controller?: AbortController;
+  onEvent?: (event: AgentEvent, abort: (reason: TurnAbort) => void) => void;
+}
+
+/** Runs a turn the way a worker does: stores what must be stored before it goes on. */
+export async function run(options: RunOptions) {
+  const journal = options.journal ?? asking("do it");
+  const scripted = scriptedModel(options.replies ?? []);
+  const model = options.model ?? scripted.model;
+  const controller = options.controller ?? new AbortController();
+  const events: AgentEvent[] = [];
+  const turn = runTurn({
+    id: "t1",
+    history: replay(journal),
+    model,
+    system: "system",
+    context: createContextKeeper({ model, counter }),
+    limits: { ...defaultTurnLimits, ...options.limits },
+    tools:
+      options.dispatcher ??
+      dispatcherOf({
+        tools: options.tools ?? [],
+        services: { notes: memoryNotes(), now: Date.now, ...options.services },
+      }),
+    followUps: async () => {
+      const messages = (await options.followUps?.()) ?? [];
+      journal.push(...messages.map((message) => ({ type: "user", message }) as const));
+      return messages;
+    },
+    ...(options.recall && { recall: options.recall }),
+    signal: controller.signal,
+    now: () => 1_000,
+  });
+  let outcome: TurnOutcome | undefined;
+  while (!outcome) {
+    const next = await turn.next();
+    if (next.done) outcome = next.value;
+    else {
+      events.push(next.value);
+      const record = recordOf(next.value, 2_000);
+      if (record) journal.push(record);
+      options.onEvent?.(next.value, (reason) => controller.abort(reason));
+    }
+  }
+  return { outcome, events, requests: scripted.requests, journal };
+}

@@ -1,0 +1,88 @@
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createContextKeeper } from "../src/agent/context/compaction.ts";
+import { loadConfig } from "../src/config/load.ts";
+import { openModels } from "../src/models.ts";
+import { counter, run, say } from "./agent/turn.ts";
+import { startFakeAnthropic } from "./fakes/anthropic.ts";
+import { startFakeOpenAI } from "./fakes/openai.ts";
+
+/** The models of an installation with a service of each protocol, as its `heddle.yaml` says. */
+async function installation(yaml: string) {
+  const anthropic = await startFakeAnthropic();
+  const openai = await startFakeOpenAI({ dialect: "compatible" });
+  const folder = await mkdtemp(join(tmpdir(), "heddle-models-"));
+  onTestFinished(async () => {
+    await Promise.all([anthropic.close(), openai.close(), rm(folder, { recursive: true })]);
+  });
+  writeFileSync(join(folder, "heddle.yaml"), yaml);
+  const config = loadConfig(
+    {
+      ...{ ANTHROPIC_API_KEY: anthropic.apiKey, ANTHROPIC_BASE_URL: anthropic.url },
+      ...{ OPENAI_API_KEY: openai.apiKey, OPENAI_BASE_URL: openai.baseUrl },
+    },
+    folder,
+  );
+  const warnings: unknown[] = [];
+  const open = () => openModels(config, { warn: (...entry: unknown[]) => void warnings.push(entry) });
+  return { anthropic, openai, warnings, open };
+}
+
+const overloaded = { status: 529, type: "overloaded_error", message: "Overloaded, says the service" };
+
+describe("The configured models", () => {
+  test("fall back in their order, and the log has what the service said", async () => {
+    const { anthropic, openai, warnings, open } = await installation(
+      "fallbackModels: [anthropic/claude-sonnet-5-5, openai/local]\nretry: { maxRetries: 0 }\n",
+    );
+    anthropic.push(overloaded);
+    openai.push({ text: "Here." });
+    const { model } = await open();
+    const { outcome } = await run({ model });
+    expect(outcome).toMatchObject({ kind: "answered", text: "Here." });
+    expect(warnings).toEqual([
+      [
+        expect.objectContaining({
+          model: "anthropic/claude-sonnet-5-5",
+          detail: expect.stringContaining("says the service"),
+        }),
+        expect.stringContaining("busy"),
+      ],
+    ]);
+  });
+
+  test("have a cheaper one for summaries, and the main one does it when that fails", async () => {
+    const { anthropic, openai, open } = await installation("summaryModel: openai/local\n");
+    const { model, summariser } = await open();
+    expect([model.id, summariser.id]).toEqual(["anthropic/claude-sonnet-5-5", "openai/local"]);
+    const context = createContextKeeper({ model, summariser, counter });
+    const summarise = async () => {
+      const signal = new AbortController().signal;
+      const messages = [say("one ".repeat(300)), say("two ".repeat(300)), say("three")];
+      const fitting = context.fit(messages, { fixed: "", force: true, signal });
+      let summary = "";
+      for await (const event of fitting) if (event.type === "summary") summary = event.message.text;
+      return summary;
+    };
+    openai.push({ text: "By the cheap one." });
+    expect(await summarise()).toContain("By the cheap one.");
+    openai.push({ status: 404, type: "invalid_request_error", message: "no such model" });
+    anthropic.push({ content: [{ type: "text", text: "By the main one." }] });
+    expect(await summarise()).toContain("By the main one.");
+  });
+
+  test("have the limits that the settings give", async () => {
+    const { open } = await installation(
+      "model: openai/local\nmodels: { openai/local: { contextTokens: 32000, maxOutputTokens: 1000 } }\n",
+    );
+    expect((await open()).model.limits).toMatchObject({ contextTokens: 32_000, maxOutputTokens: 1_000 });
+  });
+
+  test("are refused at start when one has no key", async () => {
+    const { open } = await installation("fallbackModels: [minimax/MiniMax-M2.5]\n");
+    await expect(open()).rejects.toThrow(/minimax\/MiniMax-M2\.5 needs MINIMAX_API_KEY/);
+  });
+});

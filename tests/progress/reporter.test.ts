@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AgentEvent } from "../../src/agent/events.ts";
+import { noUsage } from "../../src/agent/llm/model.ts";
+import type { ToolStatus } from "../../src/agent/messages.ts";
+import { createReporter } from "../../src/progress/reporter.ts";
+import type { Receipt } from "../../src/queue/drive.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+function reporter() {
+  const chat = memoryChat();
+  const problems: unknown[] = [];
+  const display = createReporter({
+    surface: chat.surface,
+    thread: "memory:w:c:t",
+    output: createOutputScheduler(server.client()),
+    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined },
+    mark: () => Promise.resolve(),
+    overtaken: () => Promise.resolve(undefined),
+    onProgressPosted: () => Promise.resolve(),
+    publish() {},
+    mask: (text) => text,
+    onProblem: (_, error) => problems.push(error),
+  });
+  const shows = (text: string) =>
+    chat.until(() => {
+      const markdown = chat.shown[0]?.message.markdown;
+      return markdown?.includes(text) ? markdown : undefined;
+    });
+  return {
+    show: (...events: AgentEvent[]) => events.forEach(display.event),
+    shows,
+    close: () => display.close(),
+    /** What the progress message becomes when the turn ends; null: it goes. */
+    last: () => {
+      const entry = display.closing(answered)["t1:progress"];
+      return entry?.do === "settle" ? entry.message : undefined;
+    },
+  };
+}
+
+const answered: Receipt = {
+  outcome: { kind: "answered", text: "Done.", steps: 2, usage: noUsage },
+  durationMs: 5,
+  filesChanged: [],
+  withdrawn: [],
+};
+
+const text = (delta: string): AgentEvent => ({ type: "text-delta", step: 1, delta });
+const begins: AgentEvent = { type: "step-start", step: 1 };
+
+/** A call of the tool and its end. */
+function called(name: string, input: object, result: string, status: ToolStatus = "ok"): AgentEvent[] {
+  return [
+    { type: "tool-start", step: 1, call: { id: name, name, input } },
+    {
+      ...{ type: "tool-end", step: 1, durationMs: 1 },
+      message: { role: "tool", callId: name, name, status, text: result },
+    },
+  ];
+}
+
+describe("The progress of a turn", () => {
+  test("shows what a reply says once, also when its stream broke off and was asked for again", async () => {
+    const { show, shows, close } = reporter();
+    show(begins, text("Once upon"));
+    show({ type: "retry", step: 1, attempt: 2, delayMs: 2_000, reason: "The service is busy." });
+    const waiting = await shows("Trying again in 2 s (attempt 2).");
+    expect(waiting).not.toContain("Once");
+    show(text("Once upon a time"));
+    expect((await shows("a time")).match(/Once/g)).toHaveLength(1);
+    await close();
+  });
+
+  test("starts the text over when another model takes over", async () => {
+    const { show, shows, close } = reporter();
+    show(begins, text("Half an"), begins, { type: "notice", text: "Busy. Going on with b/2." });
+    show(text("Whole"));
+    const markdown = await shows("Whole");
+    expect(markdown).not.toContain("Half an");
+    expect(markdown).toContain("Going on with b/2.");
+    await close();
+  });
+
+  test("tells that the conversation was summarised while the model works on", async () => {
+    const { show, shows, close } = reporter();
+    const message = { role: "summary", text: "s" } as const;
+    show({ type: "summary", message, keep: 1, usage: noUsage, before: 9_000, after: 2_000 }, begins);
+    await shows("Older messages were summarised (9,000 tokens to 2,000 tokens).");
+    await close();
+  });
+
+  test("has the plan as a checklist that changes with it, and no line for its calls", async () => {
+    const { show, shows, last, close } = reporter();
+    show(begins, ...called("todo", { items: [] }, "0 of 2 done\n[>] read\n[ ] write"));
+    expect(await shows("▸ read")).toContain("☐ write");
+    show(...called("todo", { items: [] }, "1 of 2 done\n[x] read\n[>] write"));
+    const markdown = await shows("☑ read");
+    expect(markdown).toContain("**Plan** · 1 of 2 done");
+    expect(markdown).not.toContain("todo");
+    show(...called("todo", {}, "INVALID_PARAM", "error"));
+    await close();
+    expect(last()?.markdown).toMatch(/✅ \*\*Done\*\*[\s\S]*☑ read[\s\S]*▸ write/);
+  });
+
+  test("shows what a sub-agent does below its call, in the words of its task", async () => {
+    const { show, shows, close } = reporter();
+    const call = { id: "c1", name: "task", input: { access: "read", task: "Count the files" } };
+    show(begins, { type: "tool-start", step: 1, call });
+    show({ type: "tool-output", callId: "c1", chunk: '▸ list_files {"path":"src"}\n' });
+    expect(await shows("▸ list_files")).toContain("`task` `Count the files`");
+    await close();
+  });
+
+  test("is gone at the end when there was nothing but the answer", async () => {
+    const { show, shows, last, close } = reporter();
+    show(begins, text("Hello"));
+    await shows("Hello");
+    await close();
+    expect(last()).toBeNull();
+  });
+});

@@ -1,0 +1,80 @@
+import { rmSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { sandboxTools } from "../../src/agent/tools/core.ts";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { limitsOf } from "../../src/sandbox/open.ts";
+import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
+import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
+import { dataFolder, output } from "./ground.ts";
+
+const mebibyte = 1024 * 1024;
+let dataDir = "";
+let backend: SandboxBackend | undefined;
+afterEach(async () => {
+  await backend?.close();
+  backend = undefined;
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+function limitedTo(limits: Partial<SandboxLimits>, requiresGroups = false): SandboxBackend {
+  dataDir = dataFolder();
+  return (backend = createBubblewrapBackend({ dataDir, limits, requiresGroups }));
+}
+
+describe("What ended a command is told in words:", () => {
+  test.each<[string, Partial<SandboxLimits>, string, RegExp]>([
+    ["its time", { commandMs: 400 }, "sleep 60", /^TIMEOUT: ended after 0 s with all its processes/],
+    [
+      "its memory",
+      { memoryBytes: 100 * mebibyte },
+      "head -c 300M /dev/zero | tail -c 300M | sleep 20",
+      /they used more memory than this thread has/,
+    ],
+    ["its output", { outputBytes: 10_000 }, "yes", /far too much output/],
+    [
+      "the disk",
+      { workspaceBytes: 2 * mebibyte, freeBytes: 0 },
+      "while :; do i=$((i + 1)); head -c 1000000 /dev/zero >f-$i; sleep 0.2; done",
+      /disk space is used up/,
+    ],
+  ])("%s", async (_what, limits, command, words) => {
+    const sandbox = await limitedTo(limits).open("a:b:c:d");
+    const services = { sandbox, notes: memoryNotes(), now: Date.now };
+    const dispatcher = dispatcherOf({ tools: sandboxTools(), services });
+    const { status, text } = await run(dispatcher, "bash", { command });
+    expect([status, text]).toEqual(["partial", expect.stringMatching(words)]);
+  });
+});
+
+test("a background job ends with its time", async () => {
+  const sandbox = await limitedTo({ jobMs: 300 }).open("a:b:c:d");
+  const started = await sandbox.start({ command: "sleep 60" });
+  if (!started.ok) throw new Error(started.message);
+  expect(await started.job.wait()).toMatchObject({ end: "timeout" });
+});
+
+test("a command has no more than its share of the CPUs, where a control group can hold it", async (context) => {
+  const limited = limitedTo({ cpus: 0.25 });
+  const { summary } = await limited.probe();
+  context.skip(summary.includes("tier 3"), "no writable control group on this host");
+  const sandbox = await limited.open("a:b:c:d");
+  const spin = "timeout 1.5 bash -c 'while :; do :; done' & timeout 1.5 bash -c 'while :; do :; done'; wait; times";
+  const used = [...(await output(sandbox, spin)).matchAll(/(\d+)m([\d.]+)s/g)];
+  const seconds = used.reduce((sum, [, minutes, rest]) => sum + 60 * Number(minutes) + Number(rest), 0);
+  expect(seconds).toBeGreaterThan(0.1);
+  expect(seconds).toBeLessThan(0.9);
+});
+
+test("a host without control groups is refused where the operator requires them, and only there", async () => {
+  const { ok, summary, problems } = await limitedTo({}, true).probe();
+  expect(ok).toBe(!summary.includes("tier 3"));
+  if (!ok) expect(problems[0]?.what).toMatch(/sandbox\.require .* asks for a control group/);
+});
+
+test("every limit can be set in heddle.yaml, and its default there is the sandbox's own", () => {
+  expect(limitsOf(settingsSchema.parse({}).sandbox)).toEqual(defaultLimits);
+  const { sandbox } = settingsSchema.parse({ sandbox: { jobMinutes: 1, freeMb: 3, workspaceFiles: 500 } });
+  expect(limitsOf(sandbox)).toMatchObject({ jobMs: 60_000, freeBytes: 3 * mebibyte, workspaceInodes: 500 });
+});

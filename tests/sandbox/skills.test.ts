@@ -1,0 +1,82 @@
+import { chmodSync, cpSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { createSkillLibrary } from "../../src/agent/skills/library.ts";
+import { sandboxTools } from "../../src/agent/tools/core.ts";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
+import { closedFolder, dataFolder } from "./ground.ts";
+
+const shipped = fileURLToPath(new URL("../../skills", import.meta.url));
+const leftovers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const clean of leftovers.splice(0)) await clean();
+});
+
+/** A thread of a worker with these skills, used as the model does. */
+async function threadWith(folder: string) {
+  const dataDir = dataFolder();
+  const skills = createSkillLibrary({ folders: [folder] });
+  await skills.current();
+  const backend = createBubblewrapBackend({ dataDir, readOnly: skills.mounts });
+  leftovers.push(async () => {
+    await backend.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  const sandbox = await backend.open("a:b:c:d");
+  const services = { sandbox, notes: memoryNotes(), now: Date.now };
+  const dispatcher = dispatcherOf({ tools: sandboxTools(), services });
+  return { skills, use: (tool: string, input: unknown) => run(dispatcher, tool, input) };
+}
+
+/** A copy of the shipped skills where only the bot's own user can go. */
+function hiddenSkills(): string {
+  const folder = closedFolder();
+  leftovers.push(() => rmSync(folder, { recursive: true }));
+  cpSync(join(shipped, "csv-report"), join(folder, "csv-report"), { recursive: true });
+  chmodSync(join(folder, "csv-report/scripts/csv.pl"), 0o700);
+  return folder;
+}
+
+const profile = {
+  command:
+    "printf 'id,amount\\n1,20\\n2,40\\n' >orders.csv; perl /skills/csv-report/scripts/csv.pl profile orders.csv",
+};
+
+test("a skill's script runs at the path that the skill names", async () => {
+  const { use } = await threadWith(shipped);
+  const { status, text } = await use("bash", profile);
+  expect([status, text]).toEqual(["ok", expect.stringMatching(/^exit code 0\n[\s\S]*amount/)]);
+});
+
+test("a skill's reference can be read and listed, and not written", async () => {
+  const { use } = await threadWith(shipped);
+  const path = "/skills/diff-review/references/checklist.md";
+  expect(await use("read_file", { path })).toMatchObject({ status: "ok" });
+  expect(await use("list_files", { path: "/skills/diff-review" })).toMatchObject({
+    status: "ok",
+    text: expect.stringContaining("checklist.md"),
+  });
+  expect(await use("write_file", { path: "/skills/diff-review/new.md", content: "x" })).toMatchObject({
+    status: "error",
+    text: expect.stringMatching(/read-only/),
+  });
+  const { text } = await use("bash", { command: `echo x >>${path}; rm ${path}` });
+  expect(text).toMatch(/Read-only file system[\s\S]*Read-only file system/);
+});
+
+test("skills are there also when only the bot's own user can go where they are", async () => {
+  const { use } = await threadWith(hiddenSkills());
+  const { text } = await use("bash", profile);
+  expect(text).toMatch(/^exit code 0\n/);
+});
+
+test("a changed skill is seen by the next command", async () => {
+  const folder = hiddenSkills();
+  const { skills, use } = await threadWith(folder);
+  await use("bash", { command: "ls /skills" });
+  writeFileSync(join(folder, "csv-report/added.txt"), "news");
+  await skills.current();
+  expect((await use("bash", { command: "cat /skills/csv-report/added.txt" })).text).toContain("news");
+});

@@ -1,0 +1,26 @@
+import { rmSync, symlinkSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { watchSandbox } from "../../src/sandbox/watched.ts";
+import { dataFolder } from "./ground.ts";
+
+test("a probe that failed is repeated when a turn begins, at most once a minute", async () => {
+  const folder = dataFolder();
+  const dataDir = join(folder, "data");
+  symlinkSync("/sys/heddle", dataDir);
+  const backend = createBubblewrapBackend({ dataDir });
+  let time = 0;
+  const watched = await watchSandbox(backend, () => time);
+  expect(watched.probe.ok).toBe(false);
+
+  unlinkSync(dataDir); // What made it fail has passed.
+  time = 59_000;
+  expect((await watched.refresh()).ok).toBe(false);
+  time = 61_000;
+  expect((await Promise.all([watched.refresh(), watched.refresh()])).map(({ ok }) => ok)).toEqual([true, true]);
+  expect(watched.probe.ok).toBe(true);
+
+  await backend.close();
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,149 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
+import { folderStore } from "../../src/sandbox/workspaces/store.ts";
+import { closedFolder, dataFolder, output } from "./ground.ts";
+
+const day = 86_400_000;
+const policy = { idleMs: 30 * day, archiveMs: 365 * day };
+const thread = "slack:T1:C1:1700.1";
+
+const leftovers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const clean of leftovers.splice(0).toReversed()) await clean();
+});
+
+/** A worker's host; a store makes it one of several. */
+function host(options: { store?: string; now?: () => number } = {}): { dataDir: string; backend: SandboxBackend } {
+  const dataDir = dataFolder();
+  const backend = createBubblewrapBackend({
+    dataDir,
+    ...(options.now && { now: options.now }),
+    ...(options.store && { store: folderStore(options.store) }),
+  });
+  leftovers.push(async () => {
+    await backend.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  return { dataDir, backend };
+}
+
+/** Files with everything that is easily lost: modes, links, an empty folder, an unreadable one, a repository. */
+const work = `
+git init -q repo && echo change >repo/file && mkdir -p empty locked && echo x >locked/file && chmod 0 locked/file locked
+echo 'echo hi' >run.sh && chmod 750 run.sh && ln -s run.sh link && printf 'ü\\n' >'a name
+with a line'`;
+const look = "stat -c '%A %s %n' *; cat link; cat repo/file; cd repo && git status --short";
+
+describe("a workspace that nobody uses", () => {
+  test("becomes an archive, is listed as one, and is back with its files when the thread goes on", async () => {
+    let time = 1_000 * day;
+    const { backend, dataDir } = host({ now: () => time });
+    const sandbox = await backend.open(thread);
+    await output(sandbox, `${work}; chmod 700 locked; chmod 600 locked/file`);
+    const before = await output(sandbox, look);
+    expect(before).toContain("?? file");
+    const workspaces = await backend.workspaces();
+
+    time += 29 * day;
+    expect(await workspaces.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
+    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: 1_000 * day, place: "here" }]);
+    time += day;
+    expect(await workspaces.clean(policy)).toEqual({ archived: [thread], forgotten: [], failed: [] });
+    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: time, place: "archive" }]);
+    expect(readdirSync(join(dataDir, "replaced"))).toEqual([]);
+
+    const again = await backend.open(thread);
+    expect(await output(again, look)).toBe(before);
+  });
+
+  test("is archived also when the agent has locked itself out of its folders", async () => {
+    let time = 0;
+    const { backend } = host({ now: () => time });
+    await output(await backend.open(thread), work);
+    time = 31 * day;
+    const workspaces = await backend.workspaces();
+    expect(await workspaces.clean(policy)).toMatchObject({ archived: [thread], failed: [] });
+    expect(await output(await backend.open(thread), "cat locked/file")).toBe("x");
+  });
+
+  test("stays as it is when it cannot be archived, and while something runs in it", async () => {
+    let time = 0;
+    const { backend, dataDir } = host({ now: () => time });
+    const sandbox = await backend.open(thread);
+    await sandbox.writeFile("kept", Buffer.from("x"));
+    time = 31 * day;
+    const workspaces = await backend.workspaces();
+    const started = await sandbox.start({ command: "sleep 60" });
+    expect(await workspaces.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
+    if (started.ok) await started.job.kill();
+    // A file in the place of the folder for archives: nothing can be put there.
+    execFileSync("touch", [join(dataDir, "archives")]);
+    expect(await workspaces.clean(policy).catch(() => "failed")).not.toMatchObject({ archived: [thread] });
+    expect(await output(sandbox, "cat kept")).toBe("x");
+  });
+
+  test("is forgotten when its archive is old", async () => {
+    let time = 0;
+    const { backend, dataDir } = host({ now: () => time });
+    await (await backend.open(thread)).writeFile("old", Buffer.from("x"));
+    const workspaces = await backend.workspaces();
+    time = 31 * day;
+    await workspaces.clean(policy);
+    time += 366 * day;
+    expect(await workspaces.clean(policy)).toEqual({ archived: [], forgotten: [thread], failed: [] });
+    expect(await workspaces.list()).toEqual([]);
+    expect(readdirSync(join(dataDir, "archives"))).toEqual([]);
+  });
+});
+
+describe("an export", () => {
+  test("is a tar archive, of a workspace and of an archived one, and never follows a link out of it", async () => {
+    let time = 0;
+    const { backend, dataDir } = host({ now: () => time });
+    await output(await backend.open(thread), "echo data >file; ln -s /etc/hostname away");
+    const workspaces = await backend.workspaces();
+    const listing = async () => {
+      const file = join(dataDir, "out.tar");
+      expect(await workspaces.export(thread, file)).toBe(true);
+      return execFileSync("tar", ["-tvf", file], { encoding: "utf8" });
+    };
+    const here = await listing();
+    expect(here).toMatch(/\.\/file\n/);
+    expect(here).toMatch(/away -> \/etc\/hostname/);
+    time = 31 * day;
+    await workspaces.clean(policy);
+    expect(await listing()).toBe(here);
+    expect(await workspaces.export("slack:T1:C1:other", join(dataDir, "none.tar"))).toBe(false);
+    expect(existsSync(join(dataDir, "none.tar"))).toBe(false);
+  });
+});
+
+describe("workers that share a store", () => {
+  test("hand a thread's files to each other, back and forth", async () => {
+    const store = closedFolder();
+    leftovers.push(() => rmSync(store, { recursive: true }));
+    const [one, two] = [host({ store }).backend, host({ store }).backend];
+    await output(await one.open(thread), "echo first >file; echo gone >old");
+    await one.settle(thread);
+    const there = await two.open(thread);
+    expect(await output(there, "cat file old; echo second >>file; rm old")).toBe("first\ngone");
+    await two.settle(thread);
+    expect(await output(await one.open(thread), "cat file; ls")).toBe("first\nsecond\nfile");
+  });
+
+  test("save only what may have changed", async () => {
+    const store = closedFolder();
+    leftovers.push(() => rmSync(store, { recursive: true }));
+    const { backend } = host({ store });
+    await output(await backend.open(thread), "echo x >file");
+    await backend.settle(thread);
+    const saved = readdirSync(store);
+    await backend.open(thread);
+    await backend.settle(thread);
+    expect(readdirSync(store)).toEqual(saved);
+  });
+});
