@@ -18,17 +18,18 @@ import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts
 import type { Config } from "./config/load.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
-import { createReporter } from "./progress/reporter.ts";
+import { createReporter, progressKey } from "./progress/reporter.ts";
 import { createAttendance } from "./queue/attendance.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
-import { flushOutbox } from "./queue/outbox.ts";
+import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
@@ -184,6 +185,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) =>
           markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, onError),
@@ -204,6 +206,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
     drive,
+    slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
     sweepMs: queueSettings.sweepSeconds * 1_000,

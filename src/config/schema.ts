@@ -231,6 +231,9 @@ export const settingsSchema = z.strictObject({
   queue: z
     .strictObject({
       concurrency: count(1, 500).default(50).describe("turns at once in one worker process"),
+      perUser: count(1, 10_000).default(10).describe("turns at once that one person has asked for"),
+      perChannel: count(1, 10_000).default(20).describe("turns at once in one channel"),
+      total: count(1, 100_000).default(1_000).describe("turns at once in all workers together"),
       lockSeconds: count(2, 300).default(15).describe("a worker silent for this long is replaced"),
       hangSeconds: count(1, 3600)
         .default(5)

@@ -8,6 +8,7 @@ import {
 } from "../adapters/adapter.ts";
 import { faultPoint } from "../queue/fault.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { LeaseLost } from "../queue/session.ts";
 
 /** One message that is edited in place: the latest content wins, edits keep the platform's pace. */
 export interface EditedMessage {
@@ -26,7 +27,13 @@ export interface EditedMessageOptions {
   known: MessageRef | undefined;
   /** When an earlier worker may have posted it without noting so: since when, ms. */
   lookSince: number | undefined;
+  /** Notes where the message is. @throws LeaseLost */
   onPosted(ref: MessageRef): Promise<void>;
+  /**
+   * Called after each edit. When another worker has gone on in the meantime, a process that was frozen may just
+   * have put an old state over the last one: then this tells the last one (null: removed), if there is one yet.
+   */
+  overtaken(): Promise<OutboundMessage | null | undefined>;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -47,12 +54,22 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
     const known = ref;
     if (known) {
       await faultPoint("progress", () => surface.edit(known, message));
+      const last = await options.overtaken();
+      if (last) await surface.edit(known, last);
+      else if (last === null) await surface.remove(known);
     } else {
       // Until it is known, a broken connection leaves open whether it is there.
       lookSince = startedAt;
       [ref] = await faultPoint("progress", () => surface.post(thread, message, key));
       lookSince = undefined;
-      if (ref) await options.onPosted(ref);
+      const posted = ref;
+      if (posted) {
+        await options.onPosted(posted).catch(async (error: unknown) => {
+          // The other worker has a progress message of its own.
+          if (error instanceof LeaseLost) await surface.remove(posted);
+          throw error;
+        });
+      }
     }
     shown = message;
   };

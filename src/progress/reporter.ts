@@ -29,6 +29,8 @@ export interface ReporterOptions {
   output: OutputScheduler;
   turn: ShownTurn;
   onProgressPosted(ref: MessageRef): Promise<void>;
+  /** See `EditedMessageOptions`. */
+  overtaken(): Promise<OutboundMessage | null | undefined>;
   /** For live viewers. */
   publish(event: LiveEvent): void;
   /** Shows the state of somebody's message. */
@@ -54,12 +56,16 @@ const shownTools = 12;
 const shownText = 1_200;
 const shownTail = 400;
 
+/** Under which a turn's progress message is posted and settled. */
+export function progressKey(turn: string): string {
+  return `${turn}:progress`;
+}
+
 /** Turns the events of one turn into what its thread shows. */
 export function createReporter(options: ReporterOptions): TurnDisplay {
   const { surface } = options;
   const thread = parseThreadId(options.thread);
   const { turn } = options;
-  const progressKey = `${turn.id}:progress`;
   const closing = new AbortController();
   const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
@@ -75,10 +81,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     surface,
     output: options.output,
     thread,
-    key: progressKey,
+    key: progressKey(turn.id),
     known: turn.progress,
     lookSince: turn.resumed ? turn.startedAt : undefined,
     onPosted: options.onProgressPosted,
+    overtaken: options.overtaken,
     onProblem: options.onProblem,
   });
 
@@ -195,7 +202,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           message: lastMessage(receipt),
           attempts: 0,
         },
-        [progressKey]: { do: "settle", message: last, since: turn.startedAt },
+        [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
       };
       const end = (messages: readonly UserMessage[], state: MessageMark) => {
         for (const ref of messages.map(refOf)) {

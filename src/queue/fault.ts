@@ -20,6 +20,7 @@ export type FaultPoint =
   | "stop"
   | "edit"
   | "delete"
+  | "enter"
   | "rest"
   | "permit"
   | "pause"

@@ -12,6 +12,9 @@ type Channel = Pick<ThreadRef, "platform" | "workspace" | "channel">;
 const output = ({ platform, workspace, channel }: Channel, lane: string, part: string) =>
   `heddle:{out:${platform}:${workspace}:${channel}}:${lane}:${part}`;
 
+const placeOf = ({ platform, workspace, channel, message }: MessageRef) =>
+  `${platform}:${workspace}:${channel}:${message}`;
+
 export const keys = {
   /** Hash: see `HeadField` in session.ts. */
   head: (thread: ThreadId) => session(thread, "head"),
@@ -25,6 +28,8 @@ export const keys = {
   stop: (thread: ThreadId) => session(thread, "stop"),
   /** Hash: posting key to JSON of what must be in the thread. */
   outbox: (thread: ThreadId) => session(thread, "outbox"),
+  /** JSON of the last state of a turn's progress message, for an hour. */
+  settled: (thread: ThreadId, key: string) => session(thread, `settled:${key}`),
   /** Hash: id to JSON note. The owner is a thread, a channel or a person; a thread's are in its slot. */
   notes: (scope: NoteScope, owner: string) => `heddle:{${owner}}:notes:${scope}`,
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
@@ -37,16 +42,19 @@ export const keys = {
   /** Sorted set: the same, by the time at which they are taken for dead. */
   tickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
 
+  /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
+  slots: (place: string) => `heddle:{slots}:${place}`,
   /** The state of somebody's message. */
-  marked: (ref: MessageRef) => `heddle:marked:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+  marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
+  /** Sorted set: who writes it to the platform at this moment. */
+  marking: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:writers`,
   /** When a gateway last listened to a workspace, ms. */
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
   /** Present for a day after a short reply was given to a message. */
-  replied: (ref: MessageRef) =>
-    `heddle:replied:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+  replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 
   /** Which thread a message belongs to, for stops by reaction. */
-  reference: (ref: MessageRef) => `heddle:ref:${ref.platform}:${ref.workspace}:${ref.channel}:${ref.message}`,
+  reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */
   threads: "heddle:threads",
   /** Sorted set: threads with something to do, by the time of the last message. The sweeper walks it. */

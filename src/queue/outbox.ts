@@ -130,6 +130,9 @@ async function post(
   await lease.append([], { outbox: { [key]: null } });
 }
 
+/** Nobody is frozen for longer and then goes on. */
+const settledSeconds = 3_600;
+
 async function settle(
   lease: SessionLease,
   key: string,
@@ -139,6 +142,8 @@ async function settle(
   const { surface, output, signal } = options;
   const thread = parseThreadId(lease.thread);
   const { message } = entry;
+  // Before the edit: whoever writes later finds it.
+  await options.redis.set(keys.settled(lease.thread, key), JSON.stringify(message), "EX", settledSeconds);
   await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
     const { progress } = await lease.head();
     const known = progress ? (JSON.parse(progress) as MessageRef) : undefined;
@@ -150,6 +155,21 @@ async function settle(
     );
   });
   await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
+}
+
+/**
+ * The last state of a turn's progress message (null: removed), for a worker that has lost the session and wrote
+ * to it at that moment; undefined while the worker has it, or while the message is not settled.
+ */
+export async function settledSince(
+  redis: Redis,
+  lease: SessionLease,
+  turn: string,
+): Promise<OutboundMessage | null | undefined> {
+  if (await lease.holds()) return undefined;
+  const last = await redis.get(keys.settled(lease.thread, turn));
+  // Written by `settle` alone.
+  return last === null ? undefined : (JSON.parse(last) as OutboundMessage | null);
 }
 
 async function mark(

@@ -33,6 +33,7 @@ export const scripts = {
   stop: script("stop"),
   edit: script("edit"),
   delete: script("delete"),
+  enter: script("enter"),
   rest: script("rest"),
   mark: script("mark"),
   permit: script("permit"),

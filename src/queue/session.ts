@@ -44,6 +44,8 @@ export interface SessionLease {
   readonly claimsWithoutProgress: number;
   read(): Promise<JournalRecord[]>;
   head(): Promise<Record<string, string>>;
+  /** Whether nobody else has claimed the session. */
+  holds(): Promise<boolean>;
   /** Appends atomically. @throws LeaseLost */
   append(records: readonly JournalRecord[], change?: Change): Promise<void>;
   /**
@@ -94,6 +96,7 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
       return (await redis.lrange(log, 0, -1)).map((entry) => JSON.parse(entry) as JournalRecord);
     },
     head: () => redis.hgetall(head),
+    holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
     async append(records, change = {}) {
       const fields = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});

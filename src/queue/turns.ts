@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { keys, queueName, queuePrefix } from "./keys.ts";
+import type { Slots } from "./slots.ts";
 
 /** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
 export interface TurnQueue {
@@ -48,6 +49,7 @@ export interface TurnWorkerOptions {
   redis: Redis;
   queue: TurnQueue;
   drive: Drive;
+  slots: Slots;
   concurrency: number;
   /** A worker that is silent for this long is replaced, in ms. */
   lockMs: number;
@@ -60,6 +62,9 @@ export interface TurnWorker {
   close(): Promise<void>;
 }
 
+/** When a thread without a slot asks again, ms. */
+const fullMs = 500;
+
 /** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
   // BullMQ passes the signal only to a processor that declares three parameters.
@@ -69,10 +74,18 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     signal: AbortSignal | undefined,
   ) => {
     if (!signal) throw new Error("BullMQ passed no AbortSignal: a turn that cannot be stopped must not run.");
-    const result = await options.drive(job.data.thread, signal);
-    if (result === "handover") {
-      await job.moveToDelayed(Date.now(), token);
+    const again = async (inMs: number): Promise<never> => {
+      await job.moveToDelayed(Date.now() + inMs, token);
       throw new DelayedError();
+    };
+    const { thread } = job.data;
+    const slot = await options.slots.enter(thread);
+    // Half of it is chance, so that those who wait do not come back together.
+    if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
+    try {
+      if ((await options.drive(thread, signal)) === "handover") await again(0);
+    } finally {
+      await slot.leave();
     }
   };
   const worker = new Worker<{ thread: ThreadId }>(queueName, processor, {

@@ -27,7 +27,7 @@ export function memoryChat(options: { idempotent?: boolean } = {}) {
     limits: { editIntervalMs: 5, messageChars: 10_000 },
     idempotent: options.idempotent ?? false,
     async post(thread, message) {
-      const failure = failures.shift();
+      const failure = message.kind === "progress" ? undefined : failures.shift();
       if (failure && failure.kind !== "uncertain") throw failure;
       const { platform, workspace, channel } = thread;
       const ref = { platform, workspace, channel, message: `bot${shown.length + 1}` };
@@ -59,7 +59,7 @@ export function memoryChat(options: { idempotent?: boolean } = {}) {
     surface,
     shown,
     marks,
-    /** The next posts fail so; `uncertain` posts and then loses the response. */
+    /** The next posts fail so, but for progress, which comes when it likes; `uncertain` posts and then loses the response. */
     failNext: (...errors: SurfaceError[]) => failures.push(...errors),
     /** Resolves with the first truthy result, checked at every change. */
     until<T>(condition: () => T | undefined | false): Promise<T> {

@@ -35,7 +35,11 @@ export async function startRedisProcess(folder: string): Promise<RedisProcess> {
 }
 
 function spawnServer(folder: string): ChildProcess {
-  const settings = ["--port", "0", "--unixsocket", "redis.sock", "--appendonly", "yes", "--save", ""];
+  const settings = [
+    ...["--port", "0", "--unixsocket", "redis.sock", "--save", ""],
+    // With `everysec` Redis may hold written data back for two seconds while the disk is slow, and a kill loses it.
+    ...["--appendonly", "yes", "--appendfsync", "always"],
+  ];
   return spawn("redis-server", settings, { cwd: folder, stdio: "ignore" });
 }
 

@@ -13,7 +13,7 @@ import { setStage, type Stage, workingPid } from "./stage.ts";
  */
 const full = process.env["HEDDLE_FAULTS"] === "full";
 const size = full
-  ? { threads: 60, messages: 40, gateways: 2, workers: 3, calmMs: 250 }
+  ? { threads: 40, messages: 50, gateways: 2, workers: 3, calmMs: 250 }
   : { threads: 6, messages: 3, gateways: 2, workers: 2, calmMs: 700 };
 const patienceMs = full ? 1_200_000 : 45_000;
 

@@ -23,6 +23,7 @@ function reporter() {
     output: createOutputScheduler(server.client()),
     turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined },
     mark: () => Promise.resolve(),
+    overtaken: () => Promise.resolve(undefined),
     onProgressPosted: () => Promise.resolve(),
     publish() {},
     mask: (text) => text,

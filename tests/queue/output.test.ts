@@ -112,10 +112,12 @@ test("A mark that comes late does not replace a later one", async () => {
   const ref = { ...newChannel(), message: "m1" };
   const waiting = markMessage({ redis, output, surface: slow }, ref, "waiting", never);
   await reached.promise;
-  await markMessage({ redis, output, surface: chat.surface }, ref, "answered", never);
+  const answered = markMessage({ redis, output, surface: chat.surface }, ref, "answered", never);
+  await chat.until(() => chat.marks.get("m1")?.includes("answered"));
   goOn.resolve();
-  await waiting;
-  expect(chat.marks.get("m1")).toEqual(["answered", "waiting", "answered"]);
+  await Promise.all([waiting, answered]);
+  expect(chat.marks.get("m1")).toContain("waiting");
+  expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
 });
 
 test("Attendance tells since when nobody listened, and which threads are alive", async () => {

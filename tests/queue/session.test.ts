@@ -74,6 +74,49 @@ describe("A mailbox", () => {
   });
 });
 
+describe("A write that the client repeats because its answer was lost", () => {
+  /** A client whose connection breaks after Redis has run the next script, before the answer arrives. */
+  function forgetful() {
+    const redis = server.client();
+    const evalsha = redis.evalsha.bind(redis);
+    let loses = 0;
+    const repeated = async (sha: string, count: number, ...args: (string | number)[]) => {
+      const answer = await evalsha(sha, count, ...args);
+      if (loses === 0) return answer;
+      loses -= 1;
+      return evalsha(sha, count, ...args);
+    };
+    return {
+      redis: Object.assign(redis, { evalsha: repeated }),
+      loseNext() {
+        loses = 1;
+      },
+    };
+  }
+
+  test("is applied once", async () => {
+    const { redis, loseNext } = forgetful();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    loseNext();
+    expect((await lease.take({ type: "turn-start", turn: "t", at: 1 })).taken).toHaveLength(1);
+    loseNext();
+    await lease.append([{ type: "nudge", message: message(9) }]);
+    await deliver(redis, thread, message(2), options);
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    loseNext();
+    expect(await lease.take()).toMatchObject({ taken: [], withdrawn: [{ id: "m2" }], stop: { by: "Bob" } });
+    expect((await lease.read()).map(({ type }) => type)).toEqual([
+      "turn-start",
+      "user",
+      "nudge",
+      "user",
+      "withdrawn",
+    ]);
+  });
+});
+
 describe("A claim", () => {
   test("fences every write of the one before it", async () => {
     const redis = server.client();

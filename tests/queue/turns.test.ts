@@ -7,16 +7,18 @@ import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../../src/agent/limits.ts";
 import { runTurn } from "../../src/agent/loop.ts";
+import type { Message } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import { createReporter } from "../../src/progress/reporter.ts";
+import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
-import { flushOutbox } from "../../src/queue/outbox.ts";
+import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError } from "../../src/adapters/adapter.ts";
@@ -41,7 +43,7 @@ const tick = () => ++clock;
 
 type Chat = ReturnType<typeof memoryChat>;
 
-function gateway(chat: Chat) {
+function gateway(chat: Chat, { channel = "c" } = {}) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
@@ -54,11 +56,11 @@ function gateway(chat: Chat) {
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
   });
-  const thread = { platform: "memory", workspace: "w", channel: "c", thread: randomUUID().slice(0, 8) };
+  const thread = { platform: "memory", workspace: "w", channel, thread: randomUUID().slice(0, 8) };
   const author = { id: "U1", name: "Ada", standing: "member", roles: [] } as const;
   const says = (text: string, more: Partial<Extract<InboundEvent, { kind: "message" }>> = {}) => {
     const at = tick();
-    const ref = { platform: "memory", workspace: "w", channel: "c", message: `${thread.thread}-${at}` };
+    const ref = { platform: "memory", workspace: "w", channel, message: `${thread.thread}-${at}` };
     const event: InboundEvent = {
       ...{
         kind: "message",
@@ -86,7 +88,12 @@ function gateway(chat: Chat) {
 
 async function worker(
   chat: Chat,
-  options: { replies: Parameters<typeof scriptedModel>[0]; tools?: Tool[]; lockMs?: number },
+  options: {
+    replies: Parameters<typeof scriptedModel>[0];
+    tools?: Tool[];
+    lockMs?: number;
+    slots?: Partial<SlotLimits>;
+  },
 ) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
@@ -134,6 +141,7 @@ async function worker(
         thread: lease.thread,
         turn,
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,
@@ -146,6 +154,7 @@ async function worker(
     redis,
     queue,
     drive,
+    slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50, ...options.slots }, onError),
     concurrency: 10,
     lockMs: options.lockMs ?? 30_000,
     sweepMs: 60_000,
@@ -162,6 +171,9 @@ async function worker(
   closers.push(close);
   return { requests, errors, close };
 }
+
+const textIn = (messages: readonly Message[]) =>
+  messages.flatMap((message) => (message.role === "user" ? [message.text] : [])).join("+");
 
 /** A tool that runs until it is aborted or told to go on. */
 function waitingTool() {
@@ -447,6 +459,34 @@ describe("A worker", () => {
     release();
     await answer(chat, "Both.");
     expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", text: "two" });
+  });
+
+  test("keeps room for others when one channel or one person asks for much", async () => {
+    const chat = memoryChat();
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: ({ messages }) =>
+        messages.some((m) => m.role === "tool")
+          ? { text: "Late." }
+          : textIn(messages).includes("wait")
+            ? { calls: [{ name: "wait" }] }
+            : { text: `Quick ${textIn(messages)}.` },
+      tools: [tool],
+      slots: { perChannel: 3, perUser: 2 },
+    });
+    const busy = Array.from({ length: 6 }, () => gateway(chat, { channel: "busy" }));
+    await Promise.all(busy.map(({ says }) => says("wait")));
+    await started;
+    // Ada's two are taken; Bob has one of the channel's three; Eve is elsewhere.
+    const bob = { id: "U2", name: "Bob", standing: "member", roles: [] } as const;
+    const eve = { id: "U3", name: "Eve", standing: "member", roles: [] } as const;
+    await gateway(chat, { channel: "busy" }).says("one", { author: { ...bob, roles: [] } });
+    await gateway(chat, { channel: "calm" }).says("two", { author: { ...eve, roles: [] } });
+    await answer(chat, "Quick one");
+    await answer(chat, "Quick two");
+    expect(requests.filter(({ messages }) => textIn(messages).includes("wait"))).toHaveLength(2);
+    release();
+    await chat.until(() => chat.shown.filter(({ message }) => message.markdown === "Late.").length === 6);
   });
 
   test("runs many threads at once and each in order", async () => {

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { createServer } from "node:http";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -128,6 +128,8 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   const botToken = "xoxb-fake-bot-token";
   const appToken = "xapp-fake-app-token";
   const changes = new EventTarget();
+  // Many may wait at once.
+  setMaxListeners(0, changes);
   const changed = () => changes.dispatchEvent(new Event("change"));
 
   const server = createServer((request, response) => {
