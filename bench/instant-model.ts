@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { z } from "zod";
 
 /**
@@ -23,7 +23,7 @@ const requestBody = z.object({ messages: z.array(z.object({ role: z.string() }))
 
 export async function startInstantModel(): Promise<InstantModel> {
   let expected = { steps: 1, times: [] as number[] };
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const text = await bodyOf(request);
     expected.times.push(performance.now());
     const { messages } = requestBody.parse(JSON.parse(text));
@@ -32,6 +32,9 @@ export async function startInstantModel(): Promise<InstantModel> {
     const call = done / 2 + 1;
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(call < expected.steps ? callEvents(call) : answerEvents());
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -78,6 +78,8 @@ const report: SandboxReport = {
   kill: kills.get("kill") ?? [],
   survivors,
 };
-process.send?.({ ...report, weight: weight.length });
+// Held until here.
+weight.length = 0;
+process.send?.(report);
 await backend.close();
-process.disconnect();
+process.disconnect?.();

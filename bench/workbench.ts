@@ -3,12 +3,12 @@ import { parseThreadId, type ThreadId } from "../src/adapters/adapter.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import type { LanguageModel } from "../src/agent/llm/model.ts";
 import { runTurn } from "../src/agent/loop.ts";
-import { createReporter } from "../src/progress/reporter.ts";
+import { createReporter, progressKey } from "../src/progress/reporter.ts";
 import { createDrive } from "../src/queue/drive.ts";
 import { publishLive } from "../src/queue/live.ts";
 import { deliver, rememberMessages } from "../src/queue/mailbox.ts";
 import { markMessage } from "../src/queue/marks.ts";
-import { flushOutbox } from "../src/queue/outbox.ts";
+import { flushOutbox, settledSince } from "../src/queue/outbox.ts";
 import { createOutputScheduler } from "../src/queue/output.ts";
 import { claimSession } from "../src/queue/session.ts";
 import { watchStops } from "../src/queue/stops.ts";
@@ -34,13 +34,13 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
   const chat = memoryChat();
   const parts = await agentParts(model);
   const output = createOutputScheduler(redis);
-  const fail = (error: unknown): never => {
-    throw error;
-  };
-  const onProblem = (problem: string, error: unknown) => fail(new Error(problem, { cause: error }));
+  // A turn goes on where progress cannot be shown; a measurement of that would be worth nothing.
+  const problems: unknown[] = [];
+  const onProblem = (_problem: string, error: unknown) => problems.push(error);
+  const onError = (error: unknown) => problems.push(error);
   const drive = createDrive({
     redis,
-    stops: await watchStops(redis, server.client(), fail),
+    stops: await watchStops(redis, server.client(), onError),
     runner: {
       run: ({ turn, history, followUps, signal }) =>
         runTurn({ ...parts, id: turn, history, followUps, signal }),
@@ -60,8 +60,9 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish: (event) => publishLive(redis, lease.thread, event, fail),
+        publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => text,
         onProblem,
       }),
@@ -80,6 +81,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
       const { message } = asked(task);
       await deliver(redis, thread, message, { onlyIfSession: false, now: Date.now() });
       await drive(thread, new AbortController().signal);
+      if (problems.length > 0) throw new Error("A turn had a problem.", { cause: problems[0] });
       const { channel } = parseThreadId(thread);
       const answer = chat.shown.findLast(
         ({ ref, message: shown }) => ref.channel === channel && shown.kind === "answer",

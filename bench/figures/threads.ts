@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Program } from "../../tests/e2e/program.ts";
 import { type Effort, type Figure, type Findings, ms, quantity } from "../figure.ts";
-import { openStage, runs, says } from "../stage.ts";
+import { openStage, runs } from "../stage.ts";
 
 /** How much one worker process carries at once. */
 export const threads: Figure = {

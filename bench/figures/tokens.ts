@@ -16,11 +16,6 @@ export const tokens: Figure = {
   measure,
 };
 
-interface Counter {
-  name: string;
-  count(text: string): number;
-}
-
 const first = "Heddle, first time";
 const again = "Heddle, again";
 const plain = "js-tiktoken";

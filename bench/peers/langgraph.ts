@@ -1,3 +1,4 @@
+import type { BaseMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { ChatOpenAI } from "@langchain/openai";
@@ -39,8 +40,9 @@ export const open: Open = async ({ baseUrl, model }) => {
       );
       for await (const [mode, update] of stream) {
         if (mode !== "updates") continue;
-        const said = update["agent"]?.messages?.at(-1);
-        if (said) last = String(said.content);
+        // The node of the model always gives a list.
+        const { agent: said } = update as { agent?: { messages: BaseMessage[] } };
+        last = String(said?.messages.at(-1)?.content ?? last);
       }
       return last;
     },

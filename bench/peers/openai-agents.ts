@@ -30,7 +30,7 @@ export const open: Open = async ({ baseUrl, model }) => {
         { role: "user" as const, content: task },
       ];
       const result = await run(agent, input, { stream: true, maxTurns: 1_000 });
-      for await (const _event of result);
+      for await (const event of result) void event;
       await result.completed;
       return String(result.finalOutput);
     },

@@ -1,4 +1,4 @@
-import { Agent } from "@mariozechner/pi-agent-core";
+import { Agent, type AgentTool } from "@mariozechner/pi-agent-core";
 import { type AssistantMessage, type Model, Type } from "@mariozechner/pi-ai";
 import {
   add,
@@ -8,6 +8,15 @@ import {
   type Open,
   type Said,
 } from "../contestants/contestant.ts";
+
+const parameters = Type.Object({ a: Type.Number(), b: Type.Number() });
+const addTool: AgentTool<typeof parameters> = {
+  name: "add",
+  label: "add",
+  description: addDescription,
+  parameters,
+  execute: async (_id, input) => ({ content: [{ type: "text", text: add(input) }], details: undefined }),
+};
 
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
@@ -45,18 +54,7 @@ export const open: Open = async ({ baseUrl, model: name }) => {
           systemPrompt: instructions,
           model,
           messages: history.map(said),
-          tools: [
-            {
-              name: "add",
-              label: "add",
-              description: addDescription,
-              parameters: Type.Object({ a: Type.Number(), b: Type.Number() }),
-              execute: async (_id, input: { a: number; b: number }) => ({
-                content: [{ type: "text", text: add(input) }],
-                details: undefined,
-              }),
-            },
-          ],
+          tools: [addTool],
         },
       });
       await agent.prompt(task);

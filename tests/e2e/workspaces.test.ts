@@ -19,7 +19,9 @@ afterEach(async ({ task }) => {
   await place.clean();
 });
 
-test("the files of a task are listed, exported as tar, and kept by a clean-up that finds nothing idle", async () => {
+test("the files of a task are listed, exported as tar, and kept by a clean-up", {
+  timeout: 60_000,
+}, async () => {
   const task = place.start(["run", "Write a calculator in Python"], { REDIS_URL: redis.path });
   expect(await task.ended).toBe(0);
 
@@ -47,7 +49,7 @@ test("a wrong use is told in one sentence", async () => {
   expect(await place.start(["workspaces", "burn"]).ended).toBe(2);
 });
 
-test("without a sandbox, nothing starts until that is confirmed and nobody else can give work", async () => {
+test("without a sandbox, nothing starts until that is confirmed", { timeout: 60_000 }, async () => {
   await writeFile(join(place.folder, "heddle.yaml"), "sandbox:\n  backend: none\n");
   const env = { REDIS_URL: redis.path };
   const unconfirmed = place.start(["run", "x"], env);

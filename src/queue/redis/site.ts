@@ -20,7 +20,9 @@ export interface Site {
 /** @throws {RedisUnavailable} when the path is too long */
 export async function openSite(dataDir: string, log: RedisLog): Promise<Site> {
   const folder = join(resolve(dataDir), "redis");
-  // Whoever can enter the folder can talk to the server.
+  // Users of a root bot's sandboxes walk through the data folder to their workspaces.
+  await mkdir(resolve(dataDir), { recursive: true, mode: 0o711 });
+  // Whoever can enter this one can talk to the server.
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return {
     folder,

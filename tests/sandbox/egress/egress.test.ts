@@ -64,7 +64,8 @@ describe.skipIf(missing.length > 0)(
       expect(await curl("https://below.listed.example/")).toContain("hello");
       expect(world.dialled).toEqual(["93.184.216.34:443", "93.184.216.34:443"]);
       expect(world.resolved).toEqual(["listed.example", "below.listed.example"]);
-      expect(log[0]).toMatch(/^egress of local:w:c:1: CONNECT listed\.example:443: closed after \d+ bytes$/);
+      const line = /^egress of local:w:c:1: CONNECT listed\.example:443: closed after \d+ bytes$/m;
+      await expect.poll(() => log.join("\n")).toMatch(line);
     });
 
     test("reach no other host, name or address", async () => {
@@ -78,12 +79,12 @@ describe.skipIf(missing.length > 0)(
         expect(await curl(`https://${target}/`, "--noproxy ''")).toMatch(/response 403[\s\S]* 403$/);
       }
       expect(world.resolved).toEqual([]);
-      expect(log).toHaveLength(5);
+      expect(log.filter((line) => line.includes("is not on the list"))).toHaveLength(5);
     });
 
     test("reach nothing private, whatever a listed name resolves to", async () => {
       expect(await curl("https://inside.example/")).toMatch(/403/);
-      expect(log).toEqual([expect.stringContaining("inside.example is at a private address")]);
+      expect(log.join("\n")).toContain("inside.example is at a private address");
       expect(await curl("https://mixed.example/")).toContain("hello");
       expect(world.dialled).toEqual(["93.184.216.36:443"]);
       expect(await curl("https://gone.example/")).toMatch(/502/);
@@ -113,7 +114,7 @@ describe.skipIf(missing.length > 0)(
       for (let count = 0; count < 3; count += 1) expect(await curl(large)).toBe("200");
       expect(await curl(large)).not.toBe("200");
       expect(await curl("https://listed.example/")).toMatch(/403/);
-      expect(log.at(-1)).toContain("used up its bytes of today");
+      expect(log.join("\n")).toContain("used up its bytes of today");
       time += 86_400_000;
       expect(await curl("https://listed.example/")).toContain("hello");
     });
