@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { z } from "zod";
@@ -68,14 +69,16 @@ function callEvents(number: number): string {
 }
 
 function answerEvents(): string {
-  return events([
-    { delta: { role: "assistant", content: lastWord } },
-    { delta: {}, finish_reason: "stop" },
-  ]);
+  return events([{ delta: { role: "assistant", content: lastWord } }, { delta: {}, finish_reason: "stop" }]);
 }
 
 function events(choices: readonly { delta: unknown; finish_reason?: string }[]): string {
-  const frame = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: instantModelName };
+  const frame = {
+    id: `chatcmpl-${randomUUID()}`,
+    object: "chat.completion.chunk",
+    created: 1,
+    model: instantModelName,
+  };
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
   const chunks = [
     ...choices.map((choice) => ({ ...frame, choices: [{ index: 0, finish_reason: null, ...choice }] })),

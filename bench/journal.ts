@@ -24,7 +24,13 @@ export function journalOf(history: readonly Said[]): JournalRecord[] {
       stop: "end",
     } as const;
     return [
-      { type: "assistant", step: 1, message: { ...message, parts: [...message.parts] }, usage: noUsage, at: index },
+      {
+        type: "assistant",
+        step: 1,
+        message: { ...message, parts: [...message.parts] },
+        usage: noUsage,
+        at: index,
+      },
       { type: "turn-end", turn, outcome: { kind: "answered", text, steps: 1, usage: noUsage }, at: index },
     ];
   });

@@ -50,13 +50,14 @@ export function page(outcomes: readonly Outcome[], { quick }: { quick: boolean }
     markdownTable(machine()),
     "## Goals",
     markdownTable(goalTable(goals)),
-    ...(checks.length > 0
-      ? ["## Checks", checks.map((check) => `- ${checkLine(check)}`).join("\n")]
-      : []),
+    ...(checks.length > 0 ? ["## Checks", checks.map((check) => `- ${checkLine(check)}`).join("\n")] : []),
     ...(missing.length > 0 ? ["## Not measured", missing.map((part) => `- ${part}`).join("\n")] : []),
     ...outcomes.flatMap(({ figure, findings }) => (findings ? [markdownSection(figure, findings)] : [])),
     "",
-  ].join("\n\n").trimEnd().concat("\n");
+  ]
+    .join("\n\n")
+    .trimEnd()
+    .concat("\n");
 }
 
 export function goalTable(goals: readonly Goal[]): Table {

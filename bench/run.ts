@@ -4,10 +4,32 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { drawChart } from "./charts.ts";
 import type { Effort, Figure } from "./figure.ts";
+import { calls } from "./figures/calls.ts";
+import { libraries } from "./figures/libraries.ts";
+import { mention } from "./figures/mention.ts";
+import { prefix } from "./figures/prefix.ts";
+import { sandbox } from "./figures/sandbox.ts";
+import { start } from "./figures/start.ts";
 import { step } from "./figures/step.ts";
+import { stop } from "./figures/stop.ts";
+import { threads } from "./figures/threads.ts";
+import { tokens } from "./figures/tokens.ts";
+import { workers } from "./figures/workers.ts";
 import { goalTable, type Outcome, page, terminalSection, terminalTable } from "./report.ts";
 
-const figures: readonly Figure[] = [step];
+const figures: readonly Figure[] = [
+  step,
+  libraries,
+  mention,
+  calls,
+  stop,
+  sandbox,
+  threads,
+  workers,
+  start,
+  tokens,
+  prefix,
+];
 
 const { values } = parseArgs({
   options: { quick: { type: "boolean", default: false }, only: { type: "string" }, out: { type: "string" } },

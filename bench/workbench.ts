@@ -7,7 +7,9 @@ import { createReporter } from "../src/progress/reporter.ts";
 import { createDrive } from "../src/queue/drive.ts";
 import { publishLive } from "../src/queue/live.ts";
 import { deliver, rememberMessages } from "../src/queue/mailbox.ts";
+import { markMessage } from "../src/queue/marks.ts";
 import { flushOutbox } from "../src/queue/outbox.ts";
+import { createOutputScheduler } from "../src/queue/output.ts";
 import { claimSession } from "../src/queue/session.ts";
 import { watchStops } from "../src/queue/stops.ts";
 import { memoryChat } from "../tests/fakes/memory-chat.ts";
@@ -31,6 +33,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
   const redis = server.client();
   const chat = memoryChat();
   const parts = await agentParts(model);
+  const output = createOutputScheduler(redis);
   const fail = (error: unknown): never => {
     throw error;
   };
@@ -50,19 +53,20 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
     display: (lease, turn) =>
       createReporter({
         surface: chat.surface,
+        output,
         thread: lease.thread,
         turn,
-        progress: undefined,
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
+        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, fail),
         mask: (text) => text,
         onProblem,
       }),
-    flushOutbox: (lease, signal) =>
-      flushOutbox(lease, { redis, surface: chat.surface, signal, onProblem }),
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem }),
   });
 
   return {

@@ -62,9 +62,15 @@ export interface Foundation extends SetUp {
   close(): Promise<void>;
 }
 
-/** Connects to Redis and proves the sandbox. @throws RedisUnavailable */
+/** Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError */
 export async function layFoundation({ config, mcp, log, masker }: SetUp): Promise<Foundation> {
   const { environment } = config;
+  // First, because it may refuse the settings, and nothing is open yet.
+  const skills = createSkillLibrary({
+    folders: config.settings.skills.folders ?? [shippedSkills],
+    pins: config.settings.skills.pins,
+  });
+  const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
   const server = await connectRedis({
     ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
     dataDir: config.dataDir,
@@ -95,11 +101,6 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
   const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
-  const skills = createSkillLibrary({
-    folders: config.settings.skills.folders ?? [shippedSkills],
-    pins: config.settings.skills.pins,
-  });
-  const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
   const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,

@@ -7,7 +7,7 @@ import type { TurnLimits } from "./agent/limits.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
 import { runTurn } from "./agent/loop.ts";
 import type { McpPool } from "./agent/mcp/pool.ts";
-import type { Speaker } from "./agent/messages.ts";
+import { isFromPerson, type Speaker, type UserMessage } from "./agent/messages.ts";
 import { systemPrompt } from "./agent/prompt.ts";
 import { noteIndex } from "./agent/recall.ts";
 import { skillCatalogue } from "./agent/skills/catalogue.ts";
@@ -53,14 +53,12 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
   const counter = createTokenCounter();
   const context = createContextKeeper({ model, summariser, counter });
   const breaker = createCircuitBreaker({ now: Date.now });
-  const opened = new Map<ThreadId, Promise<Sandbox>>();
+  const opened = new Map<ThreadId, Sandbox>();
 
-  const openSandbox = (thread: ThreadId): Promise<Sandbox> => {
-    const opening = options.sandbox.backend.open(thread);
-    opened.set(thread, opening);
-    // A workspace that could not be made is tried again by the next turn.
-    opening.catch(() => opened.delete(thread));
-    return opening;
+  const openSandbox = async (thread: ThreadId): Promise<Sandbox> => {
+    const sandbox = await options.sandbox.backend.open(thread);
+    opened.set(thread, sandbox);
+    return sandbox;
   };
 
   const settle = async (thread: ThreadId) => {
@@ -89,7 +87,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
-      const speakers = (history.turn?.asked ?? []).map(({ author }) => author);
+      const speakers = speakersOf(history.turn?.asked ?? []);
       const notes = options.notes(thread, () => speakers);
       const services: ToolServices = {
         notes,
@@ -140,7 +138,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         limits,
         async followUps() {
           const messages = await followUps();
-          speakers.push(...messages.map(({ author }) => author));
+          speakers.push(...speakersOf(messages));
           return messages;
         },
         async recall() {
@@ -161,13 +159,12 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
     },
 
     async killAll(thread) {
-      const sandbox = await opened.get(thread);
-      return sandbox ? await sandbox.killAll() : nothingKilled;
+      // Asked for at once: whoever aborts the turn next ends the same processes, and they would not be counted.
+      return (await opened.get(thread)?.killAll()) ?? nothingKilled;
     },
 
     async filesChanged(thread, since) {
-      const sandbox = await opened.get(thread);
-      const listed = await sandbox?.listFiles();
+      const listed = await opened.get(thread)?.listFiles();
       if (!listed?.ok) return [];
       return listed.entries
         .filter(
@@ -177,6 +174,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
+}
+
+/** The people among the authors: Heddle itself tells of deleted messages. */
+function speakersOf(messages: readonly UserMessage[]): Speaker[] {
+  return messages.filter(isFromPerson).map(({ author }) => author);
 }
 
 /** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */

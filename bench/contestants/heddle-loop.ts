@@ -14,7 +14,11 @@ export const open: Open = async ({ baseUrl, model: name }) => {
       const events = runTurn({
         ...parts,
         id: "turn",
-        history: replay([...journalOf(history), { type: "turn-start", turn: "turn", at: 1 }, asked(task)]),
+        history: replay([
+          ...journalOf(history),
+          { type: "turn-start", turn: "turn", at: Date.now() },
+          asked(task),
+        ]),
         followUps: () => Promise.resolve([]),
         signal: new AbortController().signal,
       });

@@ -19,7 +19,8 @@ const contestant = await open({ baseUrl, model: instantModelName });
 process.on("message", ({ history }: Order) => {
   contestant.ask(conversation(history), "Add them up.").then(
     (answer) => tell({ answer }),
-    (error: unknown) => tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    (error: unknown) =>
+      tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
   );
 });
 process.on("disconnect", () => process.exit());

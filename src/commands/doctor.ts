@@ -10,6 +10,7 @@ import { chooseModel } from "../config/model-choice.ts";
 import { openModels } from "../models.ts";
 import { connectRedis } from "../queue/redis/connect.ts";
 import { openSandboxBackend } from "../sandbox/open.ts";
+import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import { setUp } from "./setup.ts";
 
 /** One fact about this installation. Everything but `ok` comes with what to do. */
@@ -81,7 +82,13 @@ async function redis({ environment, dataDir }: Config): Promise<Finding[]> {
 }
 
 async function sandbox(config: Config): Promise<Finding[]> {
-  const backend = openSandboxBackend(config);
+  let backend: SandboxBackend;
+  try {
+    backend = openSandboxBackend(config);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return [{ level: "error", what: "sandbox", text: error.message }];
+  }
   const probe = await backend.probe();
   await backend.close();
   return [

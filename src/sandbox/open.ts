@@ -1,9 +1,11 @@
 import { type Config, ConfigError } from "../config/load.ts";
-import type { Settings } from "../config/schema.ts";
+import type { Environment, Settings } from "../config/schema.ts";
+import type { BackendOptions } from "./backend.ts";
 import { createBubblewrapBackend } from "./bubblewrap/backend.ts";
 import type { ReadOnlyMount } from "./bubblewrap/read-only.ts";
 import { createEgress, type Egress } from "./egress/egress.ts";
 import type { SandboxLimits } from "./limits.ts";
+import { createSeatbeltBackend, createUnconfinedBackend } from "./plain/backend.ts";
 import type { SandboxBackend } from "./sandbox.ts";
 import { folderStore } from "./workspaces/store.ts";
 
@@ -22,15 +24,40 @@ export function openSandboxBackend(
   outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void } = {},
 ): SandboxBackend {
   const { sandbox, workspaces } = config.settings;
-  const limits = limitsOf(sandbox);
-  return createBubblewrapBackend({
+  const options: BackendOptions = {
     dataDir: config.dataDir,
-    limits,
+    limits: limitsOf(sandbox),
     requiresGroups: sandbox.require === "cgroup",
     egress: egressOf(config, outside.log ?? (() => {})),
     ...(workspaces.store !== undefined && { store: folderStore(workspaces.store) }),
     ...outside,
-  });
+  };
+  if (sandbox.backend === "none") {
+    assertSingleUser(config.environment);
+    return createUnconfinedBackend(options);
+  }
+  return process.platform === "darwin" ? createSeatbeltBackend(options) : createBubblewrapBackend(options);
+}
+
+/** @throws ConfigError when anybody but the person at this machine could give work */
+function assertSingleUser(environment: Environment): void {
+  const without = "sandbox.backend: none runs commands without any isolation";
+  if (environment.HEDDLE_UNSAFE !== "no-sandbox") {
+    throw new ConfigError(
+      `${without}; set HEDDLE_UNSAFE=no-sandbox as well if you mean it, or remove the setting.`,
+    );
+  }
+  const platforms = (["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"] as const).filter((name) => environment[name]);
+  if (platforms.length > 0) {
+    throw new ConfigError(
+      `${without}, so nobody else may give work; unset ${platforms.join(" and ")}, or remove the setting.`,
+    );
+  }
+  if (!["127.0.0.1", "::1", "localhost"].includes(environment.HEDDLE_HOST)) {
+    throw new ConfigError(
+      `${without}, so the console must stay on this machine; unset HEDDLE_HOST, or remove the setting.`,
+    );
+  }
 }
 
 /** When clean-up archives a workspace, and when it removes an archive. */

@@ -18,7 +18,10 @@ test("a probe that failed is repeated when a turn begins, at most once a minute"
   time = 59_000;
   expect((await watched.refresh()).ok).toBe(false);
   time = 61_000;
-  expect((await Promise.all([watched.refresh(), watched.refresh()])).map(({ ok }) => ok)).toEqual([true, true]);
+  expect((await Promise.all([watched.refresh(), watched.refresh()])).map(({ ok }) => ok)).toEqual([
+    true,
+    true,
+  ]);
   expect(watched.probe.ok).toBe(true);
 
   await backend.close();

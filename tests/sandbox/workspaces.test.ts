@@ -17,7 +17,10 @@ afterEach(async () => {
 });
 
 /** A worker's host; a store makes it one of several. */
-function host(options: { store?: string; now?: () => number } = {}): { dataDir: string; backend: SandboxBackend } {
+function host(options: { store?: string; now?: () => number } = {}): {
+  dataDir: string;
+  backend: SandboxBackend;
+} {
   const dataDir = dataFolder();
   const backend = createBubblewrapBackend({
     dataDir,

@@ -1,4 +1,5 @@
 import type { ThreadFolder } from "./host.ts";
+import { threadFolders } from "./inside-path.ts";
 import { shell } from "./shell.ts";
 import type { Spawner } from "./spawner.ts";
 
@@ -7,13 +8,13 @@ const timeoutMs = 30 * 60_000;
 /** What tar adds to the files: a block for each of them. */
 const roomFactor = 2;
 
-/** A folder that its owner may not enter could neither be read nor be removed. Files that changed meanwhile are no failure. */
+/** Arguments: archive, workspace, the thread's other folders. A folder that its owner may not enter could neither be read nor be removed. Files that changed meanwhile are no failure. */
 const packScript = `
-find /workspace /tmp /dev/shm -xdev -type d ! -perm -u=rwx -exec chmod u+rwx {} ';'
-find /workspace -xdev -type f ! -perm -u=r -exec chmod u+r {} ';'
-tar -C /workspace -cSf "$1" . || [ $? = 1 ]
+find "\${@:2}" -xdev -type d ! -perm -u=rwx -exec chmod u+rwx {} ';'
+find "$2" -xdev -type f ! -perm -u=r -exec chmod u+r {} ';'
+tar -C "$2" -cSf "$1" . || [ $? = 1 ]
 `;
-const unpackScript = `tar -C /workspace -xpSf "$1"`;
+const unpackScript = `tar -C "$2" -xpSf "$1"`;
 
 /** Makes and reads archives of workspaces inside the thread's sandbox, where its links lead nowhere else. */
 export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
@@ -24,7 +25,7 @@ export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
   ): Promise<string | undefined> {
     let said = "";
     const { end, exitCode, problem } = await spawner.launch(folder, {
-      program: shell(script, [archiveInside]),
+      program: shell(script, [archiveInside, ...threadFolders]),
       cwd: "/",
       view: mount,
       timeoutMs,

@@ -1,5 +1,6 @@
 import { statfs } from "node:fs/promises";
 import type { Host, ThreadFolder } from "./host.ts";
+import { threadFolders } from "./inside-path.ts";
 import { shell } from "./shell.ts";
 import type { Launched, Spawner } from "./spawner.ts";
 
@@ -41,8 +42,6 @@ result=$(measure "$@" 2>/dev/null) || {
 }
 echo "$result" | cut -f 1
 `;
-const folders = ["/workspace", "/tmp", "/dev/shm"];
-
 export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): DiskWatch {
   let last: DiskUse = { bytes: 0, inodes: 0, free: Number.POSITIVE_INFINITY, full: false };
   let freshUntil = 0;
@@ -53,7 +52,7 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     const startedAt = performance.now();
     let text = "";
     measuring = spawner.launch(folder, {
-      program: shell(measureScript, folders),
+      program: shell(measureScript, threadFolders),
       cwd: "/",
       timeoutMs: lookTimeoutMs,
       floodBytes: 4096,
@@ -68,10 +67,10 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     freshUntil = now + Math.min(lookShare * (now - startedAt), longestPauseMs);
     const numbers = text.trim().split("\n").map(Number);
     // Killed by a stop: nothing learned. Out of time: more files than can be counted are too many.
-    if (end === "stopped" || (end === "exit" && numbers.length !== 2 * folders.length)) return;
+    if (end === "stopped" || (end === "exit" && numbers.length !== 2 * threadFolders.length)) return;
     const sum = (part: number[]) => part.reduce((total, value) => total + value, 0);
-    const bytes = sum(numbers.slice(0, folders.length)) * 1024;
-    const inodes = sum(numbers.slice(folders.length));
+    const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024;
+    const inodes = sum(numbers.slice(threadFolders.length));
     const { limits } = host;
     const free = await statfs(host.root).then(({ bavail, bsize }) => bavail * bsize);
     const within = end === "exit" && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;

@@ -105,8 +105,7 @@ export function inspectHost(options: {
       relocated,
       ownUsers: users !== undefined,
       systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
-      keyOf: (threadId) => hashOf(threadId).slice(0, keyLength),
-      folderOf: (threadId) => prepareFolder(join(root, "workspaces"), threadId, users),
+      ...foldersIn(root, users),
     },
   };
 }
@@ -152,11 +151,16 @@ function chooseRoot(dataDir: string, isRoot: boolean): { root: string; relocated
   const relocated = isRoot && !everyoneMayWalkTo(dataDir);
   const name = createHash("sha256").update(dataDir).digest("hex").slice(0, 16);
   const root = relocated ? join("/var/lib/heddle", name) : dataDir;
+  makeRoot(root);
+  makeFolder(join(root, "etc"), 0o755);
+  return { root, relocated };
+}
+
+/** Makes what every kind of sandbox keeps in its root. */
+export function makeRoot(root: string): void {
   makeFolder(root, 0o711);
   makeFolder(join(root, "workspaces"), 0o711);
   makeFolder(join(root, "jobs"), 0o700);
-  makeFolder(join(root, "etc"), 0o755);
-  return { root, relocated };
 }
 
 /** Whether every existing folder on the way has the execute bit for others. */
@@ -174,6 +178,14 @@ function makeFolder(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode);
+}
+
+/** How threads find their folders in a root. */
+export function foldersIn(root: string, users?: UserRange): Pick<Host, "keyOf" | "folderOf"> {
+  return {
+    keyOf: (threadId) => hashOf(threadId).slice(0, keyLength),
+    folderOf: (threadId) => prepareFolder(join(root, "workspaces"), threadId, users),
+  };
 }
 
 const keyLength = 32;

@@ -1,6 +1,9 @@
 import { posix } from "node:path";
 import { type FileFailure, skillsRoot, workspaceRoot } from "../sandbox.ts";
 
+/** Where the thread's own folders are mounted, the workspace first. */
+export const threadFolders = [workspaceRoot, "/tmp", "/dev/shm"] as const;
+
 const writable = [workspaceRoot, "/tmp"];
 const readable = [...writable, skillsRoot];
 

@@ -74,13 +74,17 @@ function sweep(copies: string): void {
   }
 }
 
+/** As deep as skills are looked for; a link to a folder above itself goes no deeper either. */
+const deepest = 8;
+
 /** Copies a tree, links followed, so that everybody may read it and run what its owner may run. */
-function copyForAll(source: string, target: string): void {
-  const status = statSync(source);
+function copyForAll(source: string, target: string, depth = 0): void {
+  const status = statSync(source, { throwIfNoEntry: false });
+  if (status === undefined || depth > deepest) return;
   if (status.isDirectory()) {
     mkdirSync(target);
     chmodSync(target, 0o755);
-    for (const name of readdirSync(source)) copyForAll(join(source, name), join(target, name));
+    for (const name of readdirSync(source)) copyForAll(join(source, name), join(target, name), depth + 1);
   } else if (status.isFile()) {
     copyFileSync(source, target);
     chmodSync(target, status.mode & 0o100 ? 0o755 : 0o644);

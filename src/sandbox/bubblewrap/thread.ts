@@ -7,7 +7,7 @@ import { fileTools, type ScriptRequest } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { startJob, type TrackedJob } from "./jobs.ts";
 import type { Ending } from "./launch.ts";
-import { proxyVariables, threadNetwork } from "./network.ts";
+import { proxyVariables, type ThreadNetwork } from "./network.ts";
 import { keepOutput } from "./output.ts";
 import { shell } from "./shell.ts";
 import type { Launched, Spawner, SpawnRequest } from "./spawner.ts";
@@ -39,7 +39,7 @@ export interface Quarters {
   egress: Egress;
   /** bwrap arguments for what the operator shows to every sandbox, as of now. */
   shown(): readonly string[];
-  log(line: string): void;
+  networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
 }
 
 /** The sandbox of one thread in this process. */
@@ -61,7 +61,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
   const jobs: TrackedJob[] = [];
   const disk = watchDisk(host, spawner, folder);
   const policy = egress.policyOf(threadId);
-  const network = threadNetwork({ ...quarters, folder, threadId, socketFolder: join(host.root, "proxies") });
+  const network = quarters.networkOf(threadId, folder);
   const variables = policy ? proxyVariables(gitRewrites(policy)) : [];
   let idle: NodeJS.Timeout | undefined;
   let stops = 0;

@@ -23,6 +23,13 @@ export interface Egress {
   listen(threadId: string, folder: string, owner?: { uid: number; gid: number }): Promise<EgressProxy>;
 }
 
+/** Nothing is reachable. */
+export const closedEgress: Egress = {
+  isOpen: false,
+  policyOf: () => undefined,
+  listen: () => Promise.reject(new Error("There is no way out to listen for.")),
+};
+
 export interface EgressProxy {
   /** Path of the unix socket. */
   readonly socket: string;

@@ -84,6 +84,7 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
       return;
     }
     const { socket } = dialled;
+    if (client.destroyed) return void socket.destroy();
     const count = meter(`CONNECT ${shown(request.url)}`, socket);
     client.on("data", count);
     socket.on("data", count);
@@ -94,7 +95,7 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
     client.pipe(socket).pipe(client);
   }
 
-  async function request(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+  async function relay(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
     const url = URL.parse(incoming.url ?? "");
     const credential = policy.credentials.find(({ host }) => host === url?.hostname);
     const plain = url?.protocol === "http:" && url.port === "" && incoming.method !== "TRACE";
@@ -119,7 +120,7 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
     });
   }
 
-  const server = createServer({ keepAliveTimeout: 1 }, (incoming, answer) => void request(incoming, answer));
+  const server = createServer({ keepAliveTimeout: 1 }, (incoming, answer) => void relay(incoming, answer));
   server.maxConnections = options.maxConnections;
   server.on("connect", (incoming, client, head) => void tunnel(incoming, client, head));
   server.on("connection", (client) => {

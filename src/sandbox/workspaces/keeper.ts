@@ -1,5 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { chmod, chown, copyFile, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -78,7 +87,10 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   }
 
   /** A file that the thread's sandbox can read and write, gone afterwards. */
-  async function withStaging<Result>(folder: Folder, use: (file: string) => Promise<Result>): Promise<Result> {
+  async function withStaging<Result>(
+    folder: Folder,
+    use: (file: string) => Promise<Result>,
+  ): Promise<Result> {
     const file = join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
     await chmod(staging, 0o711);
     try {
@@ -134,7 +146,8 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       remember(key, { ...record, threadId, usedAt: now() });
       const isHere = existsSync(placeOf(key));
       const saved = isHere && !shared ? undefined : await store.find(key);
-      if (saved === undefined || (isHere && saved.version === record?.version)) return tools.folderOf(threadId);
+      if (saved === undefined || (isHere && saved.version === record?.version))
+        return tools.folderOf(threadId);
       const folder = await restore(key, threadId, saved.version);
       remember(key, { threadId, usedAt: now(), version: saved.version });
       return folder;
@@ -193,6 +206,12 @@ export function keepWorkspaces<Kind extends Folder>(options: {
         await store.remove(key);
         rmSync(join(records, key), { force: true });
         report.forgotten.push(saved.threadId);
+      }
+      for (const name of readdirSync(staging)) {
+        const file = join(staging, name);
+        // What a killed process left; none takes that long.
+        const status = statSync(file, { throwIfNoEntry: false });
+        if (status && Date.now() - status.mtimeMs > 86_400_000) rmSync(file, { force: true });
       }
       for (const name of readdirSync(attic)) {
         const replacedAt = Number(name.split("-")[1]);

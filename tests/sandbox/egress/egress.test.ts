@@ -68,7 +68,13 @@ describe.skipIf(missing.length > 0)(
     });
 
     test("reach no other host, name or address", async () => {
-      for (const target of ["unlisted.example", "93.184.216.34", "127.0.0.1", "localhost", "xlisted.example"]) {
+      for (const target of [
+        "unlisted.example",
+        "93.184.216.34",
+        "127.0.0.1",
+        "localhost",
+        "xlisted.example",
+      ]) {
         expect(await curl(`https://${target}/`, "--noproxy ''")).toMatch(/response 403[\s\S]* 403$/);
       }
       expect(world.resolved).toEqual([]);
@@ -93,6 +99,13 @@ describe.skipIf(missing.length > 0)(
       expect(await output(sandbox, "getent hosts listed.example || echo unknown")).toBe("unknown");
       expect(await curl("http://listed.example/")).toMatch(/only https is open/);
       expect(await output(sandbox, "ls -a / /run | grep -c sock")).toBe("0");
+    });
+
+    test("have no more than their connections at once", async () => {
+      const command =
+        "for i in 1 2 3 4; do exec {held}<>/dev/tcp/127.0.0.1/3128; done; curl -sS --max-time 1 https://listed.example/ 2>&1";
+      expect(await output(sandbox, command)).toMatch(/timed out/);
+      expect(await curl("https://listed.example/")).toContain("hello");
     });
 
     test("may move so many bytes a day", async () => {
@@ -150,7 +163,9 @@ describe.skipIf(missing.length > 0)(
     });
 
     test("of a background job and of the calls beside it share the way out, and a stop closes it", async () => {
-      const started = await sandbox.start({ command: "curl -sS --insecure https://listed.example/; sleep 60" });
+      const started = await sandbox.start({
+        command: "curl -sS --insecure https://listed.example/; sleep 60",
+      });
       if (!started.ok) throw new Error(started.message);
       expect(await firstOutput(started.job)).toContain("hello");
       const { commands, survivors } = await sandbox.killAll();

@@ -38,7 +38,8 @@ export async function standIn(names: Record<string, string[]>): Promise<StandIn>
   const secure = createSecureServer({ key, cert }, (request, response) => void answer(request, response));
   const plain = createServer((request, response) => void answer(request, response));
   for (const server of [secure, plain]) await once(server.listen(0, "127.0.0.1"), "listening");
-  const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port;
+  const portOf = (server: { address(): AddressInfo | string | null }) =>
+    (server.address() as AddressInfo).port;
   return {
     requests,
     dialled,
@@ -71,7 +72,12 @@ function certificate(names: string[]): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), "heddle-certificate-"));
   try {
     const [key, cert] = [join(folder, "key"), join(folder, "cert")];
-    const subject = ["-subj", "/CN=test", "-addext", `subjectAltName=${names.map((name) => `DNS:${name}`).join(",")}`];
+    const subject = [
+      "-subj",
+      "/CN=test",
+      "-addext",
+      `subjectAltName=${names.map((name) => `DNS:${name}`).join(",")}`,
+    ];
     const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
     execFileSync("openssl", ["req", ...kind, "-keyout", key, "-out", cert, ...subject], { stdio: "ignore" });
     return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") };

@@ -1,0 +1,71 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Order, Report } from "./process.ts";
+
+/** A contestant that is ready for turns. */
+export interface Running {
+  /** From the start of its process until it could take a turn, ms. */
+  readyMs: number;
+  /** Runs one turn behind that many messages and returns its last words. @throws Error what the contestant threw */
+  turn(history: number): Promise<string>;
+  /** Resident memory now, in bytes. */
+  memory(): number;
+  close(): Promise<void>;
+}
+
+/** A process that loads a module takes this long at most, in ms; an agent library takes a second or two. */
+const startTimeoutMs = 30_000;
+
+/** @param module absolute path of a module that exports `open` */
+export async function startContestant(module: string, baseUrl: string): Promise<Running> {
+  const startedAt = performance.now();
+  const child = fork(join(import.meta.dirname, "process.ts"), [module, baseUrl], {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let complaints = "";
+  child.stderr?.on("data", (text: Buffer) => {
+    complaints = `${complaints}${text.toString()}`.slice(-2_000);
+  });
+  const next = () => nextReport(child, () => complaints);
+  try {
+    await next();
+  } catch (error) {
+    child.kill();
+    throw error;
+  }
+  return {
+    readyMs: performance.now() - startedAt,
+    async turn(history) {
+      child.send({ history } satisfies Order);
+      const report = await next();
+      if ("answer" in report) return report.answer;
+      throw new Error("failed" in report ? report.failed : "The contestant started again.");
+    },
+    memory: () =>
+      Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) * 1_024,
+    async close() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.disconnect();
+      await exited;
+    },
+  };
+}
+
+async function nextReport(child: ChildProcess, complaints: () => string): Promise<Report> {
+  const settled = new AbortController();
+  const signal = AbortSignal.any([settled.signal, AbortSignal.timeout(startTimeoutMs)]);
+  try {
+    const ended = once(child, "exit", { signal }).then(([code]) => {
+      throw new Error(`The process ended (${code}): ${complaints()}`);
+    });
+    // Only `process.ts` has the other end of the channel.
+    const [report] = (await Promise.race([once(child, "message", { signal }), ended])) as [Report];
+    return report;
+  } finally {
+    settled.abort();
+  }
+}

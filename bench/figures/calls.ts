@@ -1,0 +1,47 @@
+import { askInSlack } from "../ask.ts";
+import type { Effort, Figure, Findings } from "../figure.ts";
+import { openStage, runs, says } from "../stage.ts";
+
+/** How much of Slack's budget a turn uses. */
+export const calls: Figure = {
+  id: "calls",
+  title: "Slack API calls in a turn",
+  method:
+    "Calls that the Slack on the loopback interface received from the mention until the turn was over, by method: for an answer at once, and for turns that run commands of one second each and answer then.",
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  await using stage = await openStage((said) => {
+    const left = Number(/(\d+) commands? left/.exec(said)?.[1] ?? 0);
+    return left > 0 ? runs(`sleep 1; echo ${left - 1} commands left`) : says("Here is the answer.");
+  });
+  await stage.heddle();
+  const turns: { task: string; methods: Map<string, number>; requests: number }[] = [];
+  for (const commands of effort.pick([0, 2], [0, 1, 10])) {
+    const before = { calls: stage.slack.calls.length, requests: stage.model.bodies.length };
+    await askInSlack(stage, `<@BOT> ${commands} commands left`, `calls-${commands}`);
+    const made = Map.groupBy(stage.slack.calls.slice(before.calls), ({ method }) => method);
+    turns.push({
+      task: commands === 0 ? "an answer" : commands === 1 ? "1 command" : `${commands} commands`,
+      methods: new Map([...made].map(([method, { length }]) => [method, length])),
+      requests: stage.model.bodies.length - before.requests,
+    });
+  }
+  const methods = new Set(turns.flatMap((turn) => [...turn.methods.keys()]));
+  const total = (turn: (typeof turns)[number]) =>
+    [...turn.methods.values()].reduce((sum, count) => sum + count, 0);
+  return {
+    table: {
+      columns: ["", ...turns.map(({ task }) => task)],
+      rows: [
+        ...[...methods].map((method) => [
+          method,
+          ...turns.map((turn) => String(turn.methods.get(method) ?? 0)),
+        ]),
+        ["all calls", ...turns.map((turn) => String(total(turn)))],
+        ["model requests beside", ...turns.map(({ requests }) => String(requests))],
+      ],
+    },
+  };
+}

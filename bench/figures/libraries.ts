@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import { type Running, startContestant } from "../contestants/start.ts";
+import { type Effort, type Figure, type Findings, ms, quantity, ratio } from "../figure.ts";
+import { type InstantModel, lastWord, startInstantModel } from "../instant-model.ts";
+import { interleave, type Spread, spread } from "../measure.ts";
+import { providePeers, reasonOf } from "../peers.ts";
+
+const bench = join(import.meta.dirname, "..");
+const floor = "bare SDK loop";
+
+const ours = {
+  [floor]: "contestants/bare-loop.ts",
+  "Heddle, the agent alone": "contestants/heddle-loop.ts",
+  "Heddle, with journal and progress": "contestants/heddle.ts",
+};
+const peers = {
+  "OpenAI Agents SDK": "peers/openai-agents.ts",
+  "AI SDK agent": "peers/ai-sdk.ts",
+  "LangGraph agent": "peers/langgraph.ts",
+  "pi agent": "peers/pi.ts",
+};
+
+const stepsInTurn = 20;
+const histories = [10, 1_000] as const;
+
+/** The same turns done by Heddle, by other agent libraries, and by the least code that does them at all. */
+export const libraries: Figure = {
+  id: "libraries",
+  title: "A step beside other agent libraries",
+  method: `From one model request to the next, as the model service sees it. One service on the loopback interface answers at once, over chat completions with streaming; each library is a process of its own with the same instructions and the same tool, and does turns of ${stepsInTurn} steps in turns with the others. The floor is a loop of some forty lines around the OpenAI SDK that stores and shows nothing; of the others only "Heddle, with journal and progress" stores each event before it goes on (in Redis) and shows it in a chat.`,
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  const missing: string[] = [];
+  const service = await startInstantModel();
+  const running = new Map<string, Running>();
+  try {
+    const modules = { ...ours, ...((await arePeersThere(missing)) && peers) };
+    for (const [name, module] of Object.entries(modules)) {
+      try {
+        const contestant = await startContestant(join(bench, module), service.baseUrl);
+        running.set(name, contestant);
+        await turn(service, contestant, histories[0]);
+      } catch (error) {
+        missing.push(`${name}: ${reasonOf(error)}`);
+        await running.get(name)?.close();
+        running.delete(name);
+      }
+    }
+    const results = new Map<number, Map<string, Spread>>();
+    for (const history of histories) {
+      const samples = await interleave(
+        [...running].map(([name, contestant]) => ({ name, run: () => turn(service, contestant, history) })),
+        { rounds: effort.pick(3, 30), warmUp: effort.pick(1, 5) },
+      );
+      results.set(history, new Map([...samples].map(([name, values]) => [name, spread(values)])));
+    }
+    return { ...present(running, results), missing };
+  } finally {
+    await Promise.all([...running.values()].map((contestant) => contestant.close()));
+    await service.close();
+  }
+}
+
+/** The times between the requests of one turn. */
+async function turn(service: InstantModel, contestant: Running, history: number): Promise<number[]> {
+  const { times } = service.expect(stepsInTurn);
+  const answer = await contestant.turn(history);
+  if (answer.trim() !== lastWord || times.length !== stepsInTurn) {
+    throw new Error(
+      `A turn made ${times.length} requests instead of ${stepsInTurn} and ended in "${answer}".`,
+    );
+  }
+  return times.slice(1).map((time, index) => time - (times[index] ?? time));
+}
+
+async function arePeersThere(missing: string[]): Promise<boolean> {
+  try {
+    await providePeers();
+    return true;
+  } catch (error) {
+    missing.push(`${Object.keys(peers).join(", ")}: ${reasonOf(error)}`);
+    return false;
+  }
+}
+
+function present(
+  running: ReadonlyMap<string, Running>,
+  results: ReadonlyMap<number, ReadonlyMap<string, Spread>>,
+): Pick<Findings, "table" | "goals" | "charts"> {
+  const p50 = (name: string, history: number) => results.get(history)?.get(name)?.p50 ?? Number.NaN;
+  const above = (name: string) => p50(name, histories[0]) - p50(floor, histories[0]);
+  const names = [...running.keys()];
+  const whole = "Heddle, with journal and progress";
+  const fastest = names.filter((name) => name in peers).toSorted((a, b) => above(a) - above(b))[0];
+  return {
+    table: {
+      columns: [
+        "",
+        ...histories.flatMap((history) => [`p50 at ${history}`, `p95 at ${history}`, "to floor"]),
+        "start",
+        "memory",
+      ],
+      rows: [...running].map(([name, contestant]) => [
+        name,
+        ...histories.flatMap((history) => [
+          ms(p50(name, history)),
+          ms(results.get(history)?.get(name)?.p95 ?? Number.NaN),
+          ratio(p50(name, history) / p50(floor, history)),
+        ]),
+        ms(contestant.readyMs),
+        quantity(contestant.memory() / 1e6, "MB"),
+      ]),
+    },
+    ...(fastest !== undefined && {
+      goals: [
+        {
+          what: `own cost of a step to that of the fastest library (${fastest}), both above the floor`,
+          measured: `${ms(above(whole))} to ${ms(above(fastest))}`,
+          aim: "below",
+          met: above(whole) < above(fastest),
+        },
+      ],
+    }),
+    charts: histories.map((history) => ({
+      kind: "bars",
+      name: `libraries-${history}`,
+      title: `A step with ${history.toLocaleString("en")} messages before, p50`,
+      unit: "ms",
+      bars: names.map((name) => ({ name, value: p50(name, history), ours: name.startsWith("Heddle") })),
+    })),
+  };
+}

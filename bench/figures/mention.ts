@@ -1,0 +1,48 @@
+import { askInSlack } from "../ask.ts";
+import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
+import { spread } from "../measure.ts";
+import { openStage, says } from "../stage.ts";
+
+/** How soon people see that they were heard. */
+export const mention: Figure = {
+  id: "mention",
+  title: "From a mention",
+  method:
+    "The program as one process beside a Slack on the loopback interface. Each mention begins a thread of its own, one after the other, each in another channel so that no budget of Slack's stands between. 👀 counts when Slack has the reaction, the model request when the service has read it, the answer when Slack has the message.",
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  await using stage = await openStage(() => says("Here is the answer."));
+  await stage.heddle();
+  const times = { eyes: [] as number[], request: [] as number[], answer: [] as number[] };
+  const warmUp = effort.pick(3, 10);
+  for (let round = 0; round < warmUp + effort.pick(15, 100); round += 1) {
+    const seen = await askInSlack(stage, "<@BOT> hello", `talk-${round}`);
+    if (round < warmUp) continue;
+    times.eyes.push(seen.eyes);
+    times.request.push(seen.request);
+    times.answer.push(seen.answer);
+  }
+  const [eyes, request, answer] = [spread(times.eyes), spread(times.request), spread(times.answer)];
+
+  return {
+    table: {
+      columns: ["from a mention to", "p50", "p95"],
+      rows: [
+        ["👀", ms(eyes.p50), ms(eyes.p95)],
+        ["the model request", ms(request.p50), ms(request.p95)],
+        ["the answer (instant model)", ms(answer.p50), ms(answer.p95)],
+      ],
+    },
+    goals: [
+      { what: "mention to 👀, p50", measured: ms(eyes.p50), aim: "< 50 ms", met: eyes.p50 < 50 },
+      {
+        what: "mention to the model request, p50",
+        measured: ms(request.p50),
+        aim: "< 100 ms",
+        met: request.p50 < 100,
+      },
+    ],
+  };
+}

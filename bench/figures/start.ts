@@ -1,0 +1,55 @@
+import type { Program } from "../../tests/e2e/program.ts";
+import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
+import { interleave, spread } from "../measure.ts";
+import { openStage, says, type Stage } from "../stage.ts";
+
+const withSlack = "with Slack, a model service and a Redis";
+const coldCache = "with Slack, without compiled code kept";
+const alone = "with the demo model and its own Redis";
+
+/** How long until the program is ready. */
+export const start: Figure = {
+  id: "start",
+  title: "Start",
+  method:
+    "From the start of the process to “Heddle is ready”, the proof of the sandbox included, in turns. As with `npm start`, Node keeps compiled code from run to run (`NODE_COMPILE_CACHE`), except where stated.",
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  await using stage = await openStage(() => says("Not asked."));
+  const { NODE_COMPILE_CACHE = "", ...withoutCache } = stage.environment;
+  const environments = {
+    [withSlack]: stage.environment,
+    [alone]: { HEDDLE_MODEL: "demo", NODE_COMPILE_CACHE },
+    ...(!effort.quick && { [coldCache]: withoutCache }),
+  };
+  const samples = await interleave(
+    Object.entries(environments).map(([name, env]) => ({
+      name,
+      run: async () => [await oneStart(stage, env)],
+    })),
+    { rounds: effort.pick(2, 15), warmUp: 1 },
+  );
+  const spreads = [...samples].map(([name, values]) => ({ name, ...spread(values) }));
+  const usual = spreads.find(({ name }) => name === withSlack)?.p50 ?? Number.NaN;
+  return {
+    table: {
+      columns: ["", "starts", "p50", "max"],
+      rows: spreads.map(({ name, count, p50, max }) => [name, String(count), ms(p50), ms(max)]),
+    },
+    goals: [
+      { what: "process start to ready, p50", measured: ms(usual), aim: "< 1,500 ms", met: usual < 1_500 },
+    ],
+  };
+}
+
+async function oneStart({ place }: Stage, env: Record<string, string>): Promise<number> {
+  const startedAt = performance.now();
+  const program: Program = place.start(["start"], env);
+  await program.line(/Heddle is ready/);
+  const took = performance.now() - startedAt;
+  program.signal("SIGTERM");
+  await program.ended;
+  return took;
+}

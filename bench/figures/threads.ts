@@ -1,0 +1,107 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import type { Program } from "../../tests/e2e/program.ts";
+import { type Effort, type Figure, type Findings, ms, quantity } from "../figure.ts";
+import { openStage, runs, says } from "../stage.ts";
+
+/** How much one worker process carries at once. */
+export const threads: Figure = {
+  id: "threads",
+  title: "Threads at once in one worker",
+  method:
+    "A gateway and one worker process. Somebody mentions Heddle in many channels at once; the model holds its first reply back until every turn is in flight, then lets each run one command in its sandbox and answer in 200 pieces over a second. Event-loop lag is what `perf_hooks` sees inside the worker from the first mention to the last answer; memory is the worker's largest resident size.",
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  const rows: string[][] = [];
+  let last: Awaited<ReturnType<typeof burst>> | undefined;
+  const counts = effort.pick([200], [10, 50, 100, 200]);
+  for (const count of counts) {
+    last = await burst(count);
+    rows.push([
+      String(count),
+      quantity(last.seconds, "s"),
+      quantity(last.idleBytes / 1e6, "MB"),
+      quantity(last.peakBytes / 1e6, "MB"),
+      ms(last.lag.p50),
+      ms(last.lag.p99),
+      ms(last.lag.max),
+    ]);
+  }
+  if (!last) throw new Error("No burst was measured.");
+  const count = counts.at(-1);
+  return {
+    table: {
+      columns: ["threads", "all answered", "memory before", "memory, peak", "lag p50", "lag p99", "lag max"],
+      rows,
+    },
+    goals: [
+      {
+        what: `memory of a worker with ${count} threads at once`,
+        measured: quantity(last.peakBytes / 1e6, "MB"),
+        aim: "< 350 MB",
+        met: last.peakBytes < 350e6,
+      },
+      {
+        what: `event-loop lag with ${count} threads at once, p99`,
+        measured: ms(last.lag.p99),
+        aim: "< 50 ms",
+        met: last.lag.p99 < 50,
+      },
+    ],
+  };
+}
+
+/** Longest wait for all answers of a burst, ms. */
+const burstMs = 120_000;
+
+async function burst(count: number) {
+  const allHere = Promise.withResolvers<void>();
+  let here = 0;
+  await using stage = await openStage(
+    async (said) => {
+      if (said.includes("tool_result")) {
+        const text = "An answer of many words, one after the other. ".repeat(40);
+        return { content: [{ type: "text", text }], deltaSize: text.length / 200, delayMs: 5 };
+      }
+      here += 1;
+      if (here === count) allHere.resolve();
+      await allHere.promise;
+      return runs("echo working");
+    },
+    { queue: { concurrency: count } },
+  );
+  const { slack } = stage;
+  await stage.heddle(["--role", "gateway"]);
+  const lagModule = join(import.meta.dirname, "../lag.ts");
+  const worker = await stage.heddle(["--role", "worker"], { NODE_OPTIONS: `--import=${lagModule}` });
+  const places = Array.from({ length: count }, (_, index) => slack.channel(`burst-${index}`));
+  const idleBytes = memory(worker, "VmRSS");
+  // Sets the peak back to what is resident now (proc(5)): that of the start does not count.
+  writeFileSync(`/proc/${worker.pid}/clear_refs`, "5");
+  await lag(worker, 1); // What came before does not count.
+  const startedAt = performance.now();
+  await Promise.all(places.map((place) => slack.user("ada").says(place, "<@BOT> work")));
+  await slack.until(
+    () => places.every(({ messages }) => messages.some(({ text }) => text.includes("An answer of many"))),
+    burstMs,
+  );
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return { seconds, idleBytes, peakBytes: memory(worker, "VmHWM"), lag: await lag(worker, 2) };
+}
+
+function memory({ pid }: Program, field: "VmRSS" | "VmHWM"): number {
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Number(kilobytes?.[1]) * 1_024;
+}
+
+const lagSchema = z.object({ p50: z.number(), p99: z.number(), max: z.number() });
+
+/** Asks `lag.ts` in the program for the number-th time. */
+async function lag(program: Program, number: number): Promise<z.infer<typeof lagSchema>> {
+  program.signal("SIGUSR2");
+  const line = await program.line(new RegExp(`^event loop lag ${number} `));
+  return lagSchema.parse(JSON.parse(line.slice(line.indexOf("{"))));
+}

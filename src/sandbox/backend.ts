@@ -1,0 +1,154 @@
+import { join } from "node:path";
+import { archiver } from "./bubblewrap/archive.ts";
+import type { Host, ThreadFolder } from "./bubblewrap/host.ts";
+import type { ThreadNetwork } from "./bubblewrap/network.ts";
+import { type ReadOnlyMount, type ReadOnlyView, readOnlyView } from "./bubblewrap/read-only.ts";
+import type { Spawner } from "./bubblewrap/spawner.ts";
+import { type Quarters, type ThreadSandbox, threadSandbox } from "./bubblewrap/thread.ts";
+import { closedEgress, type Egress } from "./egress/egress.ts";
+import type { SandboxLimits } from "./limits.ts";
+import type { Probe, Problem, SandboxBackend } from "./sandbox.ts";
+import { keepWorkspaces, type WorkspaceKeeper } from "./workspaces/keeper.ts";
+import { folderStore, type WorkspaceStore } from "./workspaces/store.ts";
+
+export interface BackendOptions {
+  /** Where the workspaces are kept, unless sandbox users cannot reach it there. */
+  dataDir: string;
+  limits?: Partial<SandboxLimits>;
+  /** Refuse to work where no control group holds the limits. */
+  requiresGroups?: boolean;
+  /** Folders that every sandbox sees, asked for each command; the same array for as long as nothing has changed. */
+  readOnly?(): readonly ReadOnlyMount[];
+  /** The ways out. Without it there are none. */
+  egress?: Egress;
+  /** Where workers share workspaces. Without it, archives stay on this host. */
+  store?: WorkspaceStore;
+  /** Takes what an operator should know, one line at a time. */
+  log?(line: string): void;
+  now?(): number;
+}
+
+/** What a kind of sandbox brings; the rest is the same for all of them. */
+export interface Kind {
+  name: string;
+  /** Finds out what the machine offers, without starting anything of a tenant. */
+  prepare(): { ok: true; machine: Machine } | { ok: false; problem: Problem };
+  note(threadId: string): string;
+}
+
+export interface Machine {
+  host: Host;
+  spawner: Spawner;
+  networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
+  /** Runs the real thing with canaries. */
+  probe(quarters: Quarters): Promise<Probe>;
+}
+
+/**
+ * A back end of this kind. Nothing is touched before the first `probe` or `open`. `open` rejects, naming the
+ * problems, where the probe fails: there is no weaker mode to fall back to.
+ */
+export function createBackend(kind: Kind, options: BackendOptions): SandboxBackend {
+  const { log = () => {}, egress = closedEgress, readOnly = () => nothing, now = Date.now } = options;
+  const threads = new Map<string, ThreadSandbox>();
+  const jobCount = { running: 0 };
+  let checked: Promise<Checked> | undefined;
+  let ready: Ready | undefined;
+
+  function furnish(machine: Machine): Ready {
+    const { host, spawner } = machine;
+    const view = readOnlyView(host, readOnly, log);
+    const quarters: Quarters = { ...machine, jobCount, egress, shown: view.mounts };
+    const keeper = keepWorkspaces({
+      root: host.root,
+      store: options.store ?? folderStore(join(host.root, "archives"), now),
+      shared: options.store !== undefined,
+      tools: {
+        key: host.keyOf,
+        folderOf: host.folderOf,
+        ...archiver(spawner, host.limits),
+        rest: async (threadId) => (await threads.get(threadId)?.rest()) ?? true,
+      },
+      log,
+      now,
+    });
+    return { machine, view, quarters, keeper };
+  }
+
+  async function check(): Promise<Checked> {
+    try {
+      if (ready === undefined) {
+        const prepared = kind.prepare();
+        if (!prepared.ok) return { probe: failed(kind, prepared.problem) };
+        ready = furnish(prepared.machine);
+      }
+      return { probe: await ready.machine.probe(ready.quarters), ready };
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      return {
+        probe: failed(kind, {
+          what: `The sandbox could not be prepared: ${text}.`,
+          fix: "Make the data folder writable for the user that runs Heddle, and look at the disk.",
+        }),
+      };
+    }
+  }
+
+  /** @throws where the probe fails */
+  async function working(): Promise<Ready> {
+    const { probe, ready: usable } = await (checked ??= check());
+    if (!probe.ok || usable === undefined) {
+      throw new Error(probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "));
+    }
+    return usable;
+  }
+
+  return {
+    name: kind.name,
+    async probe() {
+      checked = check();
+      return (await checked).probe;
+    },
+    async open(threadId) {
+      const { quarters, keeper } = await working();
+      const known = threads.get(threadId);
+      // What runs in a folder keeps it: another host's newer one would pull it away.
+      if (known?.busy()) return known;
+      const folder = await keeper.open(threadId);
+      const opened = threads.get(threadId) ?? threadSandbox(quarters, threadId, folder);
+      threads.set(threadId, opened);
+      return opened;
+    },
+    async settle(threadId) {
+      const { keeper } = await working();
+      if (threads.get(threadId)?.touched()) await keeper.save(threadId);
+    },
+    workspaces: async () => (await working()).keeper,
+    note: kind.note,
+    async close() {
+      await Promise.all([...threads.values()].map((thread) => thread.close()));
+      threads.clear();
+      await ready?.machine.spawner.close();
+      ready?.view.close();
+    },
+  };
+}
+
+interface Ready {
+  machine: Machine;
+  view: ReadOnlyView;
+  quarters: Quarters;
+  keeper: WorkspaceKeeper<ThreadFolder>;
+}
+
+/** What the check of the host found. */
+interface Checked {
+  probe: Probe;
+  ready?: Ready;
+}
+
+const nothing: readonly ReadOnlyMount[] = [];
+
+function failed({ name }: Kind, problem: Problem): Probe {
+  return { ok: false, summary: `${name}: not usable`, problems: [problem] };
+}

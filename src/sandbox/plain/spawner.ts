@@ -1,0 +1,164 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ThreadFolder } from "../bubblewrap/host.ts";
+import type { Ending } from "../bubblewrap/launch.ts";
+import { descendants, isAlive, type ProcessIdentity } from "../bubblewrap/processes.ts";
+import type { Launched, Spawner, SpawnRequest } from "../bubblewrap/spawner.ts";
+import type { ExecEnd } from "../sandbox.ts";
+
+/** What `bash -c` takes before the first parameter of a script; see bubblewrap/shell.ts. */
+const parametersFrom = 6;
+const longestTimerMs = 2 ** 31 - 1;
+/** How long killed processes may take to disappear, in milliseconds. */
+const unkillableAfterMs = 2_000;
+/** Who holds the output open after the command has ended is not waited for any longer, in milliseconds. */
+const lateOutputMs = 100;
+
+/**
+ * Starts programs as ordinary processes of the bot's own user, in the thread's folder. Paths of the inside are
+ * translated in the parameters of scripts; a command's own text is left alone, so it sees the host's paths.
+ *
+ * @param wrap makes what is really run of a program and its arguments
+ */
+export function plainSpawner(
+  summary: string,
+  wrap: (folder: ThreadFolder, program: readonly string[]) => readonly string[],
+): Spawner {
+  const running = new Map<number, ChildProcess>();
+  let lastId = 0;
+
+  function launch(folder: ThreadFolder, request: SpawnRequest): Launched {
+    const id = ++lastId;
+    if (request.signal?.aborted) {
+      return { id, ended: Promise.resolve({ end: "stopped", exitCode: null }), kill() {} };
+    }
+    const translate = translator(folder, request.view ?? []);
+    const parameters = request.program.slice(parametersFrom).map(translate);
+    const limited = limit(request.fileBytes, [...request.program.slice(0, parametersFrom), ...parameters]);
+    const [program = "", ...args] = wrap(folder, limited);
+    const child = spawn(program, args, {
+      cwd: translate(request.cwd),
+      env: environment(folder),
+      detached: true,
+      stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe"],
+    });
+    let cause: ExecEnd | undefined;
+    let produced = 0;
+    const kill = (end: ExecEnd) => {
+      cause ??= end;
+      killTree(child);
+    };
+    for (const stream of ["stdout", "stderr"] as const) {
+      child[stream]?.on("data", (chunk: Buffer) => {
+        produced += chunk.length;
+        request.onOutput(request.mergeOutput ? "stdout" : stream, chunk);
+        if (produced > request.floodBytes) kill("output");
+      });
+    }
+    child.stdin?.on("error", () => {}).end(request.stdin);
+    const timer = setTimeout(() => kill("timeout"), Math.min(request.timeoutMs, longestTimerMs));
+    const onAbort = () => kill("stopped");
+    request.signal?.addEventListener("abort", onAbort);
+    running.set(id, child);
+    const ended = endOf(child).then((ending): Ending => {
+      running.delete(id);
+      clearTimeout(timer);
+      request.signal?.removeEventListener("abort", onAbort);
+      return cause === undefined ? ending : { end: cause, exitCode: null };
+    });
+    return { id, ended, kill };
+  }
+
+  return {
+    tier: () => Promise.resolve({ summary, exact: false }),
+    launch,
+    async proveDead(launched) {
+      const startedAt = performance.now();
+      const found = launched.flatMap(({ id }) => treeOf(running.get(id)));
+      for (const { kill } of launched) kill("stopped");
+      await Promise.all(launched.map(({ ended }) => ended));
+      const giveUpAt = startedAt + unkillableAfterMs;
+      while (found.some(isAlive) && performance.now() < giveUpAt) await sleep(5);
+      return {
+        commands: launched.length,
+        processes: found.length,
+        survivors: found.filter(isAlive).length,
+        durationMs: performance.now() - startedAt,
+      };
+    },
+    async close() {
+      for (const child of running.values()) killTree(child);
+    },
+  };
+}
+
+/** Ends what the command has left behind in its process group, too. */
+async function endOf(child: ChildProcess): Promise<Ending> {
+  const exited = await new Promise<Ending>((resolve) => {
+    child.once("error", ({ message }) =>
+      resolve({ end: "failed", exitCode: null, problem: `The command could not be started: ${message}.` }),
+    );
+    // Numbers of signals are of no interest: what kills a command here says so itself.
+    child.once("exit", (code) => resolve({ end: "exit", exitCode: code ?? 137 }));
+  });
+  killTree(child);
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  await Promise.race([closed, sleep(lateOutputMs)]);
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  return exited;
+}
+
+/** A daemon that has left the command's session and lost its parent is not found any more. */
+function treeOf(child: ChildProcess | undefined): ProcessIdentity[] {
+  return child?.pid === undefined || process.platform !== "linux" ? [] : descendants(child.pid);
+}
+
+function killTree(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  for (const pid of [-child.pid, ...treeOf(child).map((identity) => identity.pid)]) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+/** Bash counts file sizes in KiB. */
+function limit(fileBytes: number, program: readonly string[]): string[] {
+  const script = 'ulimit -c 0; ulimit -f "$1"; shift; exec "$@"';
+  const blocks = String(Math.ceil(fileBytes / 1024));
+  return ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
+}
+
+/** Nothing of the bot's own environment but where programs are. */
+function environment({ path }: ThreadFolder): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+    HOME: `${path}/ws`,
+    TMPDIR: `${path}/tmp`,
+    LANG: "C.UTF-8",
+    TERM: "dumb",
+    EMAIL: "agent@sandbox.invalid",
+  };
+}
+
+/** From paths of the inside to those of this host: the thread's folders, and what `view` would mount. */
+function translator({ path }: ThreadFolder, view: readonly string[]): (inside: string) => string {
+  const places = [
+    ["/workspace", `${path}/ws`],
+    ["/tmp", `${path}/tmp`],
+    ["/dev/shm", `${path}/shm`],
+  ];
+  for (let index = 0; index < view.length; index += 3) {
+    const [source = "", target = ""] = view.slice(index + 1, index + 3);
+    places.push([target, source]);
+  }
+  return (inside) => {
+    for (const [target = "", source = ""] of places) {
+      if (inside === target || inside.startsWith(`${target}/`)) return source + inside.slice(target.length);
+    }
+    return inside;
+  };
+}

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { loadConfig } from "../../src/config/load.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { openSandboxBackend } from "../../src/sandbox/open.ts";
+import { seatbeltProfile } from "../../src/sandbox/plain/seatbelt.ts";
+import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
+import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./ground.ts";
+
+let folder = "";
+let backend: SandboxBackend | undefined;
+afterEach(async () => {
+  await backend?.close();
+  backend = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function unconfined(env: Record<string, string> = { HEDDLE_UNSAFE: "no-sandbox" }): SandboxBackend {
+  folder = mkdtempSync(join(tmpdir(), "heddle-plain-"));
+  const config = loadConfig(env, folder);
+  const settings = settingsSchema.parse({ sandbox: { backend: "none", commandSeconds: 20 } });
+  return (backend = openSandboxBackend({ ...config, settings }));
+}
+
+describe("No sandbox", () => {
+  test.each([
+    [{}, /HEDDLE_UNSAFE=no-sandbox/],
+    [
+      { HEDDLE_UNSAFE: "no-sandbox", SLACK_BOT_TOKEN: "xoxb-1" },
+      /nobody else may give work; unset SLACK_BOT_TOKEN/,
+    ],
+    [{ HEDDLE_UNSAFE: "no-sandbox", HEDDLE_HOST: "0.0.0.0" }, /unset HEDDLE_HOST/],
+  ])("is refused with %o", (env, message) => {
+    expect(() => unconfined(env)).toThrow(message);
+  });
+
+  test("is announced wherever the sandbox is named, and to the model", async () => {
+    const { ok, summary, problems } = await unconfined().probe();
+    expect([ok, summary]).toEqual([true, expect.stringMatching(/^NO SANDBOX/)]);
+    expect(problems[0]?.what).toMatch(/^NO SANDBOX/);
+    expect(backend?.note("local:w:c:1")).toMatch(/^There is no sandbox/);
+  });
+
+  test("runs commands in the thread's folder, without the bot's environment, and handles its files", async () => {
+    process.env.SLACK_BOT_TOKEN = secret;
+    const sandbox = await unconfined().open("local:w:c:1");
+    expect(await output(sandbox, "env; echo text >file; pwd")).not.toContain(secret);
+    delete process.env.SLACK_BOT_TOKEN;
+    expect(await sandbox.readFile("/workspace/file")).toMatchObject({
+      ok: true,
+      data: Buffer.from("text\n"),
+    });
+    expect(await sandbox.writeFile("a/b", Buffer.from("x"))).toMatchObject({ ok: true });
+    expect(await sandbox.listFiles()).toMatchObject({
+      entries: [{ path: "a" }, { path: "a/b" }, { path: "file" }],
+    });
+    expect(await output(sandbox, "cat a/b; exit 3")).toBe("x");
+    expect((await sandbox.exec({ command: "exit 3" })).exitCode).toBe(3);
+  });
+
+  test("ends a command by time, output and stop, with what it started", async () => {
+    const sandbox = await unconfined().open("local:w:c:1");
+    expect((await sandbox.exec({ command: "sleep 60", timeoutMs: 200 })).end).toBe("timeout");
+    expect((await sandbox.exec({ command: "yes", maxOutputBytes: 1000 })).end).toBe("output");
+    const seconds = uniqueSeconds();
+    const started = await sandbox.start({ command: `sleep ${seconds} & sleep ${seconds} & echo up; wait` });
+    if (!started.ok) throw new Error(started.message);
+    await firstOutput(started.job);
+    expect(await sandbox.killAll()).toMatchObject({ commands: 1, survivors: 0 });
+    expect(processesWith(seconds)).toEqual([]);
+    await output(sandbox, `sleep ${seconds} & echo left behind`);
+    expect(processesWith(seconds)).toEqual([]);
+  });
+
+  test("archives and restores a workspace all the same", async () => {
+    const opened = unconfined();
+    await output(await opened.open("local:w:c:1"), "echo x >kept");
+    const workspaces = await opened.workspaces();
+    expect(await workspaces.clean({ idleMs: 0, archiveMs: 1e12 })).toMatchObject({
+      archived: ["local:w:c:1"],
+    });
+    expect(await output(await opened.open("local:w:c:1"), "cat kept")).toBe("x");
+  });
+});
+
+test("the profile for macOS lets a thread write in its own folder only, and quotes names", () => {
+  const profile = seatbeltProfile('/data/a"b', ["/Users/me/skills"]);
+  expect(profile).toContain("(deny default)");
+  expect(profile.match(/allow file-write\* .*/)?.[0]).toBe(
+    'allow file-write* (subpath "/data/a\\"b/ws") (subpath "/data/a\\"b/tmp") (subpath "/data/a\\"b/shm") (literal "/dev/null"))',
+  );
+  expect(profile.indexOf("(deny file-read*")).toBeLessThan(profile.indexOf('(subpath "/Users/me/skills")'));
+  expect(profile).toContain('(allow network* (local ip "localhost:*") (remote ip "localhost:*"))');
+});
