@@ -7,6 +7,7 @@ import {
   type OutboundMessage,
   parseThreadId,
   SurfaceError,
+  type ThreadRef,
 } from "../adapters/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
@@ -93,32 +94,32 @@ async function post(
     else now.begun = begun;
     return lease.append([], { outbox: { [key]: JSON.stringify(now) } });
   };
+  const tryOnce = async () => {
+    const known = begun;
+    const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
+    const isRepeat = known !== undefined && earlier.length === 0 && !surface.idempotent;
+    begun = known ?? Date.now();
+    await store();
+    try {
+      const message = isRepeat ? withFooter(entry.message, repeated) : entry.message;
+      return await faultPoint("post", () => surface.post(thread, message, key, earlier));
+    } catch (error) {
+      // Nothing was posted, so the next attempt is no repeat.
+      if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
+        begun = known;
+        await store();
+      }
+      throw error;
+    }
+  };
   for (;;) {
     try {
-      const refs = await output.write(surface, thread, urgency, signal, async () => {
-        const earlier = begun === undefined ? [] : ((await surface.find?.(thread, key, begun)) ?? []);
-        const isRepeat = begun !== undefined && earlier.length === 0 && !surface.idempotent;
-        const message = isRepeat ? withFooter(entry.message, repeated) : entry.message;
-        const before = begun;
-        begun ??= Date.now();
-        attempts += 1;
-        await store();
-        try {
-          return await faultPoint("post", () => surface.post(thread, message, key, earlier));
-        } catch (error) {
-          // Nothing was posted, so the next attempt is no repeat.
-          if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
-            begun = before;
-            attempts -= 1;
-            await store();
-          }
-          throw error;
-        }
-      });
+      const refs = await output.write(surface, thread, urgency, signal, tryOnce);
       await rememberMessages(options.redis, lease.thread, refs);
       break;
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;
+      attempts += 1;
       if (error.kind === "uncertain" && attempts < maxAttempts(surface)) {
         await pause(attempts, signal);
         continue;
@@ -128,6 +129,24 @@ async function post(
     }
   }
   await lease.append([], { outbox: { [key]: null } });
+}
+
+/** The parts that are there already, as far as the platform tells. */
+async function findPosted(
+  surface: ChatSurface,
+  thread: ThreadRef,
+  key: string,
+  since: number,
+): Promise<MessageRef[]> {
+  try {
+    return (await surface.find?.(thread, key, since)) ?? [];
+  } catch (error) {
+    // Where we may not look, the message must go out all the same.
+    const isFinal =
+      error instanceof SurfaceError && error.kind !== "rate-limited" && error.kind !== "uncertain";
+    if (!isFinal) throw error;
+    return [];
+  }
 }
 
 /** Nobody is frozen for longer and then goes on. */
@@ -148,7 +167,7 @@ async function settle(
     const { progress } = await lease.head();
     const known = progress ? (JSON.parse(progress) as MessageRef) : undefined;
     // Posted by a worker that died before it could note so.
-    const ref = known ?? (await surface.find?.(thread, key, entry.since))?.[0];
+    const ref = known ?? (await findPosted(surface, thread, key, entry.since))[0];
     if (!ref) return;
     await output.write(surface, thread, "progress", signal, () =>
       faultPoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),

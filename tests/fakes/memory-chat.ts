@@ -11,10 +11,12 @@ export interface Shown {
   ref: MessageRef;
   message: OutboundMessage;
   edits: number;
+  key: string;
 }
 
 /** A chat platform in memory, with waits that resolve on the event instead of polling. */
-export function memoryChat(options: { idempotent?: boolean } = {}) {
+/** @param options.finds whether it can tell what was posted with a key */
+export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = {}) {
   const shown: Shown[] = [];
   const marks = new Map<string, MessageMark[]>();
   const failures: SurfaceError[] = [];
@@ -26,16 +28,20 @@ export function memoryChat(options: { idempotent?: boolean } = {}) {
     platform: "memory",
     limits: { editIntervalMs: 5, messageChars: 10_000 },
     idempotent: options.idempotent ?? false,
-    async post(thread, message) {
+    async post(thread, message, key, posted = []) {
+      if (posted.length > 0) return [...posted];
       const failure = message.kind === "progress" ? undefined : failures.shift();
       if (failure && failure.kind !== "uncertain") throw failure;
       const { platform, workspace, channel } = thread;
       const ref = { platform, workspace, channel, message: `bot${shown.length + 1}` };
-      shown.push({ ref, message, edits: 0 });
+      shown.push({ ref, message, edits: 0, key });
       changed();
       if (failure) throw failure;
       return [ref];
     },
+    ...(options.finds && {
+      find: async (_thread, key) => shown.filter((entry) => entry.key === key).map(({ ref }) => ref),
+    }),
     async edit(ref, message) {
       const found = shown.find((entry) => entry.ref.message === ref.message);
       if (!found) throw new SurfaceError("gone", "no such message");

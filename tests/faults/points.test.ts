@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { keys } from "../../src/queue/keys.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
@@ -30,6 +31,8 @@ let tasks = 0;
 
 /** Plays the scenario with a fault; false when the armed process was not killed because it never came there. */
 async function survives(fault: string, { armed, text, stops = false }: Scenario): Promise<boolean> {
+  // Else the new gateway would look for messages of the scenarios before, and the points be reached for those.
+  await stage.redis.client.del(keys.present("slack", stage.slack.teamId));
   const fleet = [await stage.start(armed === "gateway" ? "worker" : "gateway")];
   try {
     const victim = await stage.start(armed, fault);
@@ -75,7 +78,7 @@ const every = [
     point,
     scenario: working,
   })),
-  ...["take", "append", "post", "mark"].map((point) => ({ point, scenario: stopped })),
+  ...["append", "post", "mark"].map((point) => ({ point, scenario: stopped })),
   ...["deliver", "list", "remember", "wake", "mark"].map((point) => ({ point, scenario: receiving })),
   ...["stop", "wake"].map((point) => ({ point, scenario: passingOn })),
 ].flatMap(({ point, scenario }) => sides.map((side) => ({ name: `${side}-${point}`, scenario })));

@@ -63,5 +63,6 @@ const words: Record<string, string> = {
   freezes: "processes frozen for longer than their lock (SIGSTOP)",
   handovers: "processes asked to end (SIGTERM)",
   redisKills: "kills of Redis",
+  slackFaults: "calls that Slack limited, failed or lost",
   settledMs: "ms from the last message until all was quiet",
 };

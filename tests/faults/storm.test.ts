@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Program } from "../e2e/program.ts";
+import type { Fault } from "../fakes/slack/web-api.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check, type Fate } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
@@ -9,7 +10,7 @@ import { setStage, type Stage, workingPid } from "./stage.ts";
 
 /**
  * People write into many threads at once and stop some of them, while processes are killed, frozen and asked to
- * end, and Redis is killed and comes back. When it is over, every thread is held against the promises.
+ * end, Redis is killed and comes back, and Slack limits, fails and loses calls. When it is over, every thread is held against the promises.
  */
 const full = process.env["HEDDLE_FAULTS"] === "full";
 const size = full
@@ -22,6 +23,14 @@ beforeAll(async () => {
   stage = await setStage();
 }, 30_000);
 afterAll(() => stage.clean(), 30_000);
+
+const slackFaults: Fault[] = [
+  { kind: "rate-limit", retryAfterSeconds: 1 },
+  { kind: "refuse", error: "ratelimited" },
+  { kind: "http", status: 503 },
+  { kind: "lost-request" },
+  { kind: "lost-response" },
+];
 
 /** A sequence that looks random and is the same for the same seed. */
 function dice(seed: number): (sides: number) => number {
@@ -43,7 +52,7 @@ test(
     ];
     const fleet: Program[] = await Promise.all(roles.map((role) => stage.start(role)));
     const startedAt = Date.now();
-    const struck = { kills: 0, freezes: 0, handovers: 0, redisKills: 0 };
+    const struck = { kills: 0, freezes: 0, handovers: 0, redisKills: 0, slackFaults: 0 };
     const talking = Promise.all(
       Array.from({ length: size.threads }, (_, index) => talk(index, dice(seed + 1 + index))),
     );
@@ -58,6 +67,12 @@ test(
       const program = fleet[victim];
       const role = roles[victim];
       if (!program || !role) continue;
+      for (const method of ["chat.postMessage", "chat.update", "chat.delete", "conversations.replies"]) {
+        const fault = slackFaults[roll(slackFaults.length * 2)];
+        if (!fault) continue;
+        struck.slackFaults += 1;
+        stage.slack.fail(method, fault);
+      }
       const blow = roll(10);
       if (blow < 5) {
         struck.kills += 1;

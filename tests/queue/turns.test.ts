@@ -519,6 +519,19 @@ describe("A final answer", () => {
     expect(repeat.message.markdown).toBe("Important.");
   });
 
+  test("is looked for before it is posted again, and not repeated when it is there", async () => {
+    const chat = memoryChat({ finds: true });
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(chat.shown.map(({ message }) => message)).toMatchObject([
+      { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
+    ]);
+  });
+
   test("waits out a rate limit", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
