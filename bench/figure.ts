@@ -74,3 +74,8 @@ export function quantity(value: number, unit: string): string {
 
 export const ms = (value: number): string => quantity(value, "ms");
 export const ratio = (value: number): string => `${value.toFixed(2)}×`;
+
+/** The first line of what went wrong: some errors bring whole transcripts along. */
+export function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
+}

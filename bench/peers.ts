@@ -9,8 +9,3 @@ export async function providePeers(): Promise<void> {
   const step = dependenciesStep(peersFolder, process.execPath, { development: false });
   if (step.isMissing()) await step.install();
 }
-
-/** What went wrong, in words. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

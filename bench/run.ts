@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { drawChart } from "./charts.ts";
-import type { Effort, Figure } from "./figure.ts";
+import { type Effort, type Figure, reasonOf } from "./figure.ts";
 import { calls } from "./figures/calls.ts";
 import { libraries } from "./figures/libraries.ts";
 import { mention } from "./figures/mention.ts";
@@ -74,6 +74,6 @@ async function measured(figure: Figure): Promise<Outcome> {
   try {
     return { figure, findings: await figure.measure(effort) };
   } catch (error) {
-    return { figure, problem: error instanceof Error ? error.message : String(error) };
+    return { figure, problem: reasonOf(error) };
   }
 }

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { type Running, startContestant } from "../contestants/start.ts";
-import { type Effort, type Figure, type Findings, ms, quantity, ratio } from "../figure.ts";
+import { type Effort, type Figure, type Findings, ms, quantity, ratio, reasonOf } from "../figure.ts";
 import { type InstantModel, lastWord, startInstantModel } from "../instant-model.ts";
 import { interleave, type Spread, spread } from "../measure.ts";
-import { providePeers, reasonOf } from "../peers.ts";
+import { providePeers } from "../peers.ts";
 
 const bench = join(import.meta.dirname, "..");
 const floor = "bare SDK loop";

@@ -10,7 +10,7 @@ export const threads: Figure = {
   id: "threads",
   title: "Threads at once in one worker",
   method:
-    "A gateway and one worker process. Somebody mentions Heddle in many channels at once; the model holds its first reply back until every turn is in flight, then lets each run one command in its sandbox and answer in 200 pieces over a second. Event-loop lag is what `perf_hooks` sees inside the worker from the first mention to the last answer; memory is the worker's largest resident size.",
+    "A gateway and one worker process. As many people mention Heddle at once, each in another channel; the model holds its first reply back until every turn is in flight, then lets each run one command in its sandbox and answer in 200 pieces over a second. Event-loop lag is what `perf_hooks` sees inside the worker from the first mention to the last answer; memory is the worker's largest resident size.",
   measure,
 };
 
@@ -83,7 +83,7 @@ async function burst(count: number) {
   writeFileSync(`/proc/${worker.pid}/clear_refs`, "5");
   await lag(worker, 1); // What came before does not count.
   const startedAt = performance.now();
-  await Promise.all(places.map((place) => slack.user("ada").says(place, "<@BOT> work")));
+  await Promise.all(places.map((place, index) => slack.user(`person-${index}`).says(place, "<@BOT> work")));
   await slack.until(
     () => places.every(({ messages }) => messages.some(({ text }) => text.includes("An answer of many"))),
     burstMs,

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { Tiktoken } from "js-tiktoken/lite";
 import o200k from "js-tiktoken/ranks/o200k_base";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
-import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
+import { type Effort, type Figure, type Findings, ms, reasonOf } from "../figure.ts";
 import { interleave, spread, timed } from "../measure.ts";
-import { peersFolder, providePeers, reasonOf } from "../peers.ts";
+import { peersFolder, providePeers } from "../peers.ts";
 
 /** How fast the text of a request is counted. */
 export const tokens: Figure = {

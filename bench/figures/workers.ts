@@ -9,7 +9,7 @@ const slots = 8;
 export const workers: Figure = {
   id: "workers",
   title: "Workers",
-  method: `A gateway and 1, 2 or 4 worker processes with ${slots} turns at once each; every turn is one model call that takes ${modelMs} ms, so that a worker can do at most ${(slots * 1_000) / modelMs} turns a second. All mentions come at once, each in a channel of its own; counted from the first mention to the last answer. Beyond what the cores of the machine can do, more workers do not help.`,
+  method: `A gateway and 1, 2 or 4 worker processes with ${slots} turns at once each; every turn is one model call that takes ${modelMs} ms, so that a worker can do at most ${(slots * 1_000) / modelMs} turns a second. All mentions come at once, each by another person in another channel; counted from the first mention to the last answer. Beyond what the cores of the machine can do, more workers do not help.`,
   measure,
 };
 
@@ -61,7 +61,7 @@ async function throughput(count: number, turns: number): Promise<number> {
   await Promise.all(Array.from({ length: count }, () => stage.heddle(["--role", "worker"])));
   const places = Array.from({ length: turns }, (_, index) => slack.channel(`work-${index}`));
   const startedAt = performance.now();
-  await Promise.all(places.map((place) => slack.user("ada").says(place, "<@BOT> work")));
+  await Promise.all(places.map((place, index) => slack.user(`person-${index}`).says(place, "<@BOT> work")));
   await slack.until(
     () => places.every(({ messages }) => messages.some(({ text }) => text.includes("The answer."))),
     patienceMs,

@@ -42,7 +42,7 @@ export const open: Open = async ({ baseUrl, model }) => {
         if (mode !== "updates") continue;
         // The node of the model always gives a list.
         const { agent: said } = update as { agent?: { messages: BaseMessage[] } };
-        last = String(said?.messages.at(-1)?.content ?? last);
+        last = said?.messages.at(-1)?.text ?? last;
       }
       return last;
     },
