@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -180,7 +180,16 @@ describe("servers that do not start", () => {
     let now = 0;
     const attempts: string[] = [];
     const pool = poolOf(
-      { flaky: { command: "/bin/sh", args: ["-c", `echo x >> ${mark}; exit 1`] } },
+      // The first attempt fails at once, each later one when it is let go.
+      {
+        flaky: {
+          command: "/bin/sh",
+          args: [
+            "-c",
+            `[ -s ${mark} ] && until [ -e ${mark}.go ]; do sleep 0.02; done; echo x >> ${mark}; exit 1`,
+          ],
+        },
+      },
       {
         now: () => now,
         backoff: { baseMs: 1_000, capMs: 60_000 },
@@ -195,6 +204,7 @@ describe("servers that do not start", () => {
     now = 1_000;
     await listTools(pool);
     expect(pool.status()).toMatchObject([{ state: "connecting" }]);
+    writeFileSync(`${mark}.go`, "");
     await expect.poll(() => attempts.length).toBe(2);
     now = 2_999;
     await listTools(pool);
