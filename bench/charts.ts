@@ -3,7 +3,7 @@ import type { Chart } from "./figure.ts";
 /** Draws charts as small SVG files that follow the reader's light or dark scheme. */
 
 const width = 640;
-const left = 210;
+const left = 240;
 const right = 84;
 const style = `<style>
 text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-weight:600}.soft{fill:#656d76}

@@ -7,6 +7,8 @@ export type Open = (service: { baseUrl: string; model: string }) => Promise<Cont
 export interface Contestant {
   /** Runs the task behind this conversation to its end and returns the last words. */
   ask(history: readonly Said[], task: string): Promise<string>;
+  /** Ends what it has started. */
+  close?(): Promise<void>;
 }
 
 /** A message of an earlier turn. */

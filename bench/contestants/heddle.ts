@@ -7,7 +7,6 @@ import { apiKey, type Open } from "./contestant.ts";
 
 export const open: Open = async ({ baseUrl, model: name }) => {
   const redis = await startRedis();
-  process.once("disconnect", () => void redis.stop());
   const limits = { contextTokens: 1_000_000, maxOutputTokens: 8_000, images: false };
   const model = createOpenAIChatModel({ model: name, apiKey, baseUrl, limits });
   const bench = await openWorkbench(redis, model);
@@ -15,5 +14,6 @@ export const open: Open = async ({ baseUrl, model: name }) => {
     async ask(history, task) {
       return bench.run(await bench.thread(journalOf(history)), task);
     },
+    close: () => redis.stop(),
   };
 };

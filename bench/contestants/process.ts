@@ -23,5 +23,8 @@ process.on("message", ({ history }: Order) => {
       tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
   );
 });
-process.on("disconnect", () => process.exit());
+process.once("disconnect", () => {
+  // Libraries keep connections and timers that would keep the process.
+  void Promise.resolve(contestant.close?.()).finally(() => process.exit());
+});
 tell({ ready: true });

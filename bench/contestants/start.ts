@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { residentMemory } from "../process-tree.ts";
 import type { Order, Report } from "./process.ts";
 
 /** A contestant that is ready for turns. */
@@ -44,8 +44,7 @@ export async function startContestant(module: string, baseUrl: string): Promise<
       if ("answer" in report) return report.answer;
       throw new Error("failed" in report ? report.failed : "The contestant started again.");
     },
-    memory: () =>
-      Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) * 1_024,
+    memory: () => residentMemory(child.pid ?? 0, "now"),
     async close() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, "exit");

@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Program } from "../../tests/e2e/program.ts";
 import { type Effort, type Figure, type Findings, ms, quantity } from "../figure.ts";
+import { residentMemory, treeMemory, workerOf } from "../process-tree.ts";
 import { openStage, runs } from "../stage.ts";
 
 /** How much one worker process carries at once. */
@@ -10,7 +11,7 @@ export const threads: Figure = {
   id: "threads",
   title: "Threads at once in one worker",
   method:
-    "A gateway and one worker process. As many people mention Heddle at once, each in another channel; the model holds its first reply back until every turn is in flight, then lets each run one command in its sandbox and answer in 200 pieces over a second. Event-loop lag is what `perf_hooks` sees inside the worker from the first mention to the last answer; memory is the worker's largest resident size.",
+    "A gateway and one worker process. As many people mention Heddle at once, each in another channel; the model holds its first reply back until every turn is in flight, then lets each run one command in its sandbox and answer in 200 pieces over a second. Event-loop lag is what `perf_hooks` sees inside the worker from the first mention to the last answer; memory is the largest resident size of the process that runs the turns, and at the end that of all processes that belong to the worker together (what they share counted once).",
   measure,
 };
 
@@ -25,6 +26,7 @@ async function measure(effort: Effort): Promise<Findings> {
       quantity(last.seconds, "s"),
       quantity(last.idleBytes / 1e6, "MB"),
       quantity(last.peakBytes / 1e6, "MB"),
+      quantity(last.allBytes / 1e6, "MB"),
       ms(last.lag.p50),
       ms(last.lag.p99),
       ms(last.lag.max),
@@ -34,7 +36,16 @@ async function measure(effort: Effort): Promise<Findings> {
   const count = counts.at(-1);
   return {
     table: {
-      columns: ["threads", "all answered", "memory before", "memory, peak", "lag p50", "lag p99", "lag max"],
+      columns: [
+        "threads",
+        "all answered",
+        "memory before",
+        "memory, peak",
+        "with its helpers",
+        "lag p50",
+        "lag p99",
+        "lag max",
+      ],
       rows,
     },
     goals: [
@@ -78,10 +89,11 @@ async function burst(count: number) {
   const lagModule = join(import.meta.dirname, "../lag.ts");
   const worker = await stage.heddle(["--role", "worker"], { NODE_OPTIONS: `--import=${lagModule}` });
   const places = Array.from({ length: count }, (_, index) => slack.channel(`burst-${index}`));
-  const idleBytes = memory(worker, "VmRSS");
+  const pid = workerOf(worker.pid);
+  const idleBytes = residentMemory(pid, "now");
   // Sets the peak back to what is resident now (proc(5)): that of the start does not count.
-  writeFileSync(`/proc/${worker.pid}/clear_refs`, "5");
-  await lag(worker, 1); // What came before does not count.
+  writeFileSync(`/proc/${pid}/clear_refs`, "5");
+  await lag(worker, pid, 1); // What came before does not count.
   const startedAt = performance.now();
   await Promise.all(places.map((place, index) => slack.user(`person-${index}`).says(place, "<@BOT> work")));
   await slack.until(
@@ -89,19 +101,20 @@ async function burst(count: number) {
     burstMs,
   );
   const seconds = (performance.now() - startedAt) / 1_000;
-  return { seconds, idleBytes, peakBytes: memory(worker, "VmHWM"), lag: await lag(worker, 2) };
-}
-
-function memory({ pid }: Program, field: "VmRSS" | "VmHWM"): number {
-  const kilobytes = new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-  return Number(kilobytes?.[1]) * 1_024;
+  return {
+    seconds,
+    idleBytes,
+    peakBytes: residentMemory(pid, "most"),
+    allBytes: treeMemory(worker.pid),
+    lag: await lag(worker, pid, 2),
+  };
 }
 
 const lagSchema = z.object({ p50: z.number(), p99: z.number(), max: z.number() });
 
-/** Asks `lag.ts` in the program for the number-th time. */
-async function lag(program: Program, number: number): Promise<z.infer<typeof lagSchema>> {
-  program.signal("SIGUSR2");
+/** Asks `lag.ts` in this process of the program for the number-th time. */
+async function lag(program: Program, pid: number, number: number): Promise<z.infer<typeof lagSchema>> {
+  process.kill(pid, "SIGUSR2");
   const line = await program.line(new RegExp(`^event loop lag ${number} `));
   return lagSchema.parse(JSON.parse(line.slice(line.indexOf("{"))));
 }
