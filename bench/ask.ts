@@ -31,7 +31,7 @@ function isMarkedAsDone({ reactions }: FakeMessage): boolean {
 }
 
 /** A silence of this length ends the calls of a turn. */
-const restMs = 150;
+const restMs = 100;
 
 async function atRest({ calls }: { calls: readonly unknown[] }): Promise<void> {
   for (let count = -1; count !== calls.length; ) {

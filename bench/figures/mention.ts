@@ -16,8 +16,8 @@ async function measure(effort: Effort): Promise<Findings> {
   await using stage = await openStage(() => says("Here is the answer."));
   await stage.heddle();
   const times = { eyes: [] as number[], request: [] as number[], answer: [] as number[] };
-  const warmUp = effort.pick(3, 10);
-  for (let round = 0; round < warmUp + effort.pick(15, 100); round += 1) {
+  const warmUp = effort.pick(2, 10);
+  for (let round = 0; round < warmUp + effort.pick(8, 100); round += 1) {
     const seen = await askInSlack(stage, "<@BOT> hello", `talk-${round}`);
     if (round < warmUp) continue;
     times.eyes.push(seen.eyes);

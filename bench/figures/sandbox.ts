@@ -25,7 +25,7 @@ async function measure(effort: Effort): Promise<Findings> {
   await chmod(dataDir, 0o711);
   try {
     const reports: SandboxReport[] = [];
-    for (const ballast of ballasts) reports.push(await bot(dataDir, ballast, effort.pick(20, 200)));
+    for (const ballast of ballasts) reports.push(await bot(dataDir, ballast, effort.pick(12, 200)));
     const survivors = reports.reduce((sum, report) => sum + report.survivors, 0);
     return {
       table: {

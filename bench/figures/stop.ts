@@ -24,7 +24,7 @@ async function measure(effort: Effort): Promise<Findings> {
   const receipt: number[] = [];
   let survivors = 0;
   const warmUp = 2;
-  for (let round = 0; round < warmUp + effort.pick(8, 60); round += 1) {
+  for (let round = 0; round < warmUp + effort.pick(6, 60); round += 1) {
     const seen = await oneStop(stage, `stop-${round}`);
     survivors += seen.survivors;
     if (round < warmUp) continue;

@@ -14,7 +14,7 @@ export const workers: Figure = {
 };
 
 async function measure(effort: Effort): Promise<Findings> {
-  const turns = effort.pick(64, 400);
+  const turns = effort.pick(40, 400);
   const results: { count: number; perSecond: number }[] = [];
   for (const count of effort.pick([1, 4], [1, 2, 4])) {
     results.push({ count, perSecond: await throughput(count, turns) });

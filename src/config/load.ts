@@ -84,7 +84,8 @@ function readYaml(path: string): unknown {
     // An empty file is an empty configuration.
     return parseYaml(readFileSync(path, "utf8")) ?? {};
   } catch (error) {
-    if (!(error instanceof YAMLParseError)) throw error;
+    // An alias without its anchor is a ReferenceError of the parser's.
+    if (!(error instanceof YAMLParseError || error instanceof ReferenceError)) throw error;
     throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]}`);
   }
 }

@@ -81,6 +81,7 @@ models:
   test("says when the named file does not exist or is not YAML", () => {
     expect(() => load({ HEDDLE_CONFIG: "nowhere.yaml" })).toThrow(/nowhere\.yaml, which does not exist/);
     expect(() => load({}, "agent: [")).toThrow(/heddle\.yaml is not YAML/);
+    expect(() => load({}, "agent: *nobody")).toThrow(/heddle\.yaml is not YAML/);
   });
 
   test("knows every secret, the password of Redis too", () => {

@@ -1,14 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
+import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { setStage, type Stage, workingPid } from "./stage.ts";
 
 let stage: Stage;
 beforeAll(async () => {
-  stage = await setStage({ hangSeconds: 2 });
+  if (hasRedisServer) stage = await setStage({ hangSeconds: 2 });
 }, 30_000);
-afterAll(() => stage.clean(), 30_000);
+beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
+afterAll(async () => {
+  if (hasRedisServer) await stage.clean();
+}, 30_000);
 
 test("A stop ends what a frozen worker runs, and the thread gets its receipt from the next one", async () => {
   const { slack } = stage;

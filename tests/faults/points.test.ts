@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { keys } from "../../src/queue/keys.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
+import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { setStage, type Stage } from "./stage.ts";
 
 /**
@@ -15,9 +16,12 @@ const mostTimes = 30;
 
 let stage: Stage;
 beforeAll(async () => {
-  stage = await setStage();
+  if (hasRedisServer) stage = await setStage();
 }, 30_000);
-afterAll(() => stage.clean(), 30_000);
+beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
+afterAll(async () => {
+  if (hasRedisServer) await stage.clean();
+}, 30_000);
 
 interface Scenario {
   /** Which process is armed; the other role has one that lives on. */

@@ -1,7 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+
+/** Whether this machine can run the suite: the embedded server cannot be killed apart from its process. */
+export const hasRedisServer = spawnSync("redis-server", ["--version"]).status === 0;
+
+/** Why not. */
+export const noRedisServer = "redis-server is not on PATH: install it, as with apt-get install redis-server";
 
 /** A Redis that can be killed and started again on the same data. */
 export interface RedisProcess {

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Program } from "../e2e/program.ts";
 import type { Fault } from "../fakes/slack/web-api.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check, type Fate } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
+import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { setStage, type Stage, workingPid } from "./stage.ts";
 
 /**
@@ -20,9 +21,12 @@ const patienceMs = full ? 1_200_000 : 45_000;
 
 let stage: Stage;
 beforeAll(async () => {
-  stage = await setStage();
+  if (hasRedisServer) stage = await setStage();
 }, 30_000);
-afterAll(() => stage.clean(), 30_000);
+beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
+afterAll(async () => {
+  if (hasRedisServer) await stage.clean();
+}, 30_000);
 
 const slackFaults: Fault[] = [
   { kind: "rate-limit", retryAfterSeconds: 1 },

@@ -79,7 +79,8 @@ function parseYaml(text: string): { ok: true; value: unknown } | { ok: false; re
     // The failsafe schema knows only text, so that a version 1.10 or a name 007 stays what it is.
     return { ok: true, value: parse(text, { schema: "failsafe", logLevel: "error" }) };
   } catch (error) {
-    if (!(error instanceof YAMLParseError)) throw error;
+    // An alias without its anchor is a ReferenceError of the parser's.
+    if (!(error instanceof YAMLParseError || error instanceof ReferenceError)) throw error;
     return { ok: false, reason: `Its front matter is not YAML: ${error.message.split("\n")[0]}` };
   }
 }
