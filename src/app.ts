@@ -10,7 +10,6 @@ import {
 } from "./adapters/adapter.ts";
 import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
 import { createLocalAdapter } from "./adapters/local/adapter.ts";
-import { createLocalSurface } from "./adapters/local/surface.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
@@ -18,8 +17,8 @@ import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts
 import type { Config } from "./config/load.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
+import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
-import { createAttendance } from "./queue/attendance.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
@@ -80,18 +79,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   });
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
-  const surfaces = new Map<string, ChatSurface>([["local", createLocalSurface({ redis })]]);
-  if (environment.SLACK_BOT_TOKEN) {
-    const { createSlackSurface } = await import("./adapters/slack/surface.ts");
-    surfaces.set(
-      "slack",
-      createSlackSurface({
-        botToken: environment.SLACK_BOT_TOKEN,
-        ...(environment.SLACK_API_URL && { apiUrl: environment.SLACK_API_URL }),
-        log,
-      }),
-    );
-  }
+  const surfaces = await openSurfaces({ config, log, redis });
   const surface = (platform: string): ChatSurface => {
     const found = surfaces.get(platform);
     if (!found)
@@ -244,21 +232,8 @@ export async function startGateway(
   model: { id: string },
 ): Promise<Running & { url: string }> {
   const { config, log, redis, server, door } = foundation;
-  const { environment, settings } = config;
-  const adapters: ChatAdapter[] = [];
-  if (environment.SLACK_BOT_TOKEN || environment.SLACK_APP_TOKEN) {
-    const { createSlackAdapter } = await import("./adapters/slack/adapter.ts");
-    adapters.push(
-      createSlackAdapter({
-        botToken: environment.SLACK_BOT_TOKEN ?? "",
-        appToken: environment.SLACK_APP_TOKEN ?? "",
-        ...(environment.SLACK_API_URL && { apiUrl: environment.SLACK_API_URL }),
-        stopReactions: settings.slack.stopReactions,
-        attendance: createAttendance(redis, Date.now),
-        log,
-      }),
-    );
-  }
+  const { environment } = config;
+  const adapters = await openAdapters({ config, log, redis });
   const local = createLocalAdapter({
     redis,
     host: environment.HEDDLE_HOST,

@@ -53,6 +53,13 @@ export interface AttachmentHandle {
   handle: string;
 }
 
+/** What somebody wrote in the room, as context for the model: never an instruction. */
+export interface RoomMessage {
+  author: Author;
+  text: string;
+  at: number;
+}
+
 /**
  * What people do, normalised. `at` is the platform's own time in milliseconds, so that a stop and a message
  * can be put in order whatever arrived first.
@@ -66,6 +73,10 @@ export type InboundEvent =
       /** Without the mention of the bot, otherwise as written. */
       text: string;
       attachments: AttachmentHandle[];
+      /** A message that the person points at ("ask the agent about this"); quoted for the model as untrusted. */
+      about?: RoomMessage;
+      /** What the person chose beside the text, e.g. in a slash command. */
+      options?: { model?: string; skill?: string };
       /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
       addressed: "mention" | "direct" | "follow-up";
       at: number;
@@ -79,6 +90,19 @@ export type InboundEvent =
       target: { thread: ThreadRef } | { message: MessageRef };
       author: Author;
       at: number;
+    }
+  /** Somebody pressed a button that {@link OutboundMessage.actions} has offered. */
+  | {
+      kind: "action";
+      thread: ThreadRef;
+      /** The message with the button. */
+      ref: MessageRef;
+      author: Author;
+      /** The button's id. */
+      action: string;
+      /** What the person wrote when asked for a sentence. */
+      text?: string;
+      at: number;
     };
 
 /** What became of an inbound event. It is durable when this is returned. */
@@ -88,6 +112,8 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
+  /** A button did what it says. */
+  | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
   /** Refused, and the person should read why. */
@@ -109,6 +135,18 @@ export interface OutboundMessage {
   footer?: string;
   /** Whether a Stop button belongs to it. */
   stoppable?: boolean;
+  /** Buttons, at most five; an edit without them takes them away. */
+  actions?: ActionButton[];
+}
+
+/** Pressing it brings an `action` event. */
+export interface ActionButton {
+  /** At most 80 characters; opaque to adapters. */
+  id: string;
+  label: string;
+  style: "plain" | "primary" | "danger";
+  /** Asks the person for a sentence first, where the platform can; the text comes with the event. */
+  asksFor?: string;
 }
 
 /** So many writes at once, and then one every so many milliseconds. */
@@ -156,6 +194,10 @@ export interface ChatSurface {
   /** Shows the state of somebody's message, replacing the earlier mark. */
   mark(ref: MessageRef, mark: MessageMark): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
+  /** The content of a file that came with a message. */
+  download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** What people wrote in the thread before that message, oldest first, at most `limit`. */
+  earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<RoomMessage[]>;
 }
 
 /** `gone`: deleted or archived. `uncertain`: it may or may not have been done (lost response). */

@@ -6,7 +6,7 @@ export type Permission = { allowed: true } | { allowed: false; why: string; repl
 /**
  * The one table for every kind of event on every platform. What is not listed is denied.
  *
- * - `message`, `edit`, `delete`, `stop`: members of the workspace. Guests and people of other organisations are told so.
+ * - `message`, `edit`, `delete`, `stop`, `action`: members of the workspace. Guests and people of other organisations are told so.
  * - bots: never, so that two agents cannot talk to each other for ever.
  */
 const table: Record<InboundEvent["kind"], Record<Author["standing"], "allow" | "refuse" | "ignore">> = {
@@ -15,6 +15,7 @@ const table: Record<InboundEvent["kind"], Record<Author["standing"], "allow" | "
   edit: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
   delete: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
   stop: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
+  action: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
 };
 
 export function permission(event: InboundEvent): Permission {

@@ -171,6 +171,8 @@ export function createIntake(options: IntakeOptions): Door {
           return receiveAmendment(event);
         case "stop":
           return receiveStop(event);
+        case "action":
+          return { kind: "ignored", why: "there is no such button" };
       }
     },
   };
