@@ -1,10 +1,10 @@
 import type { Attendance, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
 import { attend } from "./attend.ts";
-import { stopAction } from "./blocks.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
-import { createEventReader } from "./events.ts";
-import { createPeople } from "./people.ts";
+import { createDesk } from "./desk.ts";
+import { listenToButtons } from "./interactions.ts";
+import { listenToQuestions } from "./questions.ts";
 import { keepConnected } from "./socket.ts";
 import { checkTokens, identify, tokenError } from "./check.ts";
 import { createWebClient, type SlackAccess } from "./web.ts";
@@ -38,8 +38,8 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
   const client = createWebClient(options, { timeoutMs: 5_000, retries: 2 });
   const { identity, warning } = await identify(client);
   if (warning) log.warn(warning);
-  const people = createPeople(client, identity.teamId, log);
-  const reader = createEventReader(identity, people, options.stopReactions);
+  const desk = createDesk(client, identity, options.stopReactions, log);
+  const { reader } = desk;
 
   // Whatever people should read about the verdict, intake has posted.
   const receive = async (event: InboundEvent | undefined): Promise<void> => {
@@ -51,7 +51,8 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
   app.event("message", async ({ event }) => receive(await reader.message(event)));
   app.event("reaction_added", async ({ event }) => receive(await reader.reaction(event)));
   app.event("agent_session_stopped", async ({ event }) => receive(await reader.sessionStopped(event)));
-  app.action(stopAction, async ({ body }) => receive(await reader.stopButton(body)));
+  listenToButtons(app, async () => desk, door);
+  listenToQuestions(app, async () => desk, door);
 
   const closing = new AbortController();
   const { attendance } = options;

@@ -1,9 +1,7 @@
 import type { types } from "@slack/bolt";
 import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
 import type { OutboundMessage } from "../adapter.ts";
-
-/** The action of the Stop button. */
-export const stopAction = "heddle_stop";
+import { buttonRow } from "./buttons.ts";
 
 /**
  * Characters of one message. A message takes 12,000 in markdown blocks and about 13,200 in all blocks; the
@@ -24,7 +22,7 @@ export interface RenderedMessage {
   plain: string;
 }
 
-/** The messages that show it; the footer and the Stop button belong to the last one. */
+/** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
   const parts = splitMarkdown(inert(message.markdown), messageChars);
   return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
@@ -37,20 +35,14 @@ export function renderOne(message: OutboundMessage): RenderedMessage {
 
 function render(
   markdown: string,
-  { footer, stoppable = false }: Pick<OutboundMessage, "footer" | "stoppable">,
+  message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
 ): RenderedMessage {
   // A markdown block must not be empty.
   const text = markdown.trim() === "" ? "…" : markdown;
   const blocks: types.KnownBlock[] = [{ type: "markdown", text }];
-  const small = footer && escape(inert(footer)).slice(0, footerChars);
+  const small = message.footer && escape(inert(message.footer)).slice(0, footerChars);
   if (small) blocks.push({ type: "context", elements: [{ type: "mrkdwn", text: small }] });
-  if (stoppable) {
-    const label = { type: "plain_text", text: "Stop" } as const;
-    blocks.push({
-      type: "actions",
-      elements: [{ type: "button", action_id: stopAction, style: "danger", text: label }],
-    });
-  }
+  blocks.push(...buttonRow(message));
   const plain = escape(text);
   return { text: plain.slice(0, fallbackChars), blocks, plain: small ? `${plain}\n${small}` : plain };
 }
@@ -59,7 +51,7 @@ function render(
  * The text with every mention, channel link and Slack command made inert by a zero-width space. What a model
  * writes must never notify people; in code, where this can be, it stays readable.
  */
-function inert(text: string): string {
+export function inert(text: string): string {
   return text.replaceAll(
     /<(?=@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)/gi,
     "<\u200B",
@@ -67,6 +59,6 @@ function inert(text: string): string {
 }
 
 /** For text that Slack reads as its own markup. */
-function escape(text: string): string {
+export function escape(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

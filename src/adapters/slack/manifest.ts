@@ -7,6 +7,7 @@ export const botScopes = [
   "channels:history",
   "channels:read",
   "chat:write",
+  "commands",
   "files:read",
   "files:write",
   "groups:history",
@@ -19,6 +20,11 @@ export const botScopes = [
   "reactions:write",
   "users:read",
 ] as const;
+
+/** The slash command. Slack has none inside threads. */
+export const slashCommand = "/agent";
+/** The entry in the menu of a message. */
+export const aboutShortcut = "heddle_about";
 
 const botEvents = [
   "agent_session_stopped",
@@ -47,6 +53,23 @@ export function slackManifest(options: { name?: string } = {}): string {
         agent_description:
           "Mention it in a thread and it works there, in a workspace of its own; 🛑 stops it.",
       },
+      slash_commands: [
+        {
+          command: slashCommand,
+          description: "Start a task in a thread of its own",
+          usage_hint: "<task>",
+          // Names instead of plain "@ada", so that the agent is told who is meant.
+          should_escape: true,
+        },
+      ],
+      shortcuts: [
+        {
+          name: "Ask the agent about this",
+          type: "message",
+          callback_id: aboutShortcut,
+          description: "Gives the agent this message and your question",
+        },
+      ],
     },
     oauth_config: { scopes: { bot: [...botScopes] } },
     settings: {

@@ -1,6 +1,7 @@
 import { webApi } from "@slack/bolt";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { askAbout } from "../../../src/adapters/slack/modals.ts";
 import { createWebClient } from "../../../src/adapters/slack/web.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeChannel, FakeMessage } from "../../fakes/slack/workspace.ts";
@@ -86,6 +87,25 @@ describe("the fake Slack refuses", () => {
     );
     expect(await call("conversations.info", { channel: general.id })).toBe("missing_scope");
     expect(await call("conversations.history", { channel: general.id })).toBe("ok");
+  });
+
+  test("a modal without a fresh trigger, or that is none", async () => {
+    const { slack, call, general, root } = await scene();
+    const view = askAbout({ channel: general.id, message: root.ts });
+    const pressed = slack.user("ada").chooses("heddle_about", root);
+    const trigger_id = pressed.payload["trigger_id"];
+    expect(await call("views.open", { trigger_id: "1", view })).toBe("invalid_trigger_id");
+    const long = { ...view, private_metadata: "x".repeat(3_001) };
+    expect(await call("views.open", { trigger_id, view: long })).toBe("invalid_arguments");
+    expect(await call("views.open", { trigger_id, view })).toBe("ok");
+    expect(await call("views.open", { trigger_id, view })).toBe("exchanged_trigger_id");
+  });
+
+  test("to whisper to somebody who is not there", async () => {
+    const { slack, call, general } = await scene();
+    const say = (user: string) => call("chat.postEphemeral", { channel: general.id, user, text: "psst" });
+    expect(await say(slack.user("ada").id)).toBe("ok");
+    expect(await say(slack.user("stranger").id)).toBe("user_not_in_channel");
   });
 
   test("the wrong token, for each method", async () => {

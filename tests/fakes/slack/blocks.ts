@@ -30,7 +30,17 @@ const block = z.discriminatedUnion("type", [
       .min(1)
       .max(10),
   }),
-  z.object({ type: z.literal("actions"), elements: z.array(button).min(1).max(25) }),
+  z.object({
+    type: z.literal("actions"),
+    elements: z
+      .array(button)
+      .min(1)
+      .max(25)
+      .refine(
+        (all) => new Set(all.map((element) => element.action_id)).size === all.length,
+        "action_id twice",
+      ),
+  }),
 ]);
 
 const blocks = z.array(z.looseObject({ type: z.string() })).max(50);
@@ -97,11 +107,11 @@ function visibleBlock(value: FakeBlock): string {
   }
 }
 
-/** The ids of the buttons of a message. */
-export function actionIds(message: FakeMessage): string[] {
+/** The buttons of a message. */
+export function buttonsOf(message: FakeMessage): z.infer<typeof button>[] {
   return message.blocks.flatMap((value) => {
     const { data } = block.safeParse(value);
-    return data?.type === "actions" ? data.elements.map((element) => element.action_id) : [];
+    return data?.type === "actions" ? data.elements : [];
   });
 }
 

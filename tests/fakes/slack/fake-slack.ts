@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { parse } from "yaml";
 import { z } from "zod";
 import { slackManifest } from "../../../src/adapters/slack/manifest.ts";
-import { actionIds } from "./blocks.ts";
+import { type InteractivePerson, interactions } from "./interactions.ts";
 import { type Delivery, SocketMode } from "./socket-mode.ts";
 import { transcript } from "./transcript.ts";
 import { type Call, type Fault, WebApi } from "./web-api.ts";
@@ -14,7 +14,6 @@ import {
   type FakeMessage,
   type FakeUser,
   Workspace,
-  wireMessage,
 } from "./workspace.ts";
 
 export interface FakeSlackOptions {
@@ -29,7 +28,7 @@ export interface FakeSlackOptions {
 }
 
 /** A person who writes, reacts and presses buttons. */
-export interface Person {
+export interface Person extends InteractivePerson {
   readonly user: FakeUser;
   readonly id: string;
   /**
@@ -41,8 +40,6 @@ export interface Person {
   deletes(message: FakeMessage): Promise<void>;
   /** With the name of the emoji, without colons. */
   reacts(name: string, message: FakeMessage): Promise<void>;
-  /** Presses the button with that action; fails when the message does not show one. */
-  presses(action: string, message: FakeMessage): Promise<void>;
   /** Presses Slack's own Stop, which is there only while the session of the thread is processing. */
   stops(channel: FakeChannel, thread: string): Promise<void>;
 }
@@ -296,14 +293,7 @@ function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Per
       workspace.react(user, name, message);
     },
 
-    async presses(action, message) {
-      if (!actionIds(message).includes(action)) throw new Error(`The message shows no button "${action}".`);
-      socket.deliver({
-        kind: "interactive",
-        type: "block_actions",
-        payload: pressOf(workspace, user, action, message),
-      });
-    },
+    ...interactions(workspace, user, (delivery) => socket.deliver(delivery)),
 
     async stops(channel, thread) {
       const status = workspace.sessions.get(`${channel.id}:${thread}`);
@@ -311,36 +301,6 @@ function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Per
         throw new Error(`Slack shows no Stop: the session is ${status ?? "unknown"}.`);
       workspace.stopSession(user, channel, thread);
     },
-  };
-}
-
-function pressOf(
-  workspace: Workspace,
-  user: FakeUser,
-  action: string,
-  message: FakeMessage,
-): Record<string, unknown> {
-  const { channel, ts, threadTs } = message;
-  return {
-    type: "block_actions",
-    user: { id: user.id, username: user.name, name: user.name, team_id: user.teamId },
-    api_app_id: workspace.appId,
-    container: {
-      type: "message",
-      message_ts: ts,
-      channel_id: channel.id,
-      is_ephemeral: false,
-      thread_ts: threadTs,
-    },
-    trigger_id: workspace.id("Tr"),
-    team: { id: workspace.teamId, domain: "fake" },
-    enterprise: null,
-    is_enterprise_install: false,
-    channel: { id: channel.id, name: channel.name },
-    message: wireMessage(workspace, message),
-    state: { values: {} },
-    response_url: workspace.address("/response"),
-    actions: [{ type: "button", action_id: action, block_id: "b", action_ts: workspace.timestamp() }],
   };
 }
 

@@ -55,6 +55,20 @@ export const chatMethods: Record<string, Method> = {
     },
   },
 
+  "chat.postEphemeral": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      const { workspace } = context;
+      const channel = joinedChannelOf(args, context);
+      const user = args.text("user");
+      if (!channel.members.has(user)) throw new Refusal("user_not_in_channel");
+      const { text } = contentOf(args);
+      workspace.whispers.push({ user, channel: channel.id, text, ...threadOf(args, channel) });
+      return { message_ts: workspace.timestamp() };
+    },
+  },
+
   "chat.update": {
     token: "bot",
     scope: "chat:write",

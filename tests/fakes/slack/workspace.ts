@@ -58,6 +58,20 @@ export interface FakeBlock {
   [field: string]: unknown;
 }
 
+/** A modal as the app has opened it. */
+export interface FakeModal {
+  view: {
+    callback_id: string;
+    private_metadata: string;
+    title: string;
+    label: string;
+    /** Its one field: ids of the block and of the element. */
+    field: readonly [string, string];
+  };
+  /** The sentence that the app shows at the field. */
+  problem?: string;
+}
+
 /** Something that Slack would tell the app, before it is decided whether the app is told. */
 export interface FakeEvent {
   type: string;
@@ -86,6 +100,12 @@ export class Workspace {
   readonly files = new Map<string, FakeFile>();
   /** Status of agent sessions by `channel:thread`. */
   readonly sessions = new Map<string, string>();
+  /** What the app has told one person alone, and what Slack tells when the app did not answer. */
+  readonly whispers: { user: string; channel: string; threadTs?: string; text: string }[] = [];
+  /** Open modals, by the person who sees them. */
+  readonly modals = new Map<string, FakeModal>();
+  /** What allows to open a modal, for three seconds and once. */
+  readonly triggers = new Map<string, { user: string; until: number; isUsed: boolean }>();
   /** An address on the fake's server. */
   readonly address: (path: string) => string;
   readonly #tell: (event: FakeEvent, channel: FakeChannel) => void;
@@ -107,6 +127,13 @@ export class Workspace {
   id(prefix: string): string {
     this.#lastId += 1;
     return `${prefix}${String(this.#lastId).padStart(8, "0")}`;
+  }
+
+  /** For an interaction of that person. */
+  trigger(user: FakeUser): string {
+    const id = this.id("Tr");
+    this.triggers.set(id, { user: user.id, until: Date.now() + 3_000, isUsed: false });
+    return id;
   }
 
   message(channel: FakeChannel, ts: string): FakeMessage | undefined {
