@@ -1,11 +1,11 @@
 import type { webApi } from "@slack/bolt";
-import type { BaseLogger } from "pino";
-import { refusalCode } from "./web.ts";
 import { createEventReader, type EventReader, type Identity } from "./events.ts";
 import { createPeople, type People } from "./people.ts";
+import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
 /** What is needed to receive people of one workspace. */
 export interface Desk {
+  botToken: string;
   identity: Identity;
   people: People;
   reader: EventReader;
@@ -14,15 +14,21 @@ export interface Desk {
   whisper(to: { user: string; channel: string; thread: string }, text: string): Promise<void>;
 }
 
+/** Slack waits three seconds for us, so looking people up and opening windows must be quick. */
+export function createReceivingClient(access: SlackAccess): webApi.WebClient {
+  return createWebClient(access, { timeoutMs: 5_000, retries: 2 });
+}
+
+/** The desk of a workspace; rejects when the app is not installed there. */
+export type DeskOf = (teamId: string | undefined) => Promise<Desk>;
+
 /** @param stopReactions names of the reactions that stop a turn, without colons */
-export function createDesk(
-  client: webApi.WebClient,
-  identity: Identity,
-  stopReactions: readonly string[],
-  log: BaseLogger,
-): Desk {
+export function createDesk(access: SlackAccess, identity: Identity, stopReactions: readonly string[]): Desk {
+  const { botToken, log } = access;
+  const client = createReceivingClient(access);
   const people = createPeople(client, identity.teamId, log);
   return {
+    botToken,
     identity,
     people,
     reader: createEventReader(identity, people, stopReactions),

@@ -2,7 +2,7 @@ import type { App, types } from "@slack/bolt";
 import { z } from "zod";
 import type { Door, InboundEvent, Verdict } from "../adapter.ts";
 import { actNow, askFirst, offeredId, stopAction } from "./buttons.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk, DeskOf } from "./desk.ts";
 import { askForSentence, pressSchema, problemInModal, readSubmission, sentenceModal } from "./modals.ts";
 import { milliseconds } from "./events.ts";
 import { refusalCode } from "./web.ts";
@@ -30,7 +30,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
  *
  * @param deskOf the desk of the workspace where it happened
  */
-export function listenToButtons(app: App, deskOf: (teamId: string | undefined) => Promise<Desk>, door: Door) {
+export function listenToButtons(app: App, deskOf: DeskOf, door: Door) {
   app.action(stopAction, async ({ body, context }) => {
     const desk = await deskOf(context.teamId);
     const { channel, thread, user, action } = readPress(body);

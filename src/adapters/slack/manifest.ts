@@ -26,6 +26,11 @@ export const slashCommand = "/agent";
 /** The entry in the menu of a message. */
 export const aboutShortcut = "heddle_about";
 
+/** Where Slack's requests and browsers come in, below the public address. */
+export const eventsPath = "/slack/events";
+export const installPath = "/slack/install";
+export const redirectPath = "/slack/oauth_redirect";
+
 const botEvents = [
   "agent_session_stopped",
   "app_mention",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { cutMarkdown } from "../../progress/markdown.ts";
 import type { Author, Door, InboundEvent, RoomMessage } from "../adapter.ts";
 import { escape, inert, messageChars } from "./blocks.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk, DeskOf } from "./desk.ts";
 import { milliseconds } from "./events.ts";
 import { readableText } from "./inbound-text.ts";
 import { openModal, placeOf } from "./interactions.ts";
@@ -34,11 +34,7 @@ const help = [
  *
  * @param deskOf the desk of the workspace where it happened
  */
-export function listenToQuestions(
-  app: App,
-  deskOf: (teamId: string | undefined) => Promise<Desk>,
-  door: Door,
-) {
+export function listenToQuestions(app: App, deskOf: DeskOf, door: Door) {
   app.command(slashCommand, async ({ command, context, ack }) => {
     const desk = await deskOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);

@@ -35,8 +35,8 @@ const nobodyWasHere: Attendance = {
 
 export function adapterFor(slack: FakeSlack, attendance: Attendance): ChatAdapter {
   return createSlackAdapter({
-    botToken: slack.botToken,
-    appToken: slack.appToken,
+    workspaces: { botToken: slack.botToken },
+    events: { kind: "socket", appToken: slack.appToken },
     apiUrl: slack.url,
     stopReactions: ["octagonal_sign", "hand"],
     attendance,

@@ -21,7 +21,7 @@ const question: OutboundMessage = {
 async function scene(options: Parameters<typeof connected>[0] = {}) {
   const { slack, door } = await connected(options);
   const general = slack.channel("general");
-  const ada = slack.user("ada");
+  const [ada, bob] = [slack.user("ada"), slack.user("bob")];
   const root = await ada.says(general, "root");
   const thread: ThreadRef = {
     platform: "slack",
@@ -34,7 +34,7 @@ async function scene(options: Parameters<typeof connected>[0] = {}) {
   const [ref] = await surface.post(thread, question, "k");
   if (!ref) throw new Error("Nothing was posted.");
   const asked = await slack.message(({ ts }) => ts === ref.message);
-  return { slack, door, general, ada, root, thread, surface, ref, asked };
+  return { slack, door, general, ada, bob, root, thread, surface, ref, asked };
 }
 
 describe("buttons", () => {
@@ -207,9 +207,9 @@ describe("“Ask the agent about this”", () => {
   }
 
   test("takes the question in a modal and brings the message along as what somebody else wrote", async () => {
-    const { slack, door, ada, thread, message } = await asks(async ({ slack, general, root }) => {
+    const { slack, door, ada, thread, message } = await asks(async ({ bob, general, root }) => {
       const text = `${"long ".repeat(700)}<@BOT> & more`;
-      return slack.user("bob").says(general, text, { thread: root.ts });
+      return bob.says(general, text, { thread: root.ts });
     });
     expect(ada.modal()?.view.title).toBe("Ask the agent");
     ada.submits("is that true?");
@@ -234,9 +234,9 @@ describe("“Ask the agent about this”", () => {
   });
 
   test("says in the modal what is in the way", async () => {
-    const { slack, ada, message, door } = await asks(async ({ slack, general }) => {
-      return slack.user("bob").says(general, "soon gone");
-    });
+    const { slack, ada, message, door } = await asks(async ({ bob, general }) =>
+      bob.says(general, "soon gone"),
+    );
     await slack.user("bob").deletes(message);
     await settled(slack);
     door.events.length = 0;

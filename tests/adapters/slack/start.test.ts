@@ -30,12 +30,11 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
       done();
     },
   });
-  const { botToken, appToken, url: apiUrl } = slack;
+  const { botToken, appToken } = { ...slack, ...tokens };
   const adapter = createSlackAdapter({
-    botToken,
-    appToken,
-    ...tokens,
-    apiUrl,
+    workspaces: { botToken },
+    events: { kind: "socket", appToken },
+    apiUrl: slack.url,
     stopReactions: [],
     attendance: {
       missedSince: async () => undefined,
@@ -113,11 +112,11 @@ describe("start", () => {
 describe("checkSlack", () => {
   test("tells who the bot is, or what is wrong", async () => {
     const slack = await slackWith();
-    const { botToken, appToken, url: apiUrl } = slack;
-    expect(await checkSlack({ botToken, appToken, apiUrl })).toEqual([
-      { level: "ok", text: "heddle in Fake team" },
-    ]);
-    expect(await checkSlack({ botToken, appToken: "xapp-1", apiUrl })).toMatchObject([{ level: "error" }]);
+    const workspaces = { botToken: slack.botToken };
+    const check = (appToken: string) =>
+      checkSlack({ workspaces, events: { kind: "socket", appToken }, apiUrl: slack.url });
+    expect(await check(slack.appToken)).toEqual({ level: "ok", text: "heddle in Fake team" });
+    expect(await check("xapp-1")).toMatchObject({ level: "error" });
     expect(slack.connections).toBe(0);
   });
 });
