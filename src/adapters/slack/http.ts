@@ -1,3 +1,4 @@
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { HTTPReceiver } from "@slack/bolt";
 import type { Installations, OAuthClient } from "./installations.ts";
@@ -53,7 +54,7 @@ export function openHttpLine(
       if (!response.headersSent) response.writeHead(503).end();
     },
   });
-  let isOpen = false;
+  let server: Server | undefined;
   return {
     // Bolt would take what it sees of the installing as the way to find tokens.
     receiver: {
@@ -63,7 +64,7 @@ export function openHttpLine(
     },
     async open({ connected }) {
       try {
-        const server = await receiver.start({ host, port });
+        server = await receiver.start({ host, port });
         const { port: real } = server.address() as AddressInfo; // it listens on a port, not on a pipe
         log.info(`Slack's requests are taken at http://${host}:${real}${eventsPath}`);
       } catch (error) {
@@ -73,12 +74,13 @@ export function openHttpLine(
           { cause: error },
         );
       }
-      isOpen = true;
       connected();
     },
     async close(finish) {
-      const closed = isOpen ? receiver.stop() : undefined;
+      const closed = server && receiver.stop();
       await finish();
+      // Slack keeps the connections of answered requests.
+      server?.closeIdleConnections();
       await closed;
     },
   };

@@ -4,7 +4,8 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { slackManifest } from "../../../src/adapters/slack/manifest.ts";
 import { type InteractivePerson, interactions } from "./interactions.ts";
-import { type Delivery, SocketMode } from "./socket-mode.ts";
+import { Requests } from "./requests.ts";
+import { type Delivery, type NewDelivery, SocketMode } from "./socket-mode.ts";
 import { transcript } from "./transcript.ts";
 import { type Call, type Fault, WebApi } from "./web-api.ts";
 import {
@@ -25,6 +26,8 @@ export interface FakeSlackOptions {
   appScopes?: readonly string[];
   /** Milliseconds without an acknowledgement after which an event is sent again. Default 3,000, as Slack's. */
   ackTimeoutMs?: number;
+  teamId?: string;
+  botToken?: string;
 }
 
 /** A person who writes, reacts and presses buttons. */
@@ -74,6 +77,12 @@ export interface FakeSlack {
   readonly calls: readonly Call[];
   /** Everything that was to be told to the app. */
   readonly deliveries: readonly Delivery[];
+  /** The app's own name and secret, and the codes that are good for a token. */
+  readonly oauth: { clientId: string; clientSecret: string; codes: Set<string> };
+  /** From now on the app is told by signed requests instead of Socket Mode. */
+  sendTo(url: string, signingSecret: string): Requests;
+  /** Tells what concerns the app itself, wherever the bot is. */
+  tellAlways(event: FakeEvent): void;
   /** Open Socket Mode connections. */
   readonly connections: number;
   /** The person of that name; made when it is the first time. */
@@ -122,7 +131,7 @@ const messageEvents: Record<ChannelKind, string> = {
 export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<FakeSlack> {
   const manifest = manifestSchema.parse(parse(options.manifest ?? slackManifest()));
   const { bot_events: subscriptions } = manifest.settings.event_subscriptions;
-  const botToken = "xoxb-fake-bot-token";
+  const botToken = options.botToken ?? "xoxb-fake-bot-token";
   const appToken = "xapp-fake-app-token";
   const changes = new EventTarget();
   // Many may wait at once.
@@ -143,17 +152,16 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
     if (channel.members.has(workspace.bot.id) && subscriptions.includes(subscription)) {
-      socket.deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+      deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
     }
     changed();
   };
-  const workspace = new Workspace(address, tell);
-  const socket = new SocketMode(server, {
-    appId: workspace.appId,
-    ackTimeoutMs: options.ackTimeoutMs ?? 3_000,
-    maxRetries: 3,
-    onChange: changed,
-  });
+  const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell);
+  const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 3_000, maxRetries: 3, onChange: changed };
+  const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
+  let requests: Requests | undefined;
+  const deliver = (delivery: NewDelivery) => (requests ?? socket).deliver(delivery);
+  const oauth = { clientId: "1.2", clientSecret: "fake-client-secret", codes: new Set<string>() };
   const api = new WebApi({
     workspace,
     botToken,
@@ -163,6 +171,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     isAgent: manifest.features.agent_view !== undefined,
     address,
     issueTicket: () => socket.issueTicket(),
+    oauth,
     onCall: changed,
   });
 
@@ -187,11 +196,21 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     teamId: workspace.teamId,
     bot: workspace.bot,
     calls: api.calls,
-    deliveries: socket.deliveries,
+    get deliveries() {
+      return (requests ?? socket).deliveries;
+    },
+    oauth,
+    sendTo(url, signingSecret) {
+      requests = new Requests({ ...patience, url, signingSecret });
+      return requests;
+    },
+    tellAlways(event) {
+      deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+    },
     get connections() {
       return socket.connections;
     },
-    user: (name, userOptions = {}) => personOf(workspace, socket, userNamed(workspace, name, userOptions)),
+    user: (name, userOptions = {}) => personOf(workspace, deliver, userNamed(workspace, name, userOptions)),
     channel: (name, { kind = "public", withoutBot = false } = {}) => {
       const members = withoutBot ? [] : [workspace.bot.id];
       return channelNamed(workspace, name, kind, members);
@@ -258,7 +277,7 @@ function channelNamed(workspace: Workspace, name: string, kind: ChannelKind, mem
   return channel;
 }
 
-function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Person {
+function personOf(workspace: Workspace, deliver: (delivery: NewDelivery) => Delivery, user: FakeUser): Person {
   return {
     user,
     id: user.id,
@@ -293,7 +312,7 @@ function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Per
       workspace.react(user, name, message);
     },
 
-    ...interactions(workspace, user, (delivery) => socket.deliver(delivery)),
+    ...interactions(workspace, user, deliver),
 
     async stops(channel, thread) {
       const status = workspace.sessions.get(`${channel.id}:${thread}`);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { buttonsOf } from "./blocks.ts";
-import type { Delivery } from "./socket-mode.ts";
+import type { Delivery, NewDelivery } from "./socket-mode.ts";
 import {
   type FakeChannel,
   type FakeMessage,
@@ -26,7 +26,7 @@ export interface InteractivePerson {
   whispers(): string[];
 }
 
-type Deliver = (delivery: Pick<Delivery, "kind" | "type" | "payload" | "onAnswer">) => Delivery;
+type Deliver = (delivery: NewDelivery) => Delivery;
 
 const objectionSchema = z.object({
   response_action: z.literal("errors"),

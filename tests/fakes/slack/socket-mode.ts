@@ -22,6 +22,9 @@ export interface Delivery {
   onAnswer?: (answer: unknown) => void;
 }
 
+/** What is to be told to the app. */
+export type NewDelivery = Pick<Delivery, "kind" | "type" | "payload" | "onAnswer">;
+
 interface SocketModeOptions {
   appId: string;
   /** Milliseconds without an acknowledgement after which it is sent again. Slack waits 3,000. */
@@ -75,7 +78,7 @@ export class SocketMode {
   }
 
   /** Sends to one arbitrary connection, or to the next one that opens. */
-  deliver(delivery: Pick<Delivery, "kind" | "type" | "payload" | "onAnswer">): Delivery {
+  deliver(delivery: NewDelivery): Delivery {
     const entry: Delivery = { ...delivery, attempts: 0, isAcknowledged: false };
     this.deliveries.push(entry);
     this.#send(entry);

@@ -84,18 +84,10 @@ type NewMessage = Pick<FakeMessage, "channel" | "user" | "text"> &
 
 /** The state of one workspace with one app in it. Every change is told as the event that Slack would send. */
 export class Workspace {
-  readonly teamId = "T0TEAM";
+  readonly teamId: string;
   readonly appId = "A0HEDDLE";
-  readonly bot: FakeUser = {
-    id: "U0HEDDLE",
-    botId: "B0HEDDLE",
-    name: "heddle",
-    teamId: this.teamId,
-    isBot: true,
-    isGuest: false,
-    isAdmin: false,
-  };
-  readonly users = new Map<string, FakeUser>([[this.bot.id, this.bot]]);
+  readonly bot: FakeUser;
+  readonly users = new Map<string, FakeUser>();
   readonly channels = new Map<string, FakeChannel>();
   readonly files = new Map<string, FakeFile>();
   /** Status of agent sessions by `channel:thread`. */
@@ -113,7 +105,22 @@ export class Workspace {
   #lastId = 0;
 
   /** @param tell called with every event, for channels that the bot is in or not */
-  constructor(address: (path: string) => string, tell: (event: FakeEvent, channel: FakeChannel) => void) {
+  constructor(
+    teamId: string,
+    address: (path: string) => string,
+    tell: (event: FakeEvent, channel: FakeChannel) => void,
+  ) {
+    this.teamId = teamId;
+    this.bot = {
+      id: "U0HEDDLE",
+      botId: "B0HEDDLE",
+      name: "heddle",
+      teamId,
+      isBot: true,
+      isGuest: false,
+      isAdmin: false,
+    };
+    this.users.set(this.bot.id, this.bot);
     this.address = address;
     this.#tell = tell;
   }
