@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ChatAdapter, ChatSurface } from "./adapters/adapter.ts";
 import { createLocalSurface } from "./adapters/local/surface.ts";
-import type { Config } from "./config/load.ts";
+import { type Config, ConfigError } from "./config/load.ts";
 import { createAttendance } from "./queue/attendance.ts";
 import type { Logger } from "./telemetry/log.ts";
 
@@ -43,7 +43,7 @@ export async function openAdapters({ config, log, redis }: Ground): Promise<Chat
       createSlackAdapter({
         ...slackServer({ config, log }),
         workspaces: await slackWorkspaces({ config, redis }),
-        events: chooseEvents(environment, settings.slack.http),
+        events: chosen(() => chooseEvents(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         attendance: createAttendance(redis, Date.now),
       }),
@@ -59,10 +59,19 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
 
 async function slackWorkspaces({ config, redis }: Pick<Ground, "config" | "redis">) {
   const { chooseWorkspaces } = await import("./adapters/slack/choice.ts");
-  const choice = chooseWorkspaces(config.environment, config.settings.slack.workspaces);
+  const choice = chosen(() => chooseWorkspaces(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
   const { createInstallations } = await import("./adapters/slack/installations.ts");
   return { ...choice, installations: createInstallations(redis, choice.client) };
+}
+
+/** A choice that cannot be made is for the operator to put right. */
+function chosen<T>(choose: () => T): T {
+  try {
+    return choose();
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
 }
 
 function slackServer({ config, log }: Pick<Ground, "config" | "log">) {

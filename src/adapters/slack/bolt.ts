@@ -1,5 +1,5 @@
 import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
-import type { DeskOf } from "./desk.ts";
+import { type DeskOf, NotInstalled } from "./desk.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 /**
@@ -55,7 +55,10 @@ export function createApp(receiver: Receiver, access: SlackServer, deskOf: DeskO
     clientOptions: sdk,
   });
   app.error(async (error) => {
-    throw error;
+    // Nothing will come of it later either, so it is acknowledged.
+    if ("original" in error && error.original instanceof NotInstalled)
+      access.log.warn(error.original.message);
+    else throw error;
   });
   return app;
 }

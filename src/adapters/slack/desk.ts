@@ -19,7 +19,10 @@ export function createReceivingClient(access: SlackAccess): webApi.WebClient {
   return createWebClient(access, { timeoutMs: 5_000, retries: 2 });
 }
 
-/** The desk of a workspace; rejects when the app is not installed there. */
+/** The app is not installed in a workspace, or not allowed there. */
+export class NotInstalled extends Error {}
+
+/** The desk of a workspace. @throws NotInstalled */
 export type DeskOf = (teamId: string | undefined) => Promise<Desk>;
 
 /** @param stopReactions names of the reactions that stop a turn, without colons */

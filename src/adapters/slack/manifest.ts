@@ -34,21 +34,29 @@ export const redirectPath = "/slack/oauth_redirect";
 const botEvents = [
   "agent_session_stopped",
   "app_mention",
+  "app_uninstalled",
   "message.channels",
   "message.groups",
   "message.im",
   "message.mpim",
   "reaction_added",
+  "tokens_revoked",
 ];
+
+interface ManifestOptions {
+  /** How the bot is called, at most 35 characters. */
+  name?: string;
+  /** The public https address at which Slack reaches us; without it the app uses Socket Mode. */
+  url?: string;
+}
 
 /**
  * The app manifest to paste at https://api.slack.com/apps (Create New App, From a manifest), as YAML. The
  * app-level token with `connections:write` cannot be part of a manifest and is made by hand.
- *
- * @param options.name how the bot is called, at most 35 characters
  */
-export function slackManifest(options: { name?: string } = {}): string {
-  const name = options.name ?? "Heddle";
+export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): string {
+  const at = (path: string) => new URL(path, url).href;
+  const requests = url === undefined ? undefined : at(eventsPath);
   return stringify({
     display_information: { name, description: "An agent that works in your threads" },
     features: {
@@ -63,8 +71,9 @@ export function slackManifest(options: { name?: string } = {}): string {
           command: slashCommand,
           description: "Start a task in a thread of its own",
           usage_hint: "<task>",
-          // Names instead of plain "@ada", so that the agent is told who is meant.
+          // Ids instead of plain "@ada", so that the agent is told who is meant.
           should_escape: true,
+          ...(requests && { url: requests }),
         },
       ],
       shortcuts: [
@@ -76,12 +85,12 @@ export function slackManifest(options: { name?: string } = {}): string {
         },
       ],
     },
-    oauth_config: { scopes: { bot: [...botScopes] } },
+    oauth_config: { ...(requests && { redirect_urls: [at(redirectPath)] }), scopes: { bot: [...botScopes] } },
     settings: {
-      event_subscriptions: { bot_events: botEvents },
-      interactivity: { is_enabled: true },
+      event_subscriptions: { ...(requests && { request_url: requests }), bot_events: botEvents },
+      interactivity: { is_enabled: true, ...(requests && { request_url: requests }) },
       org_deploy_enabled: false,
-      socket_mode_enabled: true,
+      socket_mode_enabled: requests === undefined,
       token_rotation_enabled: false,
     },
   }).trimEnd();

@@ -1,6 +1,6 @@
 import { checkToken, identify } from "./check.ts";
 import type { SlackAdapterOptions } from "./adapter.ts";
-import { createDesk, createReceivingClient, type Desk, type DeskOf } from "./desk.ts";
+import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./desk.ts";
 
 /** The desks of all workspaces that this process listens to. */
 export interface Reception {
@@ -32,7 +32,9 @@ export async function openReception(options: SlackAdapterOptions): Promise<Recep
   const deskOf = async (teamId: string | undefined): Promise<Desk> => {
     const installation = teamId === undefined ? undefined : await installations.find(teamId);
     if (teamId === undefined || !installation) {
-      throw new Error(`The Slack app is not installed in the workspace ${teamId}, or it may not be there.`);
+      throw new NotInstalled(
+        `The Slack app is not installed in the workspace ${teamId}, or it may not be there.`,
+      );
     }
     const { botToken, identity } = installation;
     const before = known.get(teamId);

@@ -1,7 +1,8 @@
+import { Writable } from "node:stream";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import type { Attendance, ChatAdapter, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
-import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
+import { createSlackAdapter, type SlackAdapterOptions } from "../../../src/adapters/slack/adapter.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 const log = pino({ level: "silent" });
@@ -62,4 +63,36 @@ export async function connected(
 /** Waits until Slack has been told that everything arrived. */
 export async function settled(slack: FakeSlack): Promise<void> {
   await slack.until(() => slack.deliveries.every(({ isAcknowledged }) => isAcknowledged));
+}
+
+export const signingSecret = "8f742231b10e8888abcd99yyyzzz85a5";
+
+/** Starts an adapter that takes requests; gives the address that it tells in its log. */
+export async function listening(
+  workspaces: SlackAdapterOptions["workspaces"],
+  apiUrl: string,
+  attendance = nobodyWasHere,
+) {
+  const address = Promise.withResolvers<string>();
+  const log = pino(
+    new Writable({
+      write(chunk, _encoding, done) {
+        const found = /http:\/\/127\.0\.0\.1:\d+\/slack\/events/.exec(String(chunk));
+        if (found) address.resolve(found[0]);
+        done();
+      },
+    }),
+  );
+  const door = recordingDoor();
+  const adapter = createSlackAdapter({
+    workspaces,
+    events: { kind: "http", signingSecret, host: "127.0.0.1", port: 0 },
+    apiUrl,
+    stopReactions: ["octagonal_sign"],
+    attendance,
+    log,
+  });
+  await adapter.start(door);
+  onTestFinished(() => adapter.stop());
+  return { door, adapter, url: await address.promise };
 }

@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import type { Door } from "../../../src/adapters/adapter.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/check.ts";
+import { chooseEvents, chooseWorkspaces } from "../../../src/adapters/slack/choice.ts";
 import { botScopes, slackManifest } from "../../../src/adapters/slack/manifest.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
@@ -127,5 +128,43 @@ describe("the manifest", () => {
     expect(manifest.oauth_config.scopes.bot).toEqual([...botScopes]);
     expect(manifest.display_information.name).toBe("Loom");
     expect(manifest.settings.socket_mode_enabled).toBe(true);
+  });
+
+  test("with an address has Slack send requests there instead of Socket Mode", () => {
+    const manifest = parse(slackManifest({ url: "https://bot.example.com/" }));
+    const events = "https://bot.example.com/slack/events";
+    expect(manifest.settings).toMatchObject({
+      socket_mode_enabled: false,
+      event_subscriptions: { request_url: events },
+      interactivity: { request_url: events },
+    });
+    expect(manifest.features.slash_commands).toMatchObject([{ url: events }]);
+    expect(manifest.oauth_config.redirect_urls).toEqual(["https://bot.example.com/slack/oauth_redirect"]);
+  });
+});
+
+describe("the choice of workspaces and events", () => {
+  const oauth = { SLACK_CLIENT_ID: "1.2", SLACK_CLIENT_SECRET: "s", SLACK_STATE_SECRET: "t" };
+  const address = { host: "127.0.0.1", port: 3000 };
+
+  test("takes Socket Mode where there is a token for it, and requests otherwise", () => {
+    expect(chooseEvents({ SLACK_APP_TOKEN: "xapp-1", SLACK_SIGNING_SECRET: "s" }, address).kind).toBe(
+      "socket",
+    );
+    expect(chooseEvents({ SLACK_SIGNING_SECRET: "s" }, address)).toEqual({
+      kind: "http",
+      signingSecret: "s",
+      ...address,
+    });
+    expect(chooseEvents({ ...oauth, SLACK_SIGNING_SECRET: "s" }, address).kind).toBe("http");
+  });
+
+  test.each<[string, () => unknown, RegExp]>([
+    ["a token beside OAuth", () => chooseWorkspaces({ ...oauth, SLACK_BOT_TOKEN: "xoxb-1" }, []), /exclude/],
+    ["half of OAuth", () => chooseWorkspaces({ SLACK_CLIENT_ID: "1.2" }, []), /SLACK_STATE_SECRET/],
+    ["OAuth for nobody", () => chooseWorkspaces(oauth, []), /slack\.workspaces/],
+    ["OAuth without requests", () => chooseEvents(oauth, address), /SLACK_SIGNING_SECRET/],
+  ])("refuses %s and says what to set", (_what, choose, message) => {
+    expect(choose).toThrow(message);
   });
 });

@@ -277,7 +277,11 @@ function channelNamed(workspace: Workspace, name: string, kind: ChannelKind, mem
   return channel;
 }
 
-function personOf(workspace: Workspace, deliver: (delivery: NewDelivery) => Delivery, user: FakeUser): Person {
+function personOf(
+  workspace: Workspace,
+  deliver: (delivery: NewDelivery) => Delivery,
+  user: FakeUser,
+): Person {
   return {
     user,
     id: user.id,
