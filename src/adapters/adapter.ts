@@ -193,6 +193,8 @@ export interface ChatSurface {
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
   /** Shows the state of somebody's message, replacing the earlier mark. */
   mark(ref: MessageRef, mark: MessageMark): Promise<void>;
+  /** Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails. */
+  status?(thread: ThreadRef, text: string | undefined): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;

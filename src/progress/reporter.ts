@@ -22,6 +22,7 @@ import {
   verdict,
 } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { createThreadStatus } from "./thread-status.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -77,6 +78,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
+  const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
     surface,
     output: options.output,
@@ -119,6 +121,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const apply = (event: AgentEvent) => {
     switch (event.type) {
       case "step-start":
+        status.show("is thinking…");
         step = event.step;
         text = "";
         break;
@@ -135,6 +138,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = "";
         break;
       case "tool-start":
+        status.show(`is using ${event.call.name}…`);
         // Its result is shown as the plan.
         if (event.call.name === "todo") return;
         tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
@@ -215,6 +219,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
+      status.end();
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {

@@ -35,6 +35,7 @@ function reporter() {
       return markdown?.includes(text) ? markdown : undefined;
     });
   return {
+    chat,
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     close: () => display.close(),
@@ -126,4 +127,12 @@ describe("The progress of a turn", () => {
     await close();
     expect(last()).toBeNull();
   });
+});
+
+test("says beside the thread what it does, once, and takes it away at the end", async () => {
+  const { chat, show, close } = reporter();
+  show(begins, begins, text("Hello"));
+  await close();
+  await chat.until(() => chat.statuses.length === 2);
+  expect(chat.statuses).toEqual(["is thinking…", undefined]);
 });

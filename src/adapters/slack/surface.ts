@@ -9,7 +9,7 @@ import {
 import { messageChars, renderOne, renderParts } from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
 import { findPosted, postPart } from "./posting.ts";
-import { createSessionStates } from "./sessions.ts";
+import { createThreadStatus } from "./status.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
 const reactionOf: Record<MessageMark, string> = {
@@ -42,7 +42,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const posts = createWebClient(access, { timeoutMs: 20_000 });
   const edits = createWebClient(access, { timeoutMs: 10_000 });
   const files = createWebClient(access, { timeoutMs: 300_000 });
-  const setSession = createSessionStates(edits, access.log);
+  const status = createThreadStatus(edits, access.log);
   const marking = new Map<string, Promise<void>>();
 
   return {
@@ -61,8 +61,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
         throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
       }
-      if (message.stoppable) await setSession(thread, "processing");
-      else if (message.kind === "answer" || message.kind === "receipt") await setSession(thread, "active");
+      if (message.stoppable) await status.session(thread, "processing");
+      else if (message.kind === "answer" || message.kind === "receipt")
+        await status.session(thread, "active");
       return refs;
     },
 
@@ -109,6 +110,11 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       } finally {
         if (marking.get(id) === marked) marking.delete(id);
       }
+    },
+
+    async status(thread, text) {
+      await status.session(thread, text === undefined ? "active" : "processing");
+      await status.line(thread, text ?? "");
     },
 
     async upload(thread, file) {

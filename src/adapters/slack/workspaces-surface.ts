@@ -34,6 +34,10 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
     remove: async (ref) => (await surfaceOf(ref)).remove(ref),
     threadOf: async (ref) => (await surfaceOf(ref)).threadOf(ref),
     mark: async (ref, mark) => (await surfaceOf(ref)).mark(ref, mark),
+    status: async (thread, text) => {
+      const surface = await surfaceOf(thread).catch(() => undefined);
+      await surface?.status?.(thread, text);
+    },
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
   };
 }

@@ -74,7 +74,7 @@ export async function listening(
   attendance = nobodyWasHere,
 ) {
   const address = Promise.withResolvers<string>();
-  const log = pino(
+  const listened = pino(
     new Writable({
       write(chunk, _encoding, done) {
         const found = /http:\/\/127\.0\.0\.1:\d+\/slack\/events/.exec(String(chunk));
@@ -90,7 +90,7 @@ export async function listening(
     apiUrl,
     stopReactions: ["octagonal_sign"],
     attendance,
-    log,
+    log: listened,
   });
   await adapter.start(door);
   onTestFinished(() => adapter.stop());

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createInstallations, type OAuthClient } from "../../../src/adapters/slack/installations.ts";
@@ -19,7 +19,7 @@ const log = pino({ level: "silent" });
 
 /** One address for two workspaces, as Slack's is: the token or the code tells which is meant. */
 async function front(slacks: readonly FakeSlack[]): Promise<string> {
-  const server = createServer(async (request, response) => {
+  const relay = async (request: IncomingMessage, response: ServerResponse) => {
     let body = "";
     for await (const chunk of request) body += String(chunk);
     const mentioned = `${request.headers.authorization} ${body}`;
@@ -33,7 +33,8 @@ async function front(slacks: readonly FakeSlack[]): Promise<string> {
       body,
     });
     response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
-  });
+  };
+  const server = createServer((request, response) => void relay(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());

@@ -302,6 +302,28 @@ describe("marks", () => {
   });
 });
 
+describe("status", () => {
+  test("stands under the thread with Slack's own Stop, until it is taken away", async () => {
+    const { slack, surface, thread, general, root } = await scene();
+    await surface.status?.(thread, "is thinking…");
+    expect(slack.status(general, root.ts)).toBe("is thinking…");
+    expect(slack.session(general, root.ts)).toBe("processing");
+    await surface.status?.(thread, undefined);
+    expect(slack.status(general, root.ts)).toBeUndefined();
+    expect(slack.session(general, root.ts)).toBe("active");
+  });
+
+  test("is quiet where it is not granted or does not work, and not asked for again where it never will", async () => {
+    const { slack, surface, thread } = await scene({ withoutScopes: ["assistant:write"] });
+    slack.fail("assistant.threads.setStatus", { kind: "rate-limit", retryAfterSeconds: 1 });
+    slack.fail("assistant.threads.setStatus", { kind: "refuse", error: "unknown_method" });
+    for (const text of ["one", "two", "three"]) await surface.status?.(thread, text);
+    const asked = (name: string) => slack.calls.filter(({ method }) => method === name).length;
+    expect(asked("agents.sessions.setStatus")).toBe(1);
+    expect(asked("assistant.threads.setStatus")).toBe(2);
+  });
+});
+
 describe("upload", () => {
   test("brings the bytes into the thread", async () => {
     const { surface, thread, replies } = await scene();

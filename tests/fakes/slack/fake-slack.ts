@@ -94,6 +94,8 @@ export interface FakeSlack {
   archive(channel: FakeChannel): void;
   /** The status of the agent session of a thread. */
   session(channel: FakeChannel, thread: string): string | undefined;
+  /** What stands under a thread: "is thinking…". */
+  status(channel: FakeChannel, thread: string): string | undefined;
   /** The first message, now or later, that fits. */
   message(fits: (message: FakeMessage) => boolean): Promise<FakeMessage>;
   /** Waits until the condition gives something, and returns that. It is looked at after every change in Slack. */
@@ -220,6 +222,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       channel.isArchived = true;
     },
     session: (channel, thread) => workspace.sessions.get(`${channel.id}:${thread}`),
+    status: (channel, thread) => workspace.statuses.get(`${channel.id}:${thread}`),
     message: (fits) =>
       until(() => [...workspace.channels.values()].flatMap(({ messages }) => messages).find(fits)),
     until,

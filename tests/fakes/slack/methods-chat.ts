@@ -112,9 +112,11 @@ export const chatMethods: Record<string, Method> = {
     scope: "chat:write",
     run: (args, context) => {
       const channel = joinedChannelOf(args, context, "channel_id");
-      args.text("status");
       args.text("thread_ts");
-      threadOf(args, channel);
+      const { threadTs } = threadOf(args, channel);
+      const status = args.optionalText("status") ?? "";
+      if (status === "") context.workspace.statuses.delete(`${channel.id}:${threadTs}`);
+      else context.workspace.statuses.set(`${channel.id}:${threadTs}`, status);
       return {};
     },
   },

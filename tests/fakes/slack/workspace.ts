@@ -92,6 +92,8 @@ export class Workspace {
   readonly files = new Map<string, FakeFile>();
   /** Status of agent sessions by `channel:thread`. */
   readonly sessions = new Map<string, string>();
+  /** What stands under a thread ("is thinking…") by `channel:thread`. */
+  readonly statuses = new Map<string, string>();
   /** What the app has told one person alone, and what Slack tells when the app did not answer. */
   readonly whispers: { user: string; channel: string; threadTs?: string; text: string }[] = [];
   /** Open modals, by the person who sees them. */
@@ -157,6 +159,7 @@ export class Workspace {
       ...message,
     };
     posted.channel.messages.push(posted);
+    if (posted.user === this.bot) this.statuses.delete(`${posted.channel.id}:${posted.threadTs}`);
     const event = messageEvent(this, posted);
     const isMention = !posted.user.isBot && posted.text.includes(`<@${this.bot.id}>`);
     if (isMention && posted.channel.kind !== "im") {
