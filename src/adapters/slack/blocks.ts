@@ -18,14 +18,24 @@ export interface RenderedMessage {
   /** The fallback for notifications and screen readers. */
   text: string;
   blocks: types.KnownBlock[];
-  /** The whole message for the case that Slack refuses the blocks. */
-  plain: string;
+  /** The same without layout, for the case that Slack refuses the blocks. */
+  plain: { text: string; blocks: types.KnownBlock[] };
 }
+
+/** More messages than this are a flood: the rest is better read in a file. */
+const mostParts = 3;
 
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
   const parts = splitMarkdown(inert(message.markdown), messageChars);
   return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
+}
+
+/** The beginning of an answer that is so long that it belongs into a file; undefined for others. */
+export function renderBeginning(message: OutboundMessage): RenderedMessage | undefined {
+  if (message.markdown.length <= mostParts * messageChars) return undefined;
+  const [beginning] = splitMarkdown(inert(message.markdown), messageChars);
+  return render(beginning, message);
 }
 
 /** The one message that shows it, cut if it is too long. */
@@ -42,9 +52,16 @@ function render(
   const blocks: types.KnownBlock[] = [{ type: "markdown", text }];
   const small = message.footer && escape(inert(message.footer)).slice(0, footerChars);
   if (small) blocks.push({ type: "context", elements: [{ type: "mrkdwn", text: small }] });
-  blocks.push(...buttonRow(message));
-  const plain = escape(text);
-  return { text: plain.slice(0, fallbackChars), blocks, plain: small ? `${plain}\n${small}` : plain };
+  const buttons = buttonRow(message);
+  blocks.push(...buttons);
+  const short = escape(text).slice(0, fallbackChars);
+  const section: types.SectionBlock = { type: "section", text: { type: "mrkdwn", text: short } };
+  const plain = {
+    text: small ? `${escape(text)}\n${small}` : escape(text),
+    // The text shows only where there are no blocks, and there are no buttons without.
+    blocks: buttons.length > 0 ? [section, ...buttons] : [],
+  };
+  return { text: short, blocks, plain };
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { webApi } from "@slack/bolt";
-import type { ThreadRef } from "../adapter.ts";
+import type { MessageRef, ThreadRef } from "../adapter.ts";
 import type { RenderedMessage } from "./blocks.ts";
 import { refusesLayout } from "./errors.ts";
 
@@ -22,14 +22,14 @@ export async function postPart(
     return await postOnce(client, thread, { text, blocks }, key);
   } catch (error) {
     if (!refusesLayout(error)) throw error;
-    return await postOnce(client, thread, { text: plain }, key);
+    return await postOnce(client, thread, plain, key);
   }
 }
 
 async function postOnce(
   client: webApi.WebClient,
   thread: ThreadRef,
-  content: { text: string } | Pick<RenderedMessage, "text" | "blocks">,
+  content: Pick<RenderedMessage, "text" | "blocks">,
   key: string,
 ): Promise<string> {
   const message: webApi.ChatPostMessageArguments = {
@@ -44,6 +44,36 @@ async function postOnce(
   const { ts } = await client.chat.postMessage(message);
   if (ts === undefined) throw new Error("Slack's answer has no ts.");
   return ts;
+}
+
+/** Changes a message, as plain text if Slack refuses the layout. */
+export async function updatePart(
+  client: webApi.WebClient,
+  { channel, message: ts }: MessageRef,
+  { text, blocks, plain }: RenderedMessage,
+): Promise<void> {
+  try {
+    await client.chat.update({ channel, ts, text, blocks });
+  } catch (error) {
+    if (!refusesLayout(error)) throw error;
+    await client.chat.update({ channel, ts, ...plain });
+  }
+}
+
+/** Shares bytes as a file in the thread. Slack does that later and does not tell as which message. */
+export async function shareFile(
+  client: webApi.WebClient,
+  { channel, thread }: ThreadRef,
+  file: { name: string; data: Uint8Array; comment?: string },
+): Promise<void> {
+  await client.filesUploadV2({
+    channel_id: channel,
+    thread_ts: thread,
+    filename: file.name,
+    // A string would be taken as a path of this machine.
+    file: Buffer.from(file.data),
+    ...(file.comment !== undefined && { initial_comment: file.comment }),
+  });
 }
 
 /**

@@ -3,12 +3,13 @@ import {
   type ChatSurface,
   type MessageMark,
   type MessageRef,
+  type OutboundMessage,
   SurfaceError,
   type ThreadRef,
 } from "../adapter.ts";
-import { messageChars, renderOne, renderParts } from "./blocks.ts";
+import { messageChars, renderBeginning, type RenderedMessage, renderOne, renderParts } from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
-import { findPosted, postPart } from "./posting.ts";
+import { findPosted, postPart, shareFile, updatePart } from "./posting.ts";
 import { createThreadStatus } from "./status.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
@@ -52,10 +53,15 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
     async post(thread, message, key, posted = []) {
       const refs = [...posted];
+      const postNext = async (part: RenderedMessage) => {
+        const ts = await postPart(posts, thread, part, `${key}#${refs.length}`);
+        refs.push(refOf(thread, ts));
+      };
       try {
-        for (const part of renderParts(message).slice(refs.length)) {
-          const ts = await postPart(posts, thread, part, `${key}#${refs.length}`);
-          refs.push(refOf(thread, ts));
+        const beginning = renderBeginning(message);
+        if (beginning && refs.length === 0) await postNext(beginning);
+        if (!(beginning && refs.length === 1 && (await shareWhole(files, thread, message)))) {
+          for (const part of renderParts(message).slice(refs.length)) await postNext(part);
         }
       } catch (error) {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
@@ -73,10 +79,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     async edit(ref, message) {
-      const { text, blocks } = renderOne(message);
-      await call("chat.update", () =>
-        edits.chat.update({ channel: ref.channel, ts: ref.message, text, blocks }),
-      );
+      await call("chat.update", () => updatePart(edits, ref, renderOne(message)));
     },
 
     async remove(ref) {
@@ -118,17 +121,27 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     async upload(thread, file) {
-      // A string would be taken as a path of this machine.
-      const data = Buffer.from(file.data);
-      const { channel, thread: thread_ts } = thread;
-      const { name: filename } = file;
-      await call("files.uploadV2", () =>
-        files.filesUploadV2({ channel_id: channel, thread_ts, filename, file: data }),
-      );
-      // Slack shares the file later and does not tell as which message.
+      await call("files.uploadV2", () => shareFile(files, thread, file));
       return [];
     },
   };
+}
+
+/** Shares the whole answer as a file, and tells whether that is possible here. */
+async function shareWhole(
+  client: webApi.WebClient,
+  thread: ThreadRef,
+  { markdown }: OutboundMessage,
+): Promise<boolean> {
+  const comment = "The whole answer is in this file.";
+  try {
+    await shareFile(client, thread, { name: "answer.md", data: Buffer.from(markdown), comment });
+    return true;
+  } catch (cause) {
+    const error = surfaceError("files.uploadV2", cause);
+    if (error.kind === "forbidden" || error.kind === "rejected") return false;
+    throw error;
+  }
 }
 
 /** Calls Slack; a refusal with one of the `harmless` codes counts as done. */
