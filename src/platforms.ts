@@ -3,6 +3,7 @@ import type { ChatAdapter, ChatSurface } from "./adapters/adapter.ts";
 import { createLocalSurface } from "./adapters/local/surface.ts";
 import { type Config, ConfigError } from "./config/load.ts";
 import { createAttendance } from "./queue/attendance.ts";
+import { createRecentThreads } from "./queue/recent-threads.ts";
 import type { Logger } from "./telemetry/log.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
@@ -46,6 +47,7 @@ export async function openAdapters({ config, log, redis }: Ground): Promise<Chat
         events: chosen(() => chooseEvents(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         attendance: createAttendance(redis, Date.now),
+        recentThreads: createRecentThreads(redis),
       }),
     );
   }

@@ -243,3 +243,18 @@ export interface Attendance {
   /** Threads where people may go on writing without a mention, the latest first. */
   threads(platform: string, workspace: string): Promise<ThreadRef[]>;
 }
+
+/** A thread as its person sees it in a list. */
+export interface RecentThread {
+  thread: ThreadRef;
+  /** What the person began it with. */
+  title: string;
+  status: "running" | "waiting" | "idle";
+  /** When something last happened there, ms. */
+  activeAt: number;
+}
+
+export interface RecentThreads {
+  /** The threads that a person has begun, the latest first, some ten at most. */
+  of(platform: string, workspace: string, person: string): Promise<RecentThread[]>;
+}

@@ -1,9 +1,10 @@
-import type { Attendance, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import type { Attendance, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
 import { attend } from "./attend.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
 import { checkToken } from "./check.ts";
 import type { Desk } from "./desk.ts";
+import { showHome } from "./home.ts";
 import { type HttpAddress, openHttpLine } from "./http.ts";
 import type { Installations, OAuthClient } from "./installations.ts";
 import { listenToButtons } from "./interactions.ts";
@@ -20,6 +21,8 @@ export interface SlackAdapterOptions extends SlackServer {
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
   attendance: Attendance;
+  /** For the home tab. */
+  recentThreads: RecentThreads;
 }
 
 /** Brings events in from Slack. Slack writes go through a surface, which is made apart. */
@@ -70,6 +73,10 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
   app.event("tokens_revoked", async ({ event, context }) => {
     // The list for bots holds their user ids.
     if (event.tokens.bot?.length) await reception.leave(context.teamId);
+  });
+  app.event("app_home_opened", async ({ event, context }) => {
+    if (event.tab === "home")
+      await showHome(await deskOf(context.teamId), event.user, options.recentThreads, log);
   });
   listenToButtons(app, deskOf, door);
   listenToQuestions(app, deskOf, door);

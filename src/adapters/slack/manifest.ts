@@ -33,6 +33,7 @@ export const redirectPath = "/slack/oauth_redirect";
 
 const botEvents = [
   "agent_session_stopped",
+  "app_home_opened",
   "app_mention",
   "app_uninstalled",
   "message.channels",
@@ -61,10 +62,18 @@ export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): s
     display_information: { name, description: "An agent that works in your threads" },
     features: {
       bot_user: { display_name: name, always_online: true },
-      app_home: { messages_tab_enabled: true, messages_tab_read_only_enabled: false },
+      app_home: { home_tab_enabled: true, messages_tab_enabled: true, messages_tab_read_only_enabled: false },
       agent_view: {
         agent_description:
           "Mention it in a thread and it works there, in a workspace of its own; 🛑 stops it.",
+        suggested_prompts: [
+          { title: "What can you do?", message: "What can you do here? Answer in five lines." },
+          {
+            title: "Look at a file",
+            message: "I will send you a file. Tell me what is in it and what is odd.",
+          },
+          { title: "Write a script", message: "Write a small script, run it and show me what it prints: " },
+        ],
       },
       slash_commands: [
         {

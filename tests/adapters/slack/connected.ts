@@ -1,7 +1,14 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import type { Attendance, ChatAdapter, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import type {
+  Attendance,
+  ChatAdapter,
+  Door,
+  InboundEvent,
+  RecentThreads,
+  Verdict,
+} from "../../../src/adapters/adapter.ts";
 import { createSlackAdapter, type SlackAdapterOptions } from "../../../src/adapters/slack/adapter.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
@@ -28,19 +35,26 @@ export function recordingDoor(): RecordingDoor {
   return door;
 }
 
+const nothingRecent: RecentThreads = { of: async () => [] };
+
 export const nobodyWasHere: Attendance = {
   missedSince: async () => undefined,
   present: async () => undefined,
   threads: async () => [],
 };
 
-export function adapterFor(slack: FakeSlack, attendance: Attendance): ChatAdapter {
+export function adapterFor(
+  slack: FakeSlack,
+  attendance: Attendance,
+  recentThreads = nothingRecent,
+): ChatAdapter {
   return createSlackAdapter({
     workspaces: { botToken: slack.botToken },
     events: { kind: "socket", appToken: slack.appToken },
     apiUrl: slack.url,
     stopReactions: ["octagonal_sign", "hand"],
     attendance,
+    recentThreads,
     log,
   });
 }
@@ -48,10 +62,11 @@ export function adapterFor(slack: FakeSlack, attendance: Attendance): ChatAdapte
 export async function connected(
   options: FakeSlackOptions = {},
   attendance = nobodyWasHere,
+  recentThreads = nothingRecent,
 ): Promise<{ slack: FakeSlack; door: RecordingDoor; adapter: ChatAdapter }> {
   const slack = await startFakeSlack(options);
   const door = recordingDoor();
-  const adapter = adapterFor(slack, attendance);
+  const adapter = adapterFor(slack, attendance, recentThreads);
   await adapter.start(door);
   onTestFinished(async () => {
     await adapter.stop();
@@ -90,6 +105,7 @@ export async function listening(
     apiUrl,
     stopReactions: ["octagonal_sign"],
     attendance,
+    recentThreads: nothingRecent,
     log: listened,
   });
   await adapter.start(door);

@@ -42,6 +42,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
       present: async () => undefined,
       threads: async () => [],
     },
+    recentThreads: { of: async () => [] },
     log: pino(sink),
   });
   await adapter.start(door);

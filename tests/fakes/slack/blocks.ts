@@ -83,10 +83,14 @@ function texts(value: unknown): string[] {
 
 /** The message as people see it: its blocks, or its text if it has none. */
 export function visibleText(message: FakeMessage): string {
-  const lines = message.blocks.length === 0 ? [message.text] : message.blocks.map(visibleBlock);
+  const lines = message.blocks.length === 0 ? [message.text] : [visibleBlocks(message.blocks)];
   return [...lines, ...message.files.map((file) => `[file ${file.name}]`)]
     .filter((line) => line !== "")
     .join("\n");
+}
+
+export function visibleBlocks(list: readonly FakeBlock[]): string {
+  return list.map(visibleBlock).join("\n");
 }
 
 function visibleBlock(value: FakeBlock): string {

@@ -82,7 +82,7 @@ export interface FakeSlack {
   /** From now on the app is told by signed requests instead of Socket Mode. */
   sendTo(url: string, signingSecret: string): Requests;
   /** Tells what concerns the app itself, wherever the bot is. */
-  tellAlways(event: FakeEvent): void;
+  tellAlways(event: FakeEvent): Delivery;
   /** Open Socket Mode connections. */
   readonly connections: number;
   /** The person of that name; made when it is the first time. */
@@ -154,10 +154,12 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
     if (channel.members.has(workspace.bot.id) && subscriptions.includes(subscription)) {
-      deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+      tellAlways(event);
     }
     changed();
   };
+  const tellAlways = (event: FakeEvent) =>
+    deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
   const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell);
   const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 3_000, maxRetries: 3, onChange: changed };
   const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
@@ -206,13 +208,12 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       requests = new Requests({ ...patience, url, signingSecret });
       return requests;
     },
-    tellAlways(event) {
-      deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
-    },
+    tellAlways,
     get connections() {
       return socket.connections;
     },
-    user: (name, userOptions = {}) => personOf(workspace, deliver, userNamed(workspace, name, userOptions)),
+    user: (name, userOptions = {}) =>
+      personOf(workspace, deliver, tellAlways, userNamed(workspace, name, userOptions)),
     channel: (name, { kind = "public", withoutBot = false } = {}) => {
       const members = withoutBot ? [] : [workspace.bot.id];
       return channelNamed(workspace, name, kind, members);
@@ -283,6 +284,7 @@ function channelNamed(workspace: Workspace, name: string, kind: ChannelKind, mem
 function personOf(
   workspace: Workspace,
   deliver: (delivery: NewDelivery) => Delivery,
+  tell: (event: FakeEvent) => Delivery,
   user: FakeUser,
 ): Person {
   return {
@@ -319,7 +321,7 @@ function personOf(
       workspace.react(user, name, message);
     },
 
-    ...interactions(workspace, user, deliver),
+    ...interactions(workspace, user, deliver, tell),
 
     async stops(channel, thread) {
       const status = workspace.sessions.get(`${channel.id}:${thread}`);

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { buttonsOf } from "./blocks.ts";
+import { buttonsOf, visibleBlocks } from "./blocks.ts";
 import type { Delivery, NewDelivery } from "./socket-mode.ts";
 import {
   type FakeChannel,
+  type FakeEvent,
   type FakeMessage,
   type FakeModal,
   type FakeUser,
@@ -22,6 +23,10 @@ export interface InteractivePerson {
   modal(): FakeModal | undefined;
   /** Writes into the field of the open modal and submits it. It closes when the app has no objection. */
   submits(text: string): Delivery;
+  /** Opens the app's home tab, or its messages. */
+  opensApp(tab: "home" | "messages"): Delivery;
+  /** What the home tab shows. */
+  home(): string | undefined;
   /** What the app has told this person alone. */
   whispers(): string[];
 }
@@ -35,7 +40,12 @@ const objectionSchema = z.object({
 
 const ephemeralSchema = z.object({ text: z.string() });
 
-export function interactions(workspace: Workspace, user: FakeUser, deliver: Deliver): InteractivePerson {
+export function interactions(
+  workspace: Workspace,
+  user: FakeUser,
+  deliver: Deliver,
+  tell: (event: FakeEvent) => Delivery,
+): InteractivePerson {
   const common = () => ({
     user: { id: user.id, username: user.name, name: user.name, team_id: user.teamId },
     api_app_id: workspace.appId,
@@ -129,6 +139,20 @@ export function interactions(workspace: Workspace, user: FakeUser, deliver: Deli
           else modal.problem = objection;
         },
       });
+    },
+
+    opensApp: (tab) =>
+      tell({
+        type: "app_home_opened",
+        user: user.id,
+        channel: workspace.id("D"),
+        tab,
+        event_ts: workspace.timestamp(),
+      }),
+
+    home() {
+      const blocks = workspace.homes.get(user.id);
+      return blocks && visibleBlocks(blocks);
     },
 
     whispers: () => workspace.whispers.filter((whisper) => whisper.user === user.id).map(({ text }) => text),

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { Method } from "./method.ts";
+import { checkBlocks } from "./blocks.ts";
+import { channelOf, type Method, messageOf } from "./method.ts";
 import { invalid, Refusal } from "./refusal.ts";
 
 const plainText = (max: number) =>
@@ -28,7 +29,9 @@ const modalSchema = z.object({
   ]),
 });
 
-/** Windows. */
+const homeSchema = z.object({ type: z.literal("home"), blocks: z.unknown() });
+
+/** Windows and home tabs. */
 export const viewMethods: Record<string, Method> = {
   "views.open": {
     token: "bot",
@@ -51,6 +54,31 @@ export const viewMethods: Record<string, Method> = {
       };
       workspace.modals.set(trigger.user, { view: shown });
       return { view: { id: workspace.id("V"), callback_id } };
+    },
+  },
+
+  "views.publish": {
+    token: "bot",
+    run: (args, { workspace }) => {
+      const user = args.text("user_id");
+      if (!workspace.users.has(user)) throw new Refusal("user_not_found");
+      const { data: view } = homeSchema.safeParse(args.json("view"));
+      const checked = checkBlocks(view?.blocks);
+      if (!checked.ok) throw invalid("invalid_arguments", ...checked.messages);
+      // In messages only.
+      if (checked.blocks.some(({ type }) => type === "markdown"))
+        throw invalid("invalid_arguments", "[ERROR] unsupported type: markdown");
+      workspace.homes.set(user, checked.blocks);
+      return { view: { id: workspace.id("V") } };
+    },
+  },
+
+  "chat.getPermalink": {
+    token: "bot",
+    run: (args, context) => {
+      const channel = channelOf(args, context);
+      const { ts } = messageOf(args, channel, context, "message_ts");
+      return { permalink: `https://fake.slack.com/archives/${channel.id}/p${ts.replace(".", "")}` };
     },
   },
 };

@@ -98,6 +98,8 @@ export class Workspace {
   readonly whispers: { user: string; channel: string; threadTs?: string; text: string }[] = [];
   /** Open modals, by the person who sees them. */
   readonly modals = new Map<string, FakeModal>();
+  /** The home tab of the app, by person. */
+  readonly homes = new Map<string, FakeBlock[]>();
   /** What allows to open a modal, for three seconds and once. */
   readonly triggers = new Map<string, { user: string; until: number; isUsed: boolean }>();
   /** An address on the fake's server. */
