@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { keys } from "../../src/queue/keys.ts";
 import { deliver } from "../../src/queue/mailbox.ts";
 import { createRecentThreads } from "../../src/queue/recent-threads.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
@@ -23,12 +24,17 @@ test("Recent threads are those that a person has begun in a workspace, the lates
   await says("slack:T1:C:2", "ada", 21, "only taking part");
   await says("slack:T2:C:3", "ada", 30, "elsewhere");
   await says("slack:T1:C:4", "ada", 40, "latest");
+  // A turn has taken it.
+  const [taken = ""] = await redis.lrange(keys.mail("slack:T1:C:4"), 0, -1);
+  const begun = JSON.stringify({ type: "turn-start", turn: "t", at: 41 });
+  await redis.rpush(keys.log("slack:T1:C:4", 0), begun, taken);
+  await redis.del(keys.mail("slack:T1:C:4"));
   const found = await createRecentThreads(redis).of("slack", "T1", "ada");
   expect(found).toEqual([
     {
       thread: { platform: "slack", workspace: "T1", channel: "C", thread: "4" },
       title: "latest",
-      status: "waiting",
+      status: "idle",
       activeAt: 40,
     },
     {

@@ -101,6 +101,27 @@ describe("the fake Slack refuses", () => {
     expect(await call("views.open", { trigger_id, view })).toBe("exchanged_trigger_id");
   });
 
+  test("a home tab with what only messages may hold, and a link to nothing", async () => {
+    const { slack, call, general, root } = await scene();
+    const publish = (blocks: object[]) =>
+      call("views.publish", { user_id: slack.user("ada").id, view: { type: "home", blocks } });
+    expect(await publish([{ type: "divider" }])).toBe("ok");
+    expect(await publish([markdown(1)])).toBe("invalid_arguments");
+    const link = (message_ts: string) => call("chat.getPermalink", { channel: general.id, message_ts });
+    expect([await link(root.ts), await link("1.000000")]).toEqual(["ok", "message_not_found"]);
+  });
+
+  test("a code that is not good, or good no more", async () => {
+    const { slack, call } = await scene();
+    const { clientId: client_id, clientSecret: client_secret, codes } = slack.oauth;
+    codes.add("c");
+    const exchange = (args: object) =>
+      call("oauth.v2.access", { client_id, client_secret, code: "c", ...args });
+    expect(await exchange({ client_secret: "guess" })).toBe("bad_client_secret");
+    expect(await exchange({ code: "guess" })).toBe("invalid_code");
+    expect([await exchange({}), await exchange({})]).toEqual(["ok", "invalid_code"]);
+  });
+
   test("to whisper to somebody who is not there", async () => {
     const { slack, call, general } = await scene();
     const say = (user: string) => call("chat.postEphemeral", { channel: general.id, user, text: "psst" });

@@ -158,8 +158,11 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     }
     changed();
   };
-  const tellAlways = (event: FakeEvent) =>
-    deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+  const tellAlways = (event: FakeEvent) => {
+    if (event.type !== "message" && !subscriptions.includes(event.type))
+      throw new Error(`The manifest does not subscribe to ${event.type}.`);
+    return deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+  };
   const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell);
   const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 3_000, maxRetries: 3, onChange: changed };
   const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
