@@ -102,7 +102,7 @@ async function actionOf(
 }
 
 /** What the person should read who pressed a button, if it did not do what it says. */
-export function problemOf(verdict: Verdict): string | undefined {
+function problemOf(verdict: Verdict): string | undefined {
   switch (verdict.kind) {
     case "refused":
       return verdict.reply;
