@@ -135,8 +135,18 @@ export interface OutboundMessage {
   footer?: string;
   /** Whether a Stop button belongs to it. */
   stoppable?: boolean;
+  /** The same with its list of tasks apart, for platforms that show tasks as cards. */
+  cards?: TaskCards;
   /** Buttons, at most five; an edit without them takes them away. */
   actions?: ActionButton[];
+}
+
+export interface TaskCards {
+  /** Everything but the tasks, as Markdown. */
+  markdown: string;
+  /** Over the tasks; plain text, as theirs. */
+  title: string;
+  tasks: { id: string; title: string; state: "running" | "done" | "failed" }[];
 }
 
 /** Pressing it brings an `action` event. */

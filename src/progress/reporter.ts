@@ -4,6 +4,7 @@ import {
   type MessageRef,
   type OutboundMessage,
   parseThreadId,
+  type TaskCards,
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
@@ -112,12 +113,36 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
   };
 
+  const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
+    if (tools.length === 0) return {};
+    const tasks = tools.map((line) => ({
+      id: line.callId,
+      title: options.mask(line.text.replaceAll("`", "")),
+      state: cardState(line.status),
+    }));
+    const hidden = hiddenTools > 0 ? ` · ${count(hiddenTools, "earlier call")}` : "";
+    return {
+      cards: {
+        title: `${title}${hidden}`,
+        tasks,
+        markdown: options.mask(around.filter(Boolean).join("\n\n")),
+      },
+    };
+  };
+
   const working = (): OutboundMessage => {
-    const parts = [banner, `⏳ **Working** · step ${step}`, plan, toolList()];
-    if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
-    if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
-    if (notice) parts.push(`_${notice}_`);
-    return { kind: "progress", stoppable: true, markdown: options.mask(parts.filter(Boolean).join("\n\n")) };
+    const above = [banner, `⏳ **Working** · step ${step}`, plan];
+    const below: string[] = [];
+    if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+    if (notice) below.push(`_${notice}_`);
+    const parts = [...above, toolList(), ...below];
+    return {
+      kind: "progress",
+      stoppable: true,
+      markdown: options.mask(parts.filter(Boolean).join("\n\n")),
+      ...taskCards("Working", [...above, ...below]),
+    };
   };
 
   const apply = (event: AgentEvent) => {
@@ -200,6 +225,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           ? {
               kind: "progress",
               markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              ...taskCards("What was done", [headline, plan]),
             }
           : null;
       const entries: Record<string, OutboxEntry> = {
@@ -246,6 +272,20 @@ function sign(status: ToolLine["status"]): string {
       return "■";
     case "unknown":
       return "?";
+  }
+}
+
+function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
+  switch (status) {
+    case "running":
+      return "running";
+    case "ok":
+    case "partial":
+      return "done";
+    case "error":
+    case "stopped":
+    case "unknown":
+      return "failed";
   }
 }
 

@@ -136,3 +136,14 @@ test("says beside the thread what it does, once, and takes it away at the end", 
   await chat.until(() => chat.statuses.length === 2);
   expect(chat.statuses).toEqual(["is thinking…", undefined]);
 });
+
+test("offers its calls as cards too, for platforms that have them", async () => {
+  const { chat, show, shows, close } = reporter();
+  show(begins, ...called("bash", { command: "ls" }, "a.txt"));
+  await shows("ls");
+  expect(chat.shown[0]?.message.cards).toMatchObject({
+    markdown: "⏳ **Working** · step 1",
+    tasks: [{ title: expect.stringMatching(/^[^`]*ls[^`]*$/), state: "done" }],
+  });
+  await close();
+});

@@ -1,6 +1,6 @@
 import type { types } from "@slack/bolt";
 import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
-import type { OutboundMessage } from "../adapter.ts";
+import type { OutboundMessage, TaskCards } from "../adapter.ts";
 import { buttonRow } from "./buttons.ts";
 
 /**
@@ -10,17 +10,23 @@ import { buttonRow } from "./buttons.ts";
  */
 export const messageChars = 11_500;
 const footerChars = 1_000;
+const cardChars = 150;
+/** What remains for the text beside cards. */
+const cardsChars = 8_000;
 /** Notifications show the first lines only. */
 const fallbackChars = 3_000;
 
 /** A message as `chat.postMessage` and `chat.update` take it. */
-export interface RenderedMessage {
-  /** The fallback for notifications and screen readers. */
+export interface Layout {
+  /** The fallback for notifications and screen readers; what shows where there are no blocks. */
   text: string;
   blocks: types.KnownBlock[];
-  /** The same without layout, for the case that Slack refuses the blocks. */
-  plain: { text: string; blocks: types.KnownBlock[] };
+  /** Not every workspace has task cards. */
+  hasCards?: true;
 }
+
+/** The same message from the best layout to the plainest, which Slack takes whatever is in the text. */
+export type RenderedMessage = readonly [Layout, ...Layout[]];
 
 /** More messages than this are a flood: the rest is better read in a file. */
 const mostParts = 3;
@@ -38,10 +44,36 @@ export function renderBeginning(message: OutboundMessage): RenderedMessage | und
   return render(beginning, message);
 }
 
-/** The one message that shows it, cut if it is too long. */
-export function renderOne(message: OutboundMessage): RenderedMessage {
-  return render(cutMarkdown(inert(message.markdown), messageChars), message);
+/** The one message that shows it, cut if it is too long. @param withCards whether tasks may be cards */
+export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
+  const plainer = render(cutMarkdown(inert(message.markdown), messageChars), message);
+  const { cards } = message;
+  if (!cards || !withCards) return plainer;
+  // Notifications and screen readers get the list.
+  const [{ text }] = plainer;
+  const [{ blocks }] = render(cutMarkdown(inert(cards.markdown), cardsChars), message);
+  const [first, ...others] = blocks;
+  return [
+    { text, blocks: [...(first ? [first] : []), planBlock(cards), ...others], hasCards: true },
+    ...plainer,
+  ];
 }
+
+/** Tasks as cards under a title. Titles take up to 12 times 150 characters of what a message holds. */
+function planBlock({ title, tasks }: TaskCards): types.PlanBlock {
+  return {
+    type: "plan",
+    title,
+    tasks: tasks.map(({ id, title: task, state }) => ({
+      type: "task_card",
+      task_id: id,
+      title: inert(task).slice(0, cardChars),
+      status: cardStatus[state],
+    })),
+  };
+}
+
+const cardStatus = { running: "in_progress", done: "complete", failed: "error" } as const;
 
 function render(
   markdown: string,
@@ -56,12 +88,12 @@ function render(
   blocks.push(...buttons);
   const short = escape(text).slice(0, fallbackChars);
   const section: types.SectionBlock = { type: "section", text: { type: "mrkdwn", text: short } };
-  const plain = {
+  const plainest: Layout = {
     text: small ? `${escape(text)}\n${small}` : escape(text),
     // The text shows only where there are no blocks, and there are no buttons without.
     blocks: buttons.length > 0 ? [section, ...buttons] : [],
   };
-  return { text: short, blocks, plain };
+  return [{ text: short, blocks }, plainest];
 }
 
 /**

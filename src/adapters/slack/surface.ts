@@ -7,9 +7,16 @@ import {
   SurfaceError,
   type ThreadRef,
 } from "../adapter.ts";
-import { messageChars, renderBeginning, type RenderedMessage, renderOne, renderParts } from "./blocks.ts";
+import {
+  type Layout,
+  messageChars,
+  renderBeginning,
+  type RenderedMessage,
+  renderOne,
+  renderParts,
+} from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
-import { findPosted, postPart, shareFile, updatePart } from "./posting.ts";
+import { findPosted, inLayout, postOnce, shareFile } from "./posting.ts";
 import { createThreadStatus } from "./status.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
@@ -44,6 +51,10 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const edits = createWebClient(access, { timeoutMs: 10_000 });
   const files = createWebClient(access, { timeoutMs: 300_000 });
   const status = createThreadStatus(edits, access.log);
+  let hasCards = true;
+  const noteRefused = (layout: Layout) => {
+    if (layout.hasCards) hasCards = false;
+  };
   const marking = new Map<string, Promise<void>>();
 
   return {
@@ -54,14 +65,16 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     async post(thread, message, key, posted = []) {
       const refs = [...posted];
       const postNext = async (part: RenderedMessage) => {
-        const ts = await postPart(posts, thread, part, `${key}#${refs.length}`);
+        const partKey = `${key}#${refs.length}`;
+        const ts = await inLayout(part, (layout) => postOnce(posts, thread, layout, partKey), noteRefused);
         refs.push(refOf(thread, ts));
       };
       try {
         const beginning = renderBeginning(message);
         if (beginning && refs.length === 0) await postNext(beginning);
         if (!(beginning && refs.length === 1 && (await shareWhole(files, thread, message)))) {
-          for (const part of renderParts(message).slice(refs.length)) await postNext(part);
+          const parts = message.cards ? [renderOne(message, hasCards)] : renderParts(message);
+          for (const part of parts.slice(refs.length)) await postNext(part);
         }
       } catch (error) {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
@@ -79,7 +92,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     async edit(ref, message) {
-      await call("chat.update", () => updatePart(edits, ref, renderOne(message)));
+      const place = { channel: ref.channel, ts: ref.message };
+      const change = ({ text, blocks }: Layout) => edits.chat.update({ ...place, text, blocks });
+      await call("chat.update", () => inLayout(renderOne(message, hasCards), change, noteRefused));
     },
 
     async remove(ref) {

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type ChatSurface,
   type MessageRef,
+  type OutboundMessage,
   SurfaceError,
   type ThreadRef,
 } from "../../../src/adapters/adapter.ts";
@@ -338,6 +339,41 @@ describe("marks", () => {
     await surface.mark(rootRef, "answered");
     expect((await first).kind).toBe("rate-limited");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
+  });
+});
+
+describe("task cards", () => {
+  const progress: OutboundMessage = {
+    kind: "progress",
+    markdown: "Working\n\n✓ ls\n▸ make",
+    stoppable: true,
+    cards: {
+      markdown: "Working",
+      title: "Steps",
+      tasks: [
+        { id: "1", title: "ls", state: "done" },
+        { id: "2", title: "make", state: "running" },
+        { id: "3", title: "rm", state: "failed" },
+      ],
+    },
+  };
+
+  test("stand in the place of the list", async () => {
+    const { surface, thread, replies } = await scene();
+    const [ref] = await surface.post(thread, progress, "k");
+    const shown = "Working\nSteps\n- ls (complete)\n- make (in_progress)\n- rm (error)\n[Stop]";
+    expect(replies().map(visibleText)).toEqual([shown]);
+    if (ref) await surface.edit(ref, progress);
+    expect(replies().map(visibleText)).toEqual([shown]);
+  });
+
+  test("give way to the list where Slack has none, and are not tried again", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", { kind: "refuse", error: "invalid_blocks" });
+    const [ref] = await surface.post(thread, progress, "k");
+    if (ref) await surface.edit(ref, progress);
+    expect(replies().map(visibleText)).toEqual(["Working\n\n✓ ls\n▸ make\n[Stop]"]);
+    expect(slack.calls.filter(({ method }) => method === "chat.update")).toHaveLength(1);
   });
 });
 

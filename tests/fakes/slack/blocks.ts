@@ -18,7 +18,16 @@ const button = z.object({
   value: z.string().max(2_000).optional(),
 });
 
+const taskCard = z.object({
+  type: z.literal("task_card"),
+  task_id: z.string().min(1),
+  title: z.string().min(1),
+  status: z.enum(["pending", "in_progress", "complete", "error"]),
+});
+
 const block = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("plan"), title: z.string().min(1), tasks: z.array(taskCard) }),
+  taskCard,
   z.object({ type: z.literal("markdown"), text: z.string().min(1).max(12_000) }),
   z.object({ type: z.literal("section"), text: z.union([mrkdwn, plainText(3_000)]) }),
   z.object({ type: z.literal("header"), text: plainText(150) }),
@@ -57,6 +66,14 @@ export function checkBlocks(
       ({ message, path }) => `[ERROR] ${message} [json-pointer:/blocks/${path.join("/")}]`,
     );
     return { ok: false, error: "invalid_blocks", messages };
+  }
+  // Seen in the field, not documented.
+  if (["plan", "task_card"].every((kind) => list.data.some(({ type }) => type === kind))) {
+    return {
+      ok: false,
+      error: "invalid_blocks",
+      messages: ["[ERROR] plan and task_card exclude each other"],
+    };
   }
   const markdown = list.data.filter(({ type }) => type === "markdown").map(({ text }) => String(text));
   if (markdown.join("").length > 12_000) {
@@ -105,6 +122,10 @@ function visibleBlock(value: FakeBlock): string {
       return `(${data.elements.map(({ text }) => text).join(" ")})`;
     case "actions":
       return data.elements.map(({ text }) => `[${text.text}]`).join(" ");
+    case "plan":
+      return [data.title, ...data.tasks.map(({ title, status }) => `- ${title} (${status})`)].join("\n");
+    case "task_card":
+      return `${data.title} (${data.status})`;
     case "divider":
     case undefined:
       return "";
