@@ -19,6 +19,7 @@ import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
@@ -54,6 +55,7 @@ export interface Foundation extends SetUp {
   redis: Redis;
   queue: TurnQueue;
   output: OutputScheduler;
+  budgets: Budgets;
   door: Door;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
@@ -88,7 +90,27 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
-  const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
+  const budgets = createBudgets({
+    redis,
+    settings: config.settings.budgets,
+    now: Date.now,
+    warn(thread, { key, markdown }) {
+      const place = parseThreadId(thread);
+      const writer = surface(place.platform);
+      output
+        .write(writer, place, "question", AbortSignal.timeout(warningMs), () =>
+          writer.post(place, { kind: "notice", markdown }, key),
+        )
+        .catch((error: unknown) => onProblem("A warning about a budget could not be posted.", error));
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+  const door = createIntake({
+    ...{ redis, queue, output, surface, budgets, onProblem },
+    // Nobody, until administrators can be named.
+    mayExtend: () => false,
+    now: Date.now,
+  });
   const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,
@@ -99,6 +121,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     redis,
     queue,
     output,
+    budgets,
     door,
     surface,
     skills,
@@ -112,6 +135,9 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
 }
 
+/** A warning is of no use later. */
+const warningMs = 60_000;
+
 /** Something that runs until it is closed. */
 export interface Running {
   close(): Promise<void>;
@@ -119,7 +145,7 @@ export interface Running {
 
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
   const { agent, queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
@@ -143,6 +169,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    budgets,
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
