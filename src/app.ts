@@ -25,6 +25,7 @@ import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
+import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
@@ -94,14 +95,9 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     redis,
     settings: config.settings.budgets,
     now: Date.now,
-    warn(thread, { key, markdown }) {
+    warn(thread, warning) {
       const place = parseThreadId(thread);
-      const writer = surface(place.platform);
-      output
-        .write(writer, place, "question", AbortSignal.timeout(warningMs), () =>
-          writer.post(place, { kind: "notice", markdown }, key),
-        )
-        .catch((error: unknown) => onProblem("A warning about a budget could not be posted.", error));
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
     },
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
@@ -134,9 +130,6 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     },
   };
 }
-
-/** A warning is of no use later. */
-const warningMs = 60_000;
 
 /** Something that runs until it is closed. */
 export interface Running {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budgetsSchema } from "./budgets.ts";
 
 /**
  * The one schema of everything that can be configured. Secrets and endpoints come from the environment (or
@@ -67,23 +68,6 @@ const hosts = z
   .default([]);
 const channel = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:channel");
 const dollars = z.number().nonnegative();
-const budget = z.strictObject({
-  cost: z
-    .number()
-    .positive()
-    .exactOptional()
-    .describe("US dollars; a model of unknown price counts as the dearest known"),
-  tokens: count(1, 1_000_000_000_000).exactOptional().describe("input and output tokens, caches included"),
-});
-const user = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:user");
-
-function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }) !== undefined;
-  } catch {
-    return false;
-  }
-}
 
 export const settingsSchema = z.strictObject({
   model: modelName.optional().describe("the model; HEDDLE_MODEL in the environment wins"),
@@ -258,32 +242,7 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),
-  budgets: z
-    .strictObject({
-      timeZone: z
-        .string()
-        .refine(isTimeZone, "expected a time zone, e.g. UTC or Europe/Berlin")
-        .default("UTC")
-        .describe("whose midnight begins a new day"),
-      day: budget
-        .prefault({})
-        .describe("what all threads together may use in a day; without limit by default"),
-      user: budget.prefault({}).describe("what each person may use in a day"),
-      users: z
-        .record(user, budget)
-        .default({})
-        .describe("instead of it for some, e.g. slack:T012345:U012345"),
-      channel: budget.prefault({}).describe("what each channel may use in a day"),
-      channels: z
-        .record(channel, budget)
-        .default({})
-        .describe("instead of it for some, e.g. slack:T012345:C012345"),
-      extensionPercent: count(1, 1_000)
-        .default(50)
-        .describe("what an administrator's “continue” adds to a used-up budget for the day"),
-      keepDays: count(2, 3_650).default(92).describe("how long the usage of a day is kept"),
-    })
-    .prefault({}),
+  budgets: budgetsSchema.prefault({}),
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),

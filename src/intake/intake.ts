@@ -13,10 +13,10 @@ import {
 } from "../adapters/adapter.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";
-import { faultPoint } from "../queue/fault.ts";
 import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
+import { postNotice } from "../queue/notices.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
 import type { TurnQueue } from "../queue/turns.ts";
@@ -39,8 +39,6 @@ export interface IntakeOptions {
 
 /** A mark that has not been set by then is left to the worker. */
 const markMs = 30_000;
-/** A short reply is of no use later. */
-const replyMs = 60_000;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -62,12 +60,7 @@ export function createIntake(options: IntakeOptions): Door {
     const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
     if (!isFirst) return;
     const surface = options.surface(event.thread.platform);
-    const key = `reply:${message}`;
-    options.output
-      .write(surface, event.thread, "question", AbortSignal.timeout(replyMs), () =>
-        faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)),
-      )
-      .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+    postNotice(event.thread, { key: `reply:${message}`, markdown }, { ...options, surface });
   };
 
   /** Nobody waits for a mark. */

@@ -190,8 +190,10 @@ describe("Other commands", () => {
   test("usage tells who has used what, and a task beyond the day's budget is not begun", {
     timeout: 40_000,
   }, async () => {
+    const settings = join(place.folder, "heddle.yaml");
+    await writeFile(settings, "demo: { stepDelayMs: 0 }");
     expect(await heddle(["run", "Write a calculator"]).ended).toBe(0);
-    await writeFile(join(place.folder, "heddle.yaml"), "budgets: { user: { tokens: 2000 } }");
+    await writeFile(settings, "budgets: { user: { tokens: 2000 } }");
     const run = heddle(["run", "Write a calculator"]);
     expect(await run.ended).toBe(3);
     expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person is used up");

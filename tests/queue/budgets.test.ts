@@ -212,6 +212,14 @@ describe("A day's budget", () => {
   });
 });
 
+test("A settlement that is sent twice is booked once", async () => {
+  const { open, day } = newDay({});
+  const reserved = await hold(open().purse(general, ada), 1);
+  for (const _ of [1, 2]) await reserved.settle(used(1), "test/model");
+  const rows = await readUsage(server.client(), [day()]);
+  expect(rows.find(({ dimension }) => dimension === "all")?.usage).toEqual(used(1));
+});
+
 test("The usage of a day is kept by person, channel and model, without any budget", async () => {
   const { open, day } = newDay({});
   const budgets = open();
@@ -220,14 +228,10 @@ test("The usage of a day is kept by person, channel and model, without any budge
   for (const model of ["test/one", "test/two"]) await (await hold(adas, 1)).settle(whole, model);
   await spend(budgets.purse(random, ada), used(1));
   const rows = await readUsage(server.client(), [day()]);
-  const figures = rows.map(({ dimension, id, usage, turns }) => [
-    dimension,
-    id,
-    usage.cost,
-    usage.calls,
-    turns,
-  ]);
-  expect(figures.toSorted()).toEqual([
+  const figures = rows
+    .toSorted((a, b) => (`${a.dimension} ${a.id}` < `${b.dimension} ${b.id}` ? -1 : 1))
+    .map(({ dimension, id, usage, turns }) => [dimension, id, usage.cost, usage.calls, turns]);
+  expect(figures).toEqual([
     ["all", "", 1.5, 3, 2],
     ["channel", "slack:T:C1", 0.5, 2, 1],
     ["channel", "slack:T:C2", 1, 1, 1],
