@@ -40,11 +40,13 @@ export function createPaidModel(options: {
   const { model, purse, counter } = options;
   const { limits } = model;
 
-  const promptOf = ({ system, tools, messages }: ModelRequest): number =>
-    messages.reduce(
-      (sum, message) => sum + counter.countMessage(message),
-      counter.count(system) + counter.count(JSON.stringify(tools)),
-    );
+  /** What goes with every request of a turn, counted once. */
+  let fixed: (Pick<ModelRequest, "system" | "tools"> & { tokens: number }) | undefined;
+  const promptOf = ({ system, tools, messages }: ModelRequest): number => {
+    if (fixed?.system !== system || fixed.tools !== tools)
+      fixed = { system, tools, tokens: counter.count(system) + counter.count(JSON.stringify(tools)) };
+    return fixed.tokens + counter.countMessages(messages);
+  };
   const usageOf = (input: number, output: number): Usage =>
     callUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
 
