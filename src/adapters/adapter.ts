@@ -102,6 +102,8 @@ export type InboundEvent =
       action: string;
       /** What the person wrote when asked for a sentence. */
       text?: string;
+      /** The adapter tells the person alone when it is refused, so that nobody else has to. */
+      tellsRefusal?: true;
       at: number;
     };
 

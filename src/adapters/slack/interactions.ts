@@ -98,7 +98,8 @@ async function actionOf(
 ): Promise<Omit<ActionEvent, "at">> {
   const place = placeOf(desk, channel);
   const author = await desk.people.author(user);
-  return { kind: "action", thread: { ...place, thread }, ref: { ...place, message }, author, action };
+  const where = { thread: { ...place, thread }, ref: { ...place, message } };
+  return { kind: "action", ...where, author, action, tellsRefusal: true };
 }
 
 /** What the person should read who pressed a button, if it did not do what it says. */

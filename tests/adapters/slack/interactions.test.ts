@@ -56,6 +56,7 @@ describe("buttons", () => {
         ref,
         author: { id: ada.id, name: "ada", standing: "member", roles: [] },
         action: "approve:7",
+        tellsRefusal: true,
         at: expect.any(Number),
       },
     ]);
