@@ -28,6 +28,9 @@ import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
+import { createFiring } from "./queue/schedule-firing.ts";
+import { type ScheduleLimits, threadSchedules } from "./queue/schedules.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
@@ -120,7 +123,7 @@ export interface Running {
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
-  const { agent, queue: queueSettings, sessions } = config.settings;
+  const { agent, queue: queueSettings, schedules, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
 
@@ -135,6 +138,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
+  const clock = openScheduleClock(redis);
+  const scheduleLimits: ScheduleLimits = {
+    perThread: schedules.perThread,
+    shortestMs: schedules.shortestMinutes * 60_000,
+    longestMs: sessions.expireDays * 86_400_000,
+  };
   const runner = createTurnRunner({
     ...models,
     limits: {
@@ -146,6 +155,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    schedules: (thread, asked) =>
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -200,11 +211,26 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
+  const ticks = await takeScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: async () => ({ allowed: true }),
+      mask: (text) => masker.mask(text),
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
   return {
     async close() {
-      await worker.close();
+      await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close()]);
+      await Promise.all([stops.close(), pool.close(), clock.close()]);
     },
   };
 }

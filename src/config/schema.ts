@@ -241,6 +241,17 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),
+  schedules: z
+    .strictObject({
+      perThread: count(1, 1_000).default(20).describe("tasks that may be planned in one thread"),
+      shortestMinutes: z
+        .number()
+        .positive()
+        .max(1_440)
+        .default(5)
+        .describe("least time between two turns that begin by themselves"),
+    })
+    .prefault({}),
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),

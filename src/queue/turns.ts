@@ -14,7 +14,7 @@ export interface TurnQueue {
 }
 
 // Viewers do not read BullMQ's event stream; the embedded server copies it on each write, so it stays short.
-const eventStream = { events: { maxLen: 50 } };
+export const eventStream = { events: { maxLen: 50 } };
 
 export function openTurnQueue(redis: Redis): TurnQueue {
   const queue = new Queue<{ thread: ThreadId }>(queueName, {
