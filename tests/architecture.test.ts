@@ -40,7 +40,11 @@ test.each([
     /^adapters\/local\//,
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
-  ["intake knows the contracts and the queue", /^intake\//, new RegExp(`^(intake/|queue/|${contracts})`)],
+  [
+    "intake knows the contracts and the queue",
+    /^intake\//,
+    new RegExp(`^(intake/|queue/|${contracts}|agent/tools/schedules\\.ts)`),
+  ],
   [
     "the queue knows the agent's types, not its inside",
     /^queue\//,

@@ -27,7 +27,11 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
     instructions: "",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
     notes: () => notes,
-    schedules: () => ({ add: async () => ({ refused: "" }), list: async () => [], cancel: async () => false }),
+    schedules: () => ({
+      add: async () => ({ refused: "" }),
+      list: async () => [],
+      cancel: async () => false,
+    }),
     journal: async (thread) => journals.get(thread) ?? [],
     surface: () => memoryChat().surface,
     skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },

@@ -9,14 +9,17 @@ import {
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { describeSchedule, type Schedule } from "../agent/tools/schedules.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import { faultPoint } from "../queue/fault.ts";
 import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
+import { type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
 
 export interface IntakeOptions {
@@ -90,6 +93,32 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
+  const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const planned = await listSchedules(redis, thread, options.now());
+    if (event.addressed === "follow-up" && planned.length === 0) {
+      return { kind: "ignored", why: "nothing is planned in that thread" };
+    }
+    await reply(event, await answerTo(words, thread, planned));
+    mark(event.ref, "answered");
+    return { kind: "acted", thread };
+  };
+
+  const answerTo = async (
+    words: ScheduleWords,
+    thread: ThreadId,
+    planned: readonly Schedule[],
+  ): Promise<string> => {
+    if (words.do === "cancel") {
+      return (await cancelSchedule(redis, thread, words.id))
+        ? `Schedule ${words.id} is cancelled.`
+        : `There is no schedule ${words.id} in this thread; \`/schedules\` lists them.`;
+    }
+    if (planned.length === 0) return "Nothing is planned in this thread.";
+    const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
+    return [...list, "", "`/unschedule <id>` cancels one."].join("\n");
+  };
+
   const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
     if (isStopWord(event.text)) {
       const verdict = await receiveStop({
@@ -102,6 +131,8 @@ export function createIntake(options: IntakeOptions): Door {
       await reply(event, "Nothing is running in this thread.");
       return verdict;
     }
+    const words = scheduleWordsIn(event.text);
+    if (words) return receiveScheduleWords(event, words);
     if (event.text.trim() === "" && event.attachments.length === 0) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       const markdown = "You called me without a task. Write what you need in the same message, and I start.";

@@ -1,4 +1,4 @@
-import type { ChainableCommander, Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
@@ -39,9 +39,20 @@ export async function deliver(
 
   // Also for a duplicate: the first delivery may have died before it came here.
   await faultPoint("list", () =>
-    all(redis.pipeline().zadd(keys.waiting, options.now, thread).zadd(keys.threads, options.now, thread)),
+    Promise.all([
+      redis.zadd(keys.waiting, options.now, thread),
+      redis.zadd(keys.threads, options.now, thread),
+    ]),
   );
   return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+}
+
+/** The messages that no turn has taken, oldest first. */
+export async function waitingIn(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
+  // Only `user` records are ever put into a mailbox.
+  return (await redis.lrange(keys.mail(thread), 0, -1)).map(
+    (entry) => (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message,
+  );
 }
 
 /** Records a stop order and tells the worker. False when the thread has nothing to stop. */
@@ -77,14 +88,9 @@ export async function rememberMessages(
   thread: ThreadId,
   refs: readonly MessageRef[],
 ): Promise<void> {
-  const pipeline = redis.pipeline();
-  for (const ref of refs) pipeline.set(keys.reference(ref), thread, "EX", referenceSeconds);
-  await faultPoint("remember", () => all(pipeline));
-}
-
-/** Runs a pipeline. Its own `exec` resolves also when a command was refused, for instance for lack of memory. */
-async function all(pipeline: ChainableCommander): Promise<void> {
-  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  await faultPoint("remember", () =>
+    Promise.all(refs.map((ref) => redis.set(keys.reference(ref), thread, "EX", referenceSeconds))),
+  );
 }
 
 export async function threadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {

@@ -33,7 +33,9 @@ const announceMs = 60_000;
  * Does what is due: the thread is told, the task is put into its mailbox as a message of the person who planned
  * it, and the thread is woken. Called again for the same moment it puts nothing there twice.
  */
-export function createFiring(options: FiringOptions): (tick: Tick, due: number) => Promise<"keep" | "remove"> {
+export function createFiring(
+  options: FiringOptions,
+): (tick: Tick, due: number) => Promise<"keep" | "remove"> {
   const { redis } = options;
   return async ({ thread, id }, due) => {
     const schedule = await readSchedule(redis, thread, id);

@@ -81,12 +81,7 @@ function whenOf({ in_minutes = 0, at, cron, time_zone }: Partial<Input>, now: nu
   return { kind: "once", at: at === undefined ? now + in_minutes * minuteMs : Date.parse(at) };
 }
 
-async function create(
-  schedules: ScheduleStore,
-  task: string,
-  when: When,
-  now: number,
-): Promise<ToolResult> {
+async function create(schedules: ScheduleStore, task: string, when: When, now: number): Promise<ToolResult> {
   const added = await schedules.add({ task, when });
   if ("refused" in added) {
     return { status: "error", text: `Nothing was planned: ${added.refused} It is ${instant(now)}.` };

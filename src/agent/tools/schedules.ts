@@ -32,8 +32,7 @@ export interface ScheduleStore {
 /** One line for people and for the model. */
 export function describeSchedule({ id, task, when, by, next }: Schedule): string {
   const due = instant(next);
-  const time =
-    when.kind === "once" ? `once, ${due}` : `cron ${when.pattern} (${when.timeZone}), next ${due}`;
+  const time = when.kind === "once" ? `once, ${due}` : `cron ${when.pattern} (${when.timeZone}), next ${due}`;
   return `${id}: ${time}, by ${by}: ${task.replace(/\s+/g, " ")}`;
 }
 
