@@ -109,12 +109,12 @@ export function createIntake(options: IntakeOptions): Door {
     thread: ThreadId,
     planned: readonly Schedule[],
   ): Promise<string> => {
+    if (planned.length === 0) return "Nothing is planned in this thread.";
     if (words.do === "cancel") {
       return (await cancelSchedule(redis, thread, words.id))
         ? `Schedule ${words.id} is cancelled.`
         : `There is no schedule ${words.id} in this thread; \`/schedules\` lists them.`;
     }
-    if (planned.length === 0) return "Nothing is planned in this thread.";
     const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
     return [...list, "", "`/unschedule <id>` cancels one."].join("\n");
   };
