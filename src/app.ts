@@ -75,6 +75,8 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
   const server = await connectRedis({
     ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+    ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
+    ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
     dataDir: config.dataDir,
     production: environment.NODE_ENV === "production",
     allowEmbedded: environment.EMBEDDED_REDIS === "1",

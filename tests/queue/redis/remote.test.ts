@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
-import { parseRedisUrl } from "../../../src/queue/redis/remote.ts";
+import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
 
 const which = promisify(execFile)("sh", ["-c", "command -v redis-server || command -v valkey-server"]);
 const binary = await which.then(
@@ -115,7 +115,7 @@ describe("the server that REDIS_URL names", () => {
     onTestFinished(() => rm(folder, { recursive: true }));
     serve(context, port, "--cluster-enabled", "yes", "--cluster-config-file", join(folder, "nodes.conf"));
     await expect(open(`redis://127.0.0.1:${port}`)).rejects.toThrow(
-      "runs in cluster mode, which Heddle does not support",
+      "is a node of a cluster: write redis+cluster://",
     );
   });
 });
@@ -125,8 +125,9 @@ describe("REDIS_URL", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.nat(), (username, password, db) => {
         const login = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`;
-        const { options, place } = parseRedisUrl(`rediss://${login}@example.org:7000/${db}`);
-        expect(options).toEqual({
+        const { target, place } = parseRedisUrl(`rediss://${login}@example.org:7000/${db}`);
+        expect(target.options).toEqual({
+          reconnectOnError: expect.any(Function),
           host: "example.org",
           port: 7000,
           db,
@@ -146,7 +147,7 @@ describe("REDIS_URL", () => {
     ["unix:///run/redis.sock", { path: "/run/redis.sock" }],
     ["/run/redis.sock", { path: "/run/redis.sock" }],
   ])("%s is understood", (url, options) => {
-    expect(parseRedisUrl(url).options).toEqual(options);
+    expect(parseRedisUrl(url).target.options).toMatchObject(options);
   });
 
   test.each([
