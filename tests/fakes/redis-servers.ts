@@ -57,11 +57,22 @@ export async function redisServers(): Promise<Servers> {
   const start: Servers["start"] = async (settings = {}, first = []) => {
     if (binary === undefined) throw new Error(noRedisServer);
     const port = Number(settings["port"] ?? (await freePort()));
-    const all = { bind: "127.0.0.1", port: String(port), save: "", dir: folder, ...settings };
+    // Replicas would wait five seconds for others that want the same data.
+    const quick = { "repl-diskless-sync-delay": "0" };
+    const isPlain = first.length === 0;
+    const all = {
+      bind: "127.0.0.1",
+      port: String(port),
+      save: "",
+      dir: folder,
+      ...(isPlain && quick),
+      ...settings,
+    };
     const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, ...value.split(" ")]);
     const child = spawn(binary, [...first, ...args], { cwd: folder, stdio: "ignore" });
     const client = new Redis({
       port,
+      ...(settings["tls-port"] && { port: Number(settings["tls-port"]), tls: { rejectUnauthorized: false } }),
       ...(settings["requirepass"] && { password: settings["requirepass"] }),
       retryStrategy: () => 20,
       maxRetriesPerRequest: 200,
@@ -109,7 +120,9 @@ export async function redisServers(): Promise<Servers> {
       return { servers, replica };
     },
     async sentinel(login) {
-      const secret: Record<string, string> = login ? { requirepass: login.primary, masterauth: login.primary } : {};
+      const secret: Record<string, string> = login
+        ? { requirepass: login.primary, masterauth: login.primary }
+        : {};
       const primary = await start(secret);
       const replica = await start({ replicaof: `127.0.0.1 ${primary.port}`, ...secret });
       await until(async () => (await replica.client.info("replication")).includes("master_link_status:up"));

@@ -61,9 +61,6 @@ function remedy(cause: string): string {
   if (/certificate|altnames/i.test(cause)) {
     return "Name the file with the certificate of its authority in REDIS_CA, and its host as the certificate does.";
   }
-  if (/wrong version number|packet length/i.test(cause)) {
-    return "It does not speak TLS there: write redis instead of rediss in REDIS_URL.";
-  }
   if (cause.includes("No such master")) {
     return "Correct the name that follows the sentinels in REDIS_URL.";
   }

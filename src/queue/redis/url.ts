@@ -32,7 +32,9 @@ export function parseRedisUrl(text: string, settings: UrlSettings = {}): { targe
   const socket = /^(?:unix:\/\/)?(\/.+)$/.exec(text)?.[1];
   if (socket) return { target: { options: { path: socket } }, place: socket };
 
-  const parts = /^(redis|rediss)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^@/]+)((?:\/[^/]*)*)$/.exec(text);
+  const parts = /^(redis|rediss)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^@/]+)((?:\/[^/]*)*)$/.exec(
+    text,
+  );
   const [, protocol, kind, login = "", list = "", path = ""] = parts ?? [];
   const places = list.split(",").flatMap((place) => readPlace(place, kind === "sentinel" ? 26_379 : 6_379));
   const segments = path.split("/").slice(1);

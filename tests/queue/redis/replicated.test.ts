@@ -1,7 +1,13 @@
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
-import { caughtUp, hasRedisServer, noRedisServer, redisServers, type Servers } from "../../fakes/redis-servers.ts";
+import {
+  caughtUp,
+  hasRedisServer,
+  noRedisServer,
+  redisServers,
+  type Servers,
+} from "../../fakes/redis-servers.ts";
 
 let servers: Servers;
 const closers: (() => Promise<void>)[] = [];
