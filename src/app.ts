@@ -27,6 +27,7 @@ import { redisNotes } from "./queue/notes.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
+import { isOutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
 import { createFiring } from "./queue/schedule-firing.ts";
@@ -127,7 +128,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
   const { agent, queue: queueSettings, schedules, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+  const onError = (error: unknown) =>
+    log.error({ err: error }, isOutOfMemory(error) ? outOfMemory : "the worker met an error");
 
   const pool = createMcpPool({
     config: foundation.mcp,

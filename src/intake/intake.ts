@@ -16,6 +16,7 @@ import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { outOfMemory } from "../queue/redis/memory.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
@@ -93,6 +94,16 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
+  /** Nothing can be stored, so that the person is told at once and past the line. */
+  const refuseForMemory = async (event: MessageEvent, error: unknown): Promise<Verdict> => {
+    options.onProblem(outOfMemory, error);
+    const markdown =
+      "I could not take this message: my memory is full. Please write again when it is mended.";
+    const key = `reply:${event.ref.message}`;
+    await options.surface(event.thread.platform).post(event.thread, { kind: "notice", markdown }, key);
+    return { kind: "refused", reply: markdown };
+  };
+
   const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
     const thread = threadId(event.thread);
     const planned = await listSchedules(redis, thread, options.now());
@@ -151,6 +162,8 @@ export function createIntake(options: IntakeOptions): Door {
     switch (delivery.kind) {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
+      case "no-memory":
+        return refuseForMemory(event, delivery.error);
       case "duplicate":
         await options.queue.wake(thread);
         return { kind: "duplicate" };

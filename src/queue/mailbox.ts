@@ -5,6 +5,7 @@ import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
+import { isOutOfMemory } from "./redis/memory.ts";
 import { scripts } from "./scripts.ts";
 
 const daySeconds = 86_400;
@@ -15,7 +16,9 @@ const referenceSeconds = 30 * daySeconds;
 export type Delivery =
   | { kind: "accepted"; position: number }
   | { kind: "duplicate" }
-  | { kind: "no-session" };
+  | { kind: "no-session" }
+  /** Redis has no room for it: nothing of it is stored. */
+  | { kind: "no-memory"; error: unknown };
 
 /**
  * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
@@ -30,11 +33,17 @@ export async function deliver(
   options: { onlyIfSession: boolean; now: number },
 ): Promise<Delivery> {
   const record: JournalRecord = { type: "user", message };
-  const result = (await scripts.deliver.run(
-    redis,
-    [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
-    [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
-  )) as number;
+  let result: unknown;
+  try {
+    result = await scripts.deliver.run(
+      redis,
+      [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
+      [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
+    );
+  } catch (error) {
+    if (isOutOfMemory(error)) return { kind: "no-memory", error };
+    throw error;
+  }
   if (result === -2) return { kind: "no-session" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
@@ -44,7 +53,8 @@ export async function deliver(
       redis.zadd(keys.threads, options.now, thread),
     ]),
   );
-  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+  // See the header of deliver.lua.
+  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
 }
 
 /** The messages that no turn has taken, oldest first. */

@@ -64,7 +64,9 @@ export function createFiring(
       at: options.now(),
       scheduled: true,
     };
-    await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+    const delivery = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+    // The tick is tried again.
+    if (delivery.kind === "no-memory") throw delivery.error;
     await options.queue.wake(thread);
     return schedule.when.kind === "once" ? remove() : "keep";
   };
