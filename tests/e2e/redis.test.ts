@@ -36,15 +36,17 @@ afterEach(async ({ task }) => {
   await Promise.all([slack.close(), model.close(), servers.stop()]);
 });
 
+const environment = (redisUrl: string) => ({
+  REDIS_URL: redisUrl,
+  SLACK_BOT_TOKEN: slack.botToken,
+  SLACK_APP_TOKEN: slack.appToken,
+  SLACK_API_URL: slack.url,
+  ANTHROPIC_API_KEY: model.apiKey,
+  ANTHROPIC_BASE_URL: model.url,
+});
+
 async function heddle(redisUrl: string) {
-  const program = place.start(["start"], {
-    REDIS_URL: redisUrl,
-    SLACK_BOT_TOKEN: slack.botToken,
-    SLACK_APP_TOKEN: slack.appToken,
-    SLACK_API_URL: slack.url,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
-  });
+  const program = place.start(["start"], environment(redisUrl));
   await program.line(/Heddle is ready/);
   return program;
 }
@@ -89,11 +91,12 @@ describe("A turn", () => {
 
   test("is done on a cluster", async () => {
     const { servers: nodes } = await servers.cluster();
-    await heddle(`redis+cluster://127.0.0.1:${nodes[1].port}`);
-    const question = await slack.user("ada").says(slack.channel("general"), "<@BOT> are you there?");
-    await asked.promise;
     answer.resolve();
-    await slack.message(({ text }) => text.includes("Here I am."));
-    await slack.until(() => question.reactions.size > 0);
+    const program = place.start(
+      ["run", "are you there?"],
+      environment(`redis+cluster://127.0.0.1:${nodes[1].port}`),
+    );
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toContain("Here I am.");
   }, 30_000);
 });
