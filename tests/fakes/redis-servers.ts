@@ -104,7 +104,7 @@ export async function redisServers(): Promise<Servers> {
       }
       for (const { client } of all) {
         for (const other of all) {
-          const busPort = String(await clusterPort(other));
+          const busPort = await clusterPort(other);
           await client.call("CLUSTER", "MEET", "127.0.0.1", other.port, busPort);
         }
       }
@@ -166,7 +166,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /** Other processes tell of nothing, so they are asked, for ten seconds at most. */
-export async function until(isSo: () => Promise<boolean>): Promise<void> {
+async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 400; tries += 1) {
     if (await isSo().catch(() => false)) return;
     await new Promise((resolve) => setTimeout(resolve, 25));

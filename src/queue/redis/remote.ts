@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { openClient } from "./client.ts";
 import { openControl } from "./control.ts";
 import { inspect } from "./inspect.ts";
 import { type RedisLog, type RedisServer, RedisUnavailable, redisServer } from "./server.ts";

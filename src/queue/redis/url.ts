@@ -21,7 +21,7 @@ export interface UrlSettings {
   sentinelPassword?: string;
 }
 
-export const urlForms =
+const urlForms =
   "redis://user:password@host:6379/0, redis+cluster://host:6379,host:6379, redis+sentinel://host:26379,host:26379/name/0, each with rediss for TLS, or the path of a socket";
 
 /**
