@@ -61,9 +61,10 @@ export interface ScheduleTicksOptions {
   redis: Redis;
   /**
    * Does what is due. It may be called again for the same `due` (ms) after a crash.
+   * @param signal aborted when this process ends: what can be left out is
    * @returns whether the schedule is still wanted
    */
-  fire(tick: Tick, due: number): Promise<"keep" | "remove">;
+  fire(tick: Tick, due: number, signal: AbortSignal): Promise<"keep" | "remove">;
   /** As with turns: a worker that is silent for this long is replaced, ms. */
   lockMs: number;
   onError(error: unknown): void;
@@ -75,10 +76,12 @@ const atOnce = 10;
 export async function takeScheduleTicks(options: ScheduleTicksOptions): Promise<{ close(): Promise<void> }> {
   const clock = new Queue<Tick>(scheduleQueueName, { connection: options.redis, prefix: queuePrefix });
   clock.on("error", () => {});
+  const closing = new AbortController();
   const processor = async (job: Job<Tick>) => {
     // A job scheduler notes for when its job was made; the delay of a single job never changes.
     const due = job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0);
-    if ((await options.fire(job.data, due)) === "remove") await clock.removeJobScheduler(job.data.id);
+    const fired = await options.fire(job.data, due, closing.signal);
+    if (fired === "remove") await clock.removeJobScheduler(job.data.id);
   };
   const worker = new Worker<Tick>(scheduleQueueName, processor, {
     connection: options.redis,
@@ -93,6 +96,7 @@ export async function takeScheduleTicks(options: ScheduleTicksOptions): Promise<
   await worker.waitUntilReady();
   return {
     async close() {
+      closing.abort();
       await worker.close();
       await clock.close();
     },

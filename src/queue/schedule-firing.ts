@@ -6,7 +6,7 @@ import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
 import { deliver, rememberMessages } from "./mailbox.ts";
 import type { OutputScheduler } from "./output.ts";
-import type { Tick } from "./schedule-clock.ts";
+import type { ScheduleTicksOptions } from "./schedule-clock.ts";
 import { cancelSchedule, readSchedule, type StoredSchedule } from "./schedules.ts";
 import type { TurnQueue } from "./turns.ts";
 
@@ -33,11 +33,9 @@ const announceMs = 60_000;
  * Does what is due: the thread is told, the task is put into its mailbox as a message of the person who planned
  * it, and the thread is woken. Called again for the same moment it puts nothing there twice.
  */
-export function createFiring(
-  options: FiringOptions,
-): (tick: Tick, due: number) => Promise<"keep" | "remove"> {
+export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire"] {
   const { redis } = options;
-  return async ({ thread, id }, due) => {
+  return async ({ thread, id }, due, closing) => {
     const schedule = await readSchedule(redis, thread, id);
     if (!schedule) return "remove";
     const remove = async () => {
@@ -48,12 +46,13 @@ export function createFiring(
     const late = options.now() - due;
     const delay = late > lateMs ? `${Math.round(late / 60_000)} min late, because nothing was running` : "";
 
+    const announce = (text: string) => postOnce(thread, firing, text, options, closing);
     const permission = await options.mayAsk(thread, schedule.author);
     if (!permission.allowed) {
-      await announce(thread, firing, `Schedule ${id} is cancelled. ${permission.why}`, options);
+      await announce(`Schedule ${id} is cancelled. ${permission.why}`);
       return remove();
     }
-    if ((await announce(thread, firing, announcement(schedule, delay), options)) === "gone") return remove();
+    if ((await announce(announcement(schedule, delay))) === "gone") return remove();
 
     const context = [`scheduled for ${instant(due)}`, `id ${id}`, delay].filter(Boolean).join(", ");
     const message: UserMessage = {
@@ -78,17 +77,18 @@ function announcement({ id, task, author }: StoredSchedule, delay: string): stri
 }
 
 /** Posted at most once a firing: it only says why something begins. `gone`: nobody can be told anything there. */
-async function announce(
+async function postOnce(
   thread: ThreadId,
   firing: string,
   markdown: string,
   { redis, output, surface: surfaceOf, mask, onProblem }: FiringOptions,
+  closing: AbortSignal,
 ): Promise<"told" | "gone"> {
   const isFirst = await redis.set(keys.announced(thread, firing), "1", "EX", daySeconds, "NX");
   if (!isFirst) return "told";
   const place = parseThreadId(thread);
   const surface = surfaceOf(place.platform);
-  const signal = AbortSignal.timeout(announceMs);
+  const signal = AbortSignal.any([AbortSignal.timeout(announceMs), closing]);
   try {
     const refs = await output.write(surface, place, "question", signal, () =>
       faultPoint("reply", () =>

@@ -74,8 +74,8 @@ async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {})
   const waiters = new Set<() => void>();
   const ticks = await takeScheduleTicks({
     redis: server.client(),
-    async fire(tick, due) {
-      const answer = await fire(tick, due);
+    async fire(tick, due, signal) {
+      const answer = await fire(tick, due, signal);
       fired.push(due);
       for (const check of waiters) check();
       return answer;
@@ -164,8 +164,9 @@ describe("A task that is due", () => {
     const { chat, times, fire } = await worker();
     const added = await plans().add({ task: "look", when: daily });
     const tick = { thread, id: "schedule" in added ? added.schedule.id : "" };
-    await Promise.all([fire(tick, 5), fire(tick, 5)]);
-    await fire(tick, 5);
+    const { signal } = new AbortController();
+    await Promise.all([fire(tick, 5, signal), fire(tick, 5, signal)]);
+    await fire(tick, 5, signal);
     expect([await waiting(), chat.shown]).toEqual([[expect.anything()], [expect.anything()]]);
     await plans().add({ task: "next", when: soon() });
     await times(1);

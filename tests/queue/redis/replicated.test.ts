@@ -16,6 +16,7 @@ beforeEach(async (context) => {
   servers = await redisServers();
 });
 afterEach(async () => {
+  if (!hasRedisServer) return;
   for (const close of closers.splice(0).toReversed()) await close();
   await servers.stop();
 });
