@@ -154,7 +154,7 @@ describe("A task that is due", () => {
     await times(1);
     const [message, ...more] = await waiting();
     expect(more).toEqual([]);
-    expect(message?.text).toMatch(/\(scheduled for .*, 1[2-7]\d min late, because nothing was running\)$/);
+    expect(message?.text).toMatch(/\(scheduled for .*, 1[2-8]\d min late, because nothing was running\)$/);
     expect(chat.shown[0]?.message.markdown).toMatch(/ min late/);
     const next = (await plans().list()).map((planned) => planned.next > Date.now());
     expect(next).toEqual(when.kind === "cron" ? [true] : []);
