@@ -11,6 +11,8 @@ const usage = `Heddle: an agent for your team's chat.
                                              the threads' files: which there are, one as tar, archive idle ones
   heddle schedules list | cancel <thread> <id>
                                              what is planned for later, in all threads
+  heddle usage [--days N] [--by day|user|channel|model]
+                                             tokens, cost and turns of the last days
   heddle stop <thread>                       stop what runs in a thread
 `;
 
@@ -22,6 +24,7 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),
   schedules: () => import("./commands/schedules.ts"),
+  usage: () => import("./commands/usage.ts"),
   stop: () => import("./commands/stop.ts"),
 };
 

@@ -5,6 +5,7 @@ import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
 import type { TurnLimits } from "./agent/limits.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
+import { createPaidModel } from "./agent/llm/paid.ts";
 import { runTurn } from "./agent/loop.ts";
 import type { McpPool } from "./agent/mcp/pool.ts";
 import { isFromPerson, type Speaker, type UserMessage } from "./agent/messages.ts";
@@ -20,6 +21,7 @@ import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch
 import type { NoteStore } from "./agent/tools/notes.ts";
 import type { ScheduleStore } from "./agent/tools/schedules.ts";
 import type { ToolServices } from "./agent/tools/tool.ts";
+import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
@@ -30,12 +32,16 @@ export interface TurnRunnerOptions {
   /** Writes the summaries of long conversations. */
   summariser: LanguageModel;
   limits: TurnLimits;
+  budgets: Pick<Budgets, "purse">;
   instructions: string;
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
-  /** What is planned in a thread; `asked` is the person's message that its turn works on. */
-  schedules(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
+  /**
+   * What is planned in a thread; `asked` is the person's message that its turn works on. Absent where nothing can
+   * start a turn by itself.
+   */
+  schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   /** A thread's whole journal. */
   journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
@@ -94,7 +100,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
         notes,
-        schedules: options.schedules(thread, () => asked.at(-1)),
+        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
@@ -120,8 +126,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
         ...mcpTools,
       ];
+      const purse = options.budgets.purse(thread, history.turn);
+      const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
       const task = createTaskTool({
         model,
+        pay,
         context,
         system,
         tools: makeTools,
@@ -139,6 +148,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         tools,
         system,
         context,
+        pay,
         limits,
         async followUps() {
           const messages = await followUps();

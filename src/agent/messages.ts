@@ -27,6 +27,8 @@ export interface UserMessage {
   at: number;
   /** The author wrote it earlier, for now: it is no message on the platform, and nobody may be there. */
   scheduled?: true;
+  /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
+  paidBy?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }

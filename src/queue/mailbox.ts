@@ -5,7 +5,7 @@ import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
-import { isOutOfMemory } from "./redis/memory.ts";
+import { isOutOfMemory, OutOfMemory } from "./redis/memory.ts";
 import { scripts } from "./scripts.ts";
 
 const daySeconds = 86_400;
@@ -16,14 +16,13 @@ const referenceSeconds = 30 * daySeconds;
 export type Delivery =
   | { kind: "accepted"; position: number }
   | { kind: "duplicate" }
-  | { kind: "no-session" }
-  /** Redis has no room for it: nothing of it is stored. */
-  | { kind: "no-memory"; error: unknown };
+  | { kind: "no-session" };
 
 /**
  * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
  * When this resolves the message survives any crash.
  *
+ * @throws {OutOfMemory} when nothing of it could be stored
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
  */
 export async function deliver(
@@ -41,8 +40,7 @@ export async function deliver(
       [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
     );
   } catch (error) {
-    if (isOutOfMemory(error)) return { kind: "no-memory", error };
-    throw error;
+    throw isOutOfMemory(error) ? new OutOfMemory(error) : error;
   }
   if (result === -2) return { kind: "no-session" };
 

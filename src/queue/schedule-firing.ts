@@ -63,9 +63,7 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
       at: options.now(),
       scheduled: true,
     };
-    const delivery = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
-    // The tick is tried again.
-    if (delivery.kind === "no-memory") throw delivery.error;
+    await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
     await options.queue.wake(thread);
     return schedule.when.kind === "once" ? remove() : "keep";
   };

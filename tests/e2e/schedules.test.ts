@@ -55,7 +55,7 @@ test("A task is planned in a thread, done there when it is due, listed and cance
   expect(JSON.stringify(model.bodies)).toMatch(/\[scheduled by ada\] report the build/);
 
   await ada.says(general, "/schedules", { thread: question.ts });
-  const { text } = await shown("greet the team");
+  const { text } = await shown("by ada: greet the team");
   expect(text).toContain("0 9 * * 1-5 (Europe/Berlin)");
   const id = /\bs[0-9a-f]{8}\b/.exec(text)?.[0] ?? "";
 

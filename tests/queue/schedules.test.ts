@@ -258,6 +258,8 @@ describe("The words /schedules and /unschedule", () => {
     const redis = server.client();
     const { receive } = createIntake({
       ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
+      budgets: { isOfToday: () => false, extend: async () => undefined },
+      mayExtend: () => false,
       onProblem: (problem) => expect.unreachable(problem),
     });
     const at = Date.now();
