@@ -4,6 +4,7 @@ import { recordOf, replay } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
+import { allowAll } from "../src/agent/policy.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
@@ -23,6 +24,8 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
   const { run } = createTurnRunner({
     model,
     summariser: model,
+    policy: allowAll,
+    questionMs: 60_000,
     limits: defaultTurnLimits,
     instructions: "",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },

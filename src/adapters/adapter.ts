@@ -116,7 +116,7 @@ export type Verdict =
   | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
-  /** Refused, and the person should read why. */
+  /** Refused, and the person should read why: posted by intake, but for an action, where the adapter shows it. */
   | { kind: "refused"; reply: string };
 
 /** The one way in. Throws only when Redis cannot be reached; then the event must not be acknowledged. */
@@ -130,7 +130,7 @@ export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed
 export interface OutboundMessage {
   /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
   markdown: string;
-  kind: "progress" | "answer" | "notice" | "receipt";
+  kind: "progress" | "question" | "answer" | "notice" | "receipt";
   /** Small print under the message. */
   footer?: string;
   /** Whether a Stop button belongs to it. */

@@ -22,6 +22,7 @@ function exitCode(outcome: TurnOutcome): number {
       return 130;
     case "refused":
     case "model-error":
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return 1;

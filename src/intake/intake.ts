@@ -1,4 +1,3 @@
-import type { Redis } from "ioredis";
 import {
   type ChatSurface,
   type Door,
@@ -15,17 +14,14 @@ import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
 import type { OutputScheduler } from "../queue/output.ts";
-import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
+import { createQuestionDesk, type QuestionOptions } from "./questions.ts";
 import { isStopWord } from "./stop-word.ts";
 
-export interface IntakeOptions {
-  redis: Redis;
-  queue: TurnQueue;
+export interface IntakeOptions extends QuestionOptions {
   output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
-  now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -44,6 +40,7 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
  */
 export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
+  const questions = createQuestionDesk(options);
 
   /** Says something about a message, once: a platform may tell of a message more than once. */
   const reply = async (event: MessageEvent, markdown: string): Promise<void> => {
@@ -121,9 +118,11 @@ export function createIntake(options: IntakeOptions): Door {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
       case "duplicate":
+        await questions.written(event);
         await options.queue.wake(thread);
         return { kind: "duplicate" };
       case "accepted":
+        await questions.written(event);
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
         mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
         return { kind: "accepted", thread, position: delivery.position };
@@ -146,6 +145,8 @@ export function createIntake(options: IntakeOptions): Door {
         await options.queue.wake(thread);
         return { kind: "amended", thread };
       case "stopping":
+        // A turn that waits for people has no worker to hear of it.
+        await options.queue.wake(thread);
         return { kind: "stopping", thread };
       case "changed":
       case "withdrawn":
@@ -172,7 +173,7 @@ export function createIntake(options: IntakeOptions): Door {
         case "stop":
           return receiveStop(event);
         case "action":
-          return { kind: "ignored", why: "there is no such button" };
+          return (await questions.pressed(event)) ?? { kind: "ignored", why: "there is no such button" };
       }
     },
   };

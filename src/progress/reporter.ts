@@ -7,7 +7,7 @@ import {
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { ToolStatus, UserMessage } from "../agent/messages.ts";
+import type { ToolCall, ToolMessage, ToolStatus, UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
@@ -22,6 +22,7 @@ import {
   verdict,
 } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { questionMessage, settledMessage } from "./questions.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -49,7 +50,7 @@ export type LiveEvent =
 interface ToolLine {
   callId: string;
   text: string;
-  status: ToolStatus | "running";
+  status: ToolStatus | "running" | "pending";
 }
 
 const shownTools = 12;
@@ -103,23 +104,52 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     }
   };
 
+  const masked = (message: OutboundMessage): OutboundMessage => ({
+    ...message,
+    markdown: options.mask(message.markdown),
+  });
+
   const toolList = () => {
     const earlier = hiddenTools > 0 ? [`… ${count(hiddenTools, "earlier call")}`] : [];
     return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
   };
 
-  const working = (): OutboundMessage => {
-    const parts = [`⏳ **Working** · step ${step}`, plan, toolList()];
+  const progressMessage = (state: string): OutboundMessage => {
+    const parts = [`${state} · step ${step}`, plan, toolList()];
     if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
     if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) parts.push(`_${notice}_`);
-    return { kind: "progress", stoppable: true, markdown: options.mask(parts.filter(Boolean).join("\n\n")) };
+    return masked({ kind: "progress", stoppable: true, markdown: parts.filter(Boolean).join("\n\n") });
   };
 
+  /** A call's line; a call that waited has one already. */
+  const showCall = (call: ToolCall, status: "running" | "pending") => {
+    // Its result is shown as the plan.
+    if (call.name === "todo") return;
+    const line = tools.find(({ callId, status: before }) => callId === call.id && before === "pending");
+    if (line) line.status = status;
+    else tools.push({ callId: call.id, text: describeCall(call), status });
+    if (tools.length > shownTools) {
+      tools.shift();
+      hiddenTools += 1;
+    }
+  };
+
+  const showResult = (message: ToolMessage) => {
+    const line = tools.findLast(({ callId }) => callId === message.callId);
+    if (line) line.status = message.status;
+    plan = checklist(message) ?? plan;
+  };
+
+  for (const { call, result } of turn.calls) {
+    showCall(call, "pending");
+    if (result) showResult(result);
+  }
+
   const apply = (event: AgentEvent) => {
+    if ("step" in event) step = event.step;
     switch (event.type) {
       case "step-start":
-        step = event.step;
         text = "";
         break;
       case "text-delta":
@@ -135,25 +165,19 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = "";
         break;
       case "tool-start":
-        // Its result is shown as the plan.
-        if (event.call.name === "todo") return;
-        tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
-        if (tools.length > shownTools) {
-          tools.shift();
-          hiddenTools += 1;
-        }
+        showCall(event.call, "running");
         tail = "";
+        break;
+      case "question":
+        showCall(event.call, "pending");
         break;
       case "tool-output":
         tail = lastLines(tail + event.chunk);
         break;
-      case "tool-end": {
-        const line = tools.find(({ callId }) => callId === event.message.callId);
-        if (line) line.status = event.message.status;
-        plan = checklist(event.message) ?? plan;
+      case "tool-end":
+        showResult(event.message);
         tail = "";
         break;
-      }
       case "follow-up":
         notice = `${count(event.messages.length, "new message")} taken along.`;
         break;
@@ -167,13 +191,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    progress.show(working());
+    progress.show(progressMessage("⏳ **Working**"));
   };
 
-  const lastMessage = (receipt: Receipt): OutboundMessage => {
-    const message = closingMessage(receipt);
-    return { ...message, markdown: options.mask(message.markdown) };
-  };
+  const lastMessage = (receipt: Receipt) => masked(closingMessage(receipt));
 
   return {
     took(messages) {
@@ -185,6 +206,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       options.publish(event);
       apply(event);
     },
+    question: (question, call) => masked(questionMessage(question, call)),
+    settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
+    waiting: () => progressMessage("⏸️ **Waiting for your decision**"),
     closing(receipt) {
       const { outcome } = receipt;
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
@@ -229,6 +253,8 @@ function sign(status: ToolLine["status"]): string {
   switch (status) {
     case "running":
       return "▸";
+    case "pending":
+      return "⏸";
     case "ok":
       return "✓";
     case "partial":
@@ -253,6 +279,7 @@ function finalMark(outcome: TurnOutcome): MessageMark {
       return "stopped";
     case "model-error":
       return "failed";
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return "waiting";

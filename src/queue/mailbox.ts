@@ -38,10 +38,15 @@ export async function deliver(
   if (result === -2) return { kind: "no-session" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await faultPoint("list", () =>
-    all(redis.pipeline().zadd(keys.waiting, options.now, thread).zadd(keys.threads, options.now, thread)),
-  );
+  await listThreads(redis, thread, options.now);
   return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+}
+
+/** Lists the thread as having something to do, so that the sweeper finds it. */
+export async function listThreads(redis: Redis, thread: ThreadId, now: number): Promise<void> {
+  await faultPoint("list", () =>
+    all(redis.pipeline().zadd(keys.waiting, now, thread).zadd(keys.threads, now, thread)),
+  );
 }
 
 /** Records a stop order and tells the worker. False when the thread has nothing to stop. */
@@ -61,9 +66,18 @@ export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null>
   return redis.zscore(keys.waiting, thread);
 }
 
-/** Takes the thread off the list, unless it was listed anew since `listed` was read. */
-export async function unlist(redis: Redis, thread: ThreadId, listed: string | null): Promise<void> {
-  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed]);
+/**
+ * Takes the thread off the list, unless it was listed anew since `listed` was read.
+ *
+ * @param until when it has something to do by itself, ms: it stays listed for then
+ */
+export async function unlist(
+  redis: Redis,
+  thread: ThreadId,
+  listed: string | null,
+  until?: number,
+): Promise<void> {
+  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed, until ?? ""]);
 }
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {
