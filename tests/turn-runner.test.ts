@@ -4,7 +4,7 @@ import { recordOf, replay } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
-import { allowAll } from "../src/agent/policy.ts";
+import { allowAll, createPolicy } from "../src/agent/policy.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
@@ -17,14 +17,18 @@ import { type Reply, scriptedModel } from "./fakes/scripted-model.ts";
 const none = { ok: false, summary: "", problems: [] };
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
-function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools: Tool[] = []) {
+function runner(
+  replies: Reply[] | ((request: ModelRequest) => Reply),
+  mcpTools: Tool[] = [],
+  policy = allowAll,
+) {
   const { model, requests } = scriptedModel(replies);
   const journals = new Map<string, JournalRecord[]>();
   const notes = memoryNotes();
   const { run } = createTurnRunner({
     model,
     summariser: model,
-    policy: allowAll,
+    policy,
     questionMs: 60_000,
     limits: defaultTurnLimits,
     instructions: "",
@@ -118,5 +122,26 @@ describe("The agent of a thread", () => {
     expect(await ask("a", "look")).toEqual(["It is up."]);
     const names = requests[1]?.tools.map(({ name }) => name);
     expect(names).toEqual(["recall_notes", "search_history", "look"]);
+  });
+
+  test("run nothing in a sub-agent that must be approved: it cannot ask", async () => {
+    let child = "";
+    const { ask } = runner(
+      ({ system, messages }) => {
+        const last = messages.at(-1);
+        if (!system.includes("## Your part")) {
+          return last?.role === "tool"
+            ? { text: "ok" }
+            : { calls: [{ name: "task", input: { task: "look", access: "all" } }] };
+        }
+        if (last?.role !== "tool") return { calls: [{ name: "send", input: {} }] };
+        child = last.text;
+        return { text: "not sent" };
+      },
+      [tool("send", "external", async () => "sent")],
+      createPolicy([{ tool: "*", effect: "external", action: "ask", why: "It leaves the thread." }], "allow"),
+    );
+    expect(await ask("a", "send it")).toEqual(["not sent"]);
+    expect(child).toMatch(/^DENIED: send was not run: It leaves the thread\. .* nobody can be asked here/);
   });
 });

@@ -9,6 +9,16 @@ import type { CallOutcome, Dispatcher } from "./tools/dispatch.ts";
 /** At most this many read-only calls of a step run at once. */
 const parallelReads = 8;
 
+export interface CallOptions {
+  step: number;
+  tools: Dispatcher;
+  signal: AbortSignal;
+  budget: Budget;
+  context: ContextKeeper;
+  /** Absent where nobody can be asked. */
+  ask?: (call: ToolCall, asking: Asking) => Question;
+}
+
 /**
  * Gives every open call of a step its one result, in the order of the calls. Neighbouring read-only calls run in
  * parallel. After an abort nothing new is started: on a stop the rest is answered as stopped; on a shutdown it
@@ -17,15 +27,7 @@ const parallelReads = 8;
  */
 export async function* runCalls(
   open: readonly OpenCall[],
-  options: {
-    step: number;
-    tools: Dispatcher;
-    signal: AbortSignal;
-    budget: Budget;
-    context: ContextKeeper;
-    /** Absent where nobody can be asked. */
-    ask?: (call: ToolCall, asking: Asking) => Question;
-  },
+  options: CallOptions,
 ): AsyncGenerator<AgentEvent, { outcomes: CallOutcome[]; waiting: boolean }> {
   const { step, tools, signal, budget, context, ask } = options;
   const outcomes: CallOutcome[] = [];

@@ -1,4 +1,4 @@
-import { runCalls } from "./calls.ts";
+import { type CallOptions, runCalls } from "./calls.ts";
 import type { ContextKeeper } from "./context/compaction.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
 import { type History, workedMs } from "./history.ts";
@@ -13,7 +13,7 @@ import {
   toolCalls,
   type UserMessage,
 } from "./messages.ts";
-import { newQuestion } from "./questions.ts";
+import { createAsker } from "./questions.ts";
 import { newlyRecalled, recallMark } from "./recall.ts";
 import { equalSteps, repeatedSteps } from "./repetition.ts";
 import type { Dispatcher } from "./tools/dispatch.ts";
@@ -189,14 +189,10 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
 }
 
 /** How the turn asks people, if it can. */
-function asking({
-  history,
-  questionMs: openMs,
-  now = Date.now,
-}: Turn): Pick<Parameters<typeof runCalls>[1], "ask"> {
-  if (openMs === undefined) return {};
+function asking({ history, questionMs, now = Date.now }: Turn): Pick<CallOptions, "ask"> {
+  if (questionMs === undefined) return {};
   const requester = history.turn?.asked.find(isFromPerson)?.author ?? heddle;
-  return { ask: (call, what) => newQuestion(call, what, { requester, at: now(), openMs }) };
+  return { ask: createAsker(requester, questionMs, now) };
 }
 
 type Reply =

@@ -12,7 +12,7 @@ export type Asking =
   | { kind: "choice"; text: string; choices: string[] };
 
 export type Question = Asking & {
-  /** Unique in the thread; letters and digits only. */
+  /** Unique in the thread, letters and digits only; those of one step sort in their order. */
   id: string;
   callId: string;
   tool: string;
@@ -31,16 +31,20 @@ export type Decision =
   | { kind: "answered"; by: Speaker; text?: string; at: number }
   | { kind: "expired"; at: number };
 
-/** The default time for a decision, in milliseconds. */
-export const defaultQuestionMs = 24 * 3_600_000;
-
-export function newQuestion(
-  call: ToolCall,
-  asking: Asking,
-  { requester, at, openMs }: { requester: Speaker; at: number; openMs: number },
-): Question {
-  const id = randomUUID().slice(0, 8);
-  return { ...asking, id, callId: call.id, tool: call.name, requester, askedAt: at, expiresAt: at + openMs };
+/** Makes the questions of one step. @param openMs how long each stays open */
+export function createAsker(
+  requester: Speaker,
+  openMs: number,
+  now: () => number,
+): (call: ToolCall, asking: Asking) => Question {
+  const step = randomUUID().slice(0, 8);
+  let made = 0;
+  return (call, asking) => {
+    const id = `${step}${String(made++).padStart(3, "0")}`;
+    const askedAt = now();
+    const expiresAt = askedAt + openMs;
+    return { ...asking, id, callId: call.id, tool: call.name, requester, askedAt, expiresAt };
+  };
 }
 
 /** The result of a call that the decision has ended; undefined when the call is to run. */

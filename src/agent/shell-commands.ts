@@ -6,7 +6,7 @@
 /** Deeper nesting is not followed but taken apart roughly. */
 const maxDepth = 12;
 /** So many words of `sudo -u x env A=1 …` are taken for the beginning of a command. */
-const maxWrapped = 64;
+const maxWrapped = 24;
 
 /** Words of the grammar that may stand before a command. */
 const grammar = new Set([
@@ -41,7 +41,8 @@ function collect(script: string, depth: number, found: Set<string>): void {
   for (const words of commands) derive(words, depth, found);
   if (certain) return;
   // A quote without its end or a here-document: the quotes may hide commands, so they do not count.
-  for (const piece of script.split(/[;&|()`{}<>"'\n]/))
+  const bare = script.replaceAll(/\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
+  for (const piece of bare.split(/[;&|()`{}"'\n]/))
     derive(piece.split(/\s+/).filter(Boolean), maxDepth, found);
 }
 
@@ -56,7 +57,7 @@ function derive(all: readonly string[], depth: number, found: Set<string>, wrapp
   if (found.has(text)) return;
   found.add(text);
   const name = program.replace(/^.*\//, "");
-  found.add([name, ...rest].join(" "));
+  found.add(name + text.slice(program.length));
   if (wrappers.has(name)) {
     for (let n = 0; n < Math.min(rest.length, wrapped); n += 1)
       derive(rest.slice(n), depth, found, wrapped - n - 1);

@@ -26,7 +26,8 @@ export function settledMessage(question: Question, call: ToolCall, decision?: De
   return { kind: "question", markdown: `${asking(question, call)}\n\n${ending(decision)}` };
 }
 
-function asking(question: Question, call: ToolCall): string {
+/** What is asked, without its buttons. */
+export function asking(question: Question, call: ToolCall): string {
   switch (question.kind) {
     case "choice":
       return `❓ ${question.text}`;

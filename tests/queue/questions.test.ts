@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { Author, InboundEvent, ThreadRef } from "../../src/adapters/adapter.ts";
+import type { Author, InboundEvent, MessageRef, ThreadRef } from "../../src/adapters/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
@@ -71,10 +71,12 @@ function people(chat: Chat) {
   };
   const place = { platform: "memory", workspace: "w", channel: "c" };
   let said = 0;
-  const says = (text: string, author = ada) => {
+  const says = async (text: string, author = ada): Promise<MessageRef> => {
     const ref = { ...place, message: `${thread.thread}-${++said}` };
     const about = { thread, ref, author, text, attachments: [], at: Date.now() };
-    return intake.receive({ kind: "message", addressed: "mention", ...about });
+    const verdict = await intake.receive({ kind: "message", addressed: "mention", ...about });
+    expect(verdict.kind).toBe("accepted");
+    return ref;
   };
   const press = (label: string, { by = ada, text = "" } = {}) => {
     const shown = chat.shown.find(({ message }) => message.actions?.some((button) => button.label === label));
@@ -86,9 +88,10 @@ function people(chat: Chat) {
     };
     return { event, verdict: intake.receive(event) };
   };
-  const stops = () => intake.receive({ kind: "stop", target: { thread }, author: bob, at: Date.now() });
+  const stops = (message: MessageRef) =>
+    intake.receive({ kind: "stop", target: { message }, author: bob, at: Date.now() });
   const id = threadId(thread);
-  return { redis, intake, says, press, stops, audits, id };
+  return { redis, intake, ref: thread, says, press, stops, audits, id };
 }
 
 /** What the tool ran with, over all workers of a test. */
@@ -289,8 +292,8 @@ describe("A call that needs an approval", () => {
     const chat = memoryChat();
     const thread = people(chat);
     const died = Promise.withResolvers<void>();
-    const never = new Promise<void>(() => {});
-    const runs: Runs = { commands: [], during: () => (died.resolve(), never) };
+    const forever = new Promise<void>(() => {});
+    const runs: Runs = { commands: [], during: () => (died.resolve(), forever) };
     const first = await worker(chat, [push], runs, { lockMs: 1_000 });
     await thread.says("push it");
     await asked(chat);
@@ -381,14 +384,17 @@ describe("A call that needs an approval", () => {
     await asked(chat);
     await parked(thread);
     await first.close();
-    const presses = [thread.press("Approve"), thread.press("Deny", { by: root })];
-    const again = presses[0] && thread.intake.receive(presses[0].event);
-    expect(
-      (await Promise.all([...presses.map(({ verdict }) => verdict), again])).map((v) => v?.kind),
-    ).toEqual(["acted", "refused", "duplicate"]);
+    const early = thread.press("Approve");
+    const late = thread.press("Deny", { by: root });
+    const again = thread.intake.receive(early.event);
+    expect((await Promise.all([early.verdict, late.verdict, again])).map(({ kind }) => kind)).toEqual([
+      "acted",
+      "refused",
+      "duplicate",
+    ]);
     await worker(chat, [{ text: "Pushed." }], runs);
     await shows(chat, "Pushed.");
-    expect(await thread.intake.receive(presses[1]?.event ?? never())).toMatchObject({
+    expect(await thread.intake.receive(late.event)).toMatchObject({
       kind: "refused",
       reply: expect.stringContaining("settled"),
     });
@@ -401,9 +407,10 @@ describe("A call that needs an approval", () => {
     const runs: Runs = { commands: [] };
     await worker(chat, [push, { text: "New turn." }], runs);
     await thread.says("push it");
-    await asked(chat);
+    const { ref } = await asked(chat);
     await parked(thread);
-    expect((await thread.stops()).kind).toBe("stopping");
+    // As by 🛑 on the question.
+    expect((await thread.stops(ref)).kind).toBe("stopping");
     await shows(chat, "Stopped by Bob");
     const { message } = await shows(chat, "No longer needed.");
     expect(message.actions).toBeUndefined();
@@ -413,6 +420,19 @@ describe("A call that needs an approval", () => {
     ]);
     await thread.says("and now?");
     await shows(chat, "New turn.");
+    expect(runs.commands).toEqual([]);
+  });
+
+  test("is not run when the message that asked for the work is deleted meanwhile", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    await worker(chat, [push], runs);
+    const ref = await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    await thread.intake.receive({ kind: "delete", thread: thread.ref, ref, author: ada, at: Date.now() });
+    await shows(chat, "Stopped by Ada, who deleted the message");
     expect(runs.commands).toEqual([]);
   });
 
@@ -509,7 +529,3 @@ describe("A question of the agent", () => {
     ]);
   });
 });
-
-function never(): never {
-  throw new Error("This cannot be.");
-}
