@@ -43,7 +43,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
       const found = mine.find((entry) => !entry.command || (command !== undefined && entry.command(command)));
       const action = found?.rule.action ?? fallback;
       if (action === "allow") return { action };
-      return { action, why: found?.rule.why ?? defaultWhy(command ?? tool.name) };
+      return { action, why: sentence(found?.rule.why ?? defaultWhy(command ?? tool.name)) };
     };
     return commandsOf(
       input,
@@ -61,6 +61,11 @@ function commandsOf(input: unknown, hasPatterns: boolean): [string | undefined, 
   // A script without any command, such as a comment, is judged as the empty one.
   const [first = "", ...rest] = simpleCommands(input.command);
   return [first, ...rest];
+}
+
+/** Other sentences follow it. */
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 function defaultWhy(what: string): string {

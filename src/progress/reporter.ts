@@ -107,6 +107,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const masked = (message: OutboundMessage): OutboundMessage => ({
     ...message,
     markdown: options.mask(message.markdown),
+    ...(message.actions && {
+      actions: message.actions.map((action) => ({ ...action, label: options.mask(action.label) })),
+    }),
   });
 
   const toolList = () => {

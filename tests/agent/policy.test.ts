@@ -9,7 +9,7 @@ const judge = (rules: ToolRule[], command: string, fallback: ToolAction = "allow
   createPolicy(rules, fallback)(bash, { command }).action;
 
 const guarded: ToolRule[] = [
-  { tool: "bash", command: "git push --force*", action: "deny", why: "Never." },
+  { tool: "bash", command: "git push --force*", action: "deny", why: "Never" },
   { tool: "bash", command: "git push*", action: "ask" },
 ];
 const listed: ToolRule[] = [
