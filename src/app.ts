@@ -20,11 +20,13 @@ import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
+import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
@@ -55,6 +57,7 @@ export interface Foundation extends SetUp {
   redis: Redis;
   queue: TurnQueue;
   output: OutputScheduler;
+  budgets: Budgets;
   door: Door;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
@@ -89,19 +92,27 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
-  const door = createIntake({
+  const budgets = createBudgets({
     redis,
-    queue,
-    output,
-    surface,
+    settings: config.settings.budgets,
+    now: Date.now,
+    warn(thread, warning) {
+      const place = parseThreadId(thread);
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+  const door = createIntake({
+    ...{ redis, queue, output, surface, budgets, onProblem },
     mayApprove: (author, requester) => author.id === requester.id,
     audit: ({ action, thread, question, by, decision }) =>
       log.info(
         { thread, question: question.id, tool: question.tool, by: by.id, decision: decision.kind },
         `a question was ${action}`,
       ),
+    // Nobody, until administrators can be named.
+    mayExtend: () => false,
     now: Date.now,
-    onProblem,
   });
   const sandbox = await watchSandbox(backend, Date.now);
   return {
@@ -113,6 +124,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     redis,
     queue,
     output,
+    budgets,
     door,
     surface,
     skills,
@@ -131,9 +143,12 @@ export interface Running {
   close(): Promise<void>;
 }
 
+const noSandboxBanner =
+  "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
+
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
   const { agent, queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
@@ -157,6 +172,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    budgets,
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
@@ -185,6 +201,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         thread: lease.thread,
         turn,
+        ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);

@@ -5,6 +5,7 @@ import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
 import { allowAll, createPolicy } from "../src/agent/policy.ts";
+import type { Purse } from "../src/agent/purse.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
@@ -13,6 +14,9 @@ import { memoryNotes } from "./agent/tools/services.ts";
 import { asking, tool } from "./agent/turn.ts";
 import { memoryChat } from "./fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "./fakes/scripted-model.ts";
+
+/** Pays for everything. */
+const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
 const none = { ok: false, summary: "", problems: [] };
 
@@ -31,6 +35,7 @@ function runner(
     policy,
     questionMs: 60_000,
     limits: defaultTurnLimits,
+    budgets: { purse: () => openPurse },
     instructions: "",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
     notes: () => notes,

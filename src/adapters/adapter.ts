@@ -116,7 +116,7 @@ export type Verdict =
   | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
-  /** Refused, and the person should read why: posted by intake, but for an action, where the adapter shows it. */
+  /** Refused, and the person should read why. */
   | { kind: "refused"; reply: string };
 
 /** The one way in. Throws only when Redis cannot be reached; then the event must not be acknowledged. */

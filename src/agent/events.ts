@@ -1,5 +1,6 @@
 import type { Usage } from "./llm/model.ts";
 import type { AssistantMessage, SummaryMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
+import type { UsedUp } from "./purse.ts";
 import type { Question } from "./questions.ts";
 
 /**
@@ -48,6 +49,7 @@ export interface StopOrder {
  * - `answered`: the model finished; `text` is its answer.
  * - `stopped`: somebody stopped it.
  * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, and it can be continued.
+ *   `usedUp`: it was the budget of a day, and not a limit of the turn.
  * - `refused`: the model declined.
  * - `model-error`: the model could not be reached or made no sense; `text` is safe to show.
  * - `waiting`: a call waits for people; it is run again with the same journal when they have decided.
@@ -57,7 +59,14 @@ export interface StopOrder {
 export type TurnOutcome =
   | { kind: "answered"; text: string; steps: number; usage: Usage }
   | { kind: "stopped"; order: StopOrder; steps: number; usage: Usage }
-  | { kind: "step-limit" | "budget"; text: string; limit: string; steps: number; usage: Usage }
+  | {
+      kind: "step-limit" | "budget";
+      text: string;
+      limit: string;
+      usedUp?: UsedUp;
+      steps: number;
+      usage: Usage;
+    }
   | { kind: "refused" | "model-error"; text: string; steps: number; usage: Usage }
   | { kind: "waiting" | "suspended" | "lost-lease"; steps: number; usage: Usage };
 

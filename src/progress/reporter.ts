@@ -29,6 +29,8 @@ export interface ReporterOptions {
   thread: ThreadId;
   output: OutputScheduler;
   turn: ShownTurn;
+  /** Stands above everything that the turn shows. */
+  banner?: string;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;
@@ -64,7 +66,7 @@ export function progressKey(turn: string): string {
 
 /** Turns the events of one turn into what its thread shows. */
 export function createReporter(options: ReporterOptions): TurnDisplay {
-  const { surface } = options;
+  const { surface, banner = "" } = options;
   const thread = parseThreadId(options.thread);
   const { turn } = options;
   const closing = new AbortController();
@@ -118,7 +120,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const progressMessage = (state: string): OutboundMessage => {
-    const parts = [`${state} · step ${step}`, plan, toolList()];
+    const parts = [banner, `${state} · step ${step}`, plan, toolList()];
     if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
     if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) parts.push(`_${notice}_`);
@@ -197,7 +199,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     progress.show(progressMessage("⏳ **Working**"));
   };
 
-  const lastMessage = (receipt: Receipt) => masked(closingMessage(receipt));
+  const lastMessage = (receipt: Receipt) => {
+    const message = closingMessage(turn.id, receipt);
+    return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
+  };
 
   return {
     took(messages) {

@@ -25,6 +25,8 @@ export type FaultPoint =
   | "decide"
   | "permit"
   | "pause"
+  | "reserve"
+  | "book"
   | "post"
   | "reply"
   | "progress"

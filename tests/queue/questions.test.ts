@@ -58,6 +58,8 @@ function people(chat: Chat) {
     queue,
     output: createOutputScheduler(redis),
     surface: () => chat.surface,
+    budgets: { isOfToday: () => false, extend: async () => undefined },
+    mayExtend: () => false,
     mayApprove: (author, requester) => author.id === requester.id || author.id === root.id,
     audit: (event) => audits.push(event),
     now: Date.now,
