@@ -129,18 +129,18 @@ describe("The agent of a thread", () => {
     expect(names).toEqual(["recall_notes", "search_history", "look"]);
   });
 
-  test("run nothing in a sub-agent that must be approved: it cannot ask", async () => {
+  test("has helpers that run nothing which must be approved: they cannot ask", async () => {
     let child = "";
     const { ask } = runner(
       ({ system, messages }) => {
-        const last = messages.at(-1);
+        const newest = messages.at(-1);
         if (!system.includes("## Your part")) {
-          return last?.role === "tool"
+          return newest?.role === "tool"
             ? { text: "ok" }
             : { calls: [{ name: "task", input: { task: "look", access: "all" } }] };
         }
-        if (last?.role !== "tool") return { calls: [{ name: "send", input: {} }] };
-        child = last.text;
+        if (newest?.role !== "tool") return { calls: [{ name: "send", input: {} }] };
+        child = newest.text;
         return { text: "not sent" };
       },
       [tool("send", "external", async () => "sent")],

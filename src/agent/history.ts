@@ -176,8 +176,8 @@ export function replay(records: readonly JournalRecord[]): History {
 }
 
 /** Whether people are asked about the call and have not decided. */
-export function isUndecided({ question, decision }: OpenCall): boolean {
-  return question !== undefined && decision === undefined;
+export function isUndecided(entry: OpenCall): entry is OpenCall & { question: Question } {
+  return entry.question !== undefined && entry.decision === undefined;
 }
 
 function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {

@@ -206,7 +206,7 @@ async function parkedUntil(
   if (!next || !isUndecided(next)) return undefined;
   const stop = await readStop(redis, thread);
   if (stop && stop.at >= (turn?.since ?? 0)) return undefined;
-  return Math.min(...open.filter(isUndecided).map(({ question }) => question?.expiresAt ?? Infinity));
+  return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
 }
 
 async function runOneTurn(

@@ -86,11 +86,7 @@ export function decisionsSince(
 
 /** For the write of the turn's end: what is still open will not be decided. */
 export function abandoned(open: readonly OpenCall[], show: Settled): Change {
-  return merged(
-    open.flatMap((entry) =>
-      isUndecided(entry) && entry.question ? [closed(entry.question, show(entry.question, entry.call))] : [],
-    ),
-  );
+  return merged(open.filter(isUndecided).map(({ question, call }) => closed(question, show(question, call))));
 }
 
 function closed({ id }: Question, message: OutboundMessage): Change {
