@@ -173,7 +173,7 @@ export function createIntake(options: IntakeOptions): Door {
   const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
     const turn = turnToContinue(event.action);
     const verdict = turn === undefined ? await questions.pressed(event) : await continuing.press(event, turn);
-    if (verdict?.kind === "refused") await reply(event, verdict.reply);
+    if (verdict?.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
     return verdict ?? { kind: "ignored", why: "there is no such button" };
   };
 

@@ -4,6 +4,7 @@ import {
   type MessageRef,
   type OutboundMessage,
   parseThreadId,
+  type TaskCards,
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
@@ -23,6 +24,7 @@ import {
 } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 import { questionMessage, settledMessage } from "./questions.ts";
+import { createThreadStatus } from "./thread-status.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -80,6 +82,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
+  const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
     surface,
     output: options.output,
@@ -119,21 +122,41 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
   };
 
-  const progressMessage = (state: string): OutboundMessage => {
-    const parts = [banner, `${state} · step ${step}`, plan, toolList()];
-    if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
-    if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
-    if (notice) parts.push(`_${notice}_`);
-    return masked({ kind: "progress", stoppable: true, markdown: parts.filter(Boolean).join("\n\n") });
+  const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
+    if (tools.length === 0) return {};
+    const tasks = tools.map((line) => ({
+      id: line.callId,
+      title: options.mask(line.text.replaceAll("`", "")),
+      state: cardState(line.status),
+    }));
+    const hidden = hiddenTools > 0 ? ` · ${count(hiddenTools, "earlier call")}` : "";
+    return {
+      cards: {
+        title: `${title}${hidden}`,
+        tasks,
+        markdown: options.mask(around.filter(Boolean).join("\n\n")),
+      },
+    };
+  };
+
+  const progressMessage = (headline: string): OutboundMessage => {
+    const above = [banner, `${headline} · step ${step}`, plan];
+    const below: string[] = [];
+    if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+    if (notice) below.push(`_${notice}_`);
+    const markdown = [...above, toolList(), ...below].filter(Boolean).join("\n\n");
+    const cards = taskCards("Working", [...above, ...below]);
+    return masked({ kind: "progress", stoppable: true, markdown, ...cards });
   };
 
   /** A call's line; a call that waited has one already. */
-  const showCall = (call: ToolCall, status: "running" | "pending") => {
+  const showCall = (call: ToolCall, state: "running" | "pending") => {
     // Its result is shown as the plan.
     if (call.name === "todo") return;
     const line = tools.find(({ callId, status: before }) => callId === call.id && before === "pending");
-    if (line) line.status = status;
-    else tools.push({ callId: call.id, text: describeCall(call), status });
+    if (line) line.status = state;
+    else tools.push({ callId: call.id, text: describeCall(call), status: state });
     if (tools.length > shownTools) {
       tools.shift();
       hiddenTools += 1;
@@ -155,6 +178,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     if ("step" in event) step = event.step;
     switch (event.type) {
       case "step-start":
+        status.show("is thinking…");
         text = "";
         break;
       case "text-delta":
@@ -170,6 +194,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = "";
         break;
       case "tool-start":
+        status.show(`is using ${event.call.name}…`);
         showCall(event.call, "running");
         tail = "";
         break;
@@ -226,6 +251,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           ? {
               kind: "progress",
               markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              ...taskCards("What was done", [headline, plan]),
             }
           : null;
       const entries: Record<string, OutboxEntry> = {
@@ -247,6 +273,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
+      status.end();
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {
@@ -273,6 +300,21 @@ function sign(status: ToolLine["status"]): string {
       return "■";
     case "unknown":
       return "?";
+  }
+}
+
+function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
+  switch (status) {
+    case "running":
+    case "pending":
+      return "running";
+    case "ok":
+    case "partial":
+      return "done";
+    case "error":
+    case "stopped":
+    case "unknown":
+      return "failed";
   }
 }
 

@@ -172,7 +172,7 @@ async function driveSession(
       // Coming back is no sign of a crash.
       await lease.append([], { fields: { handover: "1" } });
       await touchSession(options.redis, thread, options.expireSeconds);
-      await Promise.all(rest);
+      await Promise.all([...rest, display.close()]);
       await unlist(options.redis, thread, listed, until);
       return "done";
     }
