@@ -13,6 +13,7 @@ import { createLocalAdapter } from "./adapters/local/adapter.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
+import { createPolicy } from "./agent/policy.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
 import type { Config } from "./config/load.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -109,6 +110,12 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   });
   const door = createIntake({
     ...{ redis, queue, output, surface, budgets, onProblem },
+    mayApprove: (author, requester) => author.id === requester.id,
+    audit: ({ action, thread, question, by, decision }) =>
+      log.info(
+        { thread, question: question.id, tool: question.tool, by: by.id, decision: decision.kind },
+        `a question was ${action}`,
+      ),
     // Nobody, until administrators can be named.
     mayExtend: () => false,
     now: Date.now,
@@ -192,6 +199,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     skills,
     mcp: pool,
     masker,
+    policy: createPolicy(config.settings.tools.rules, config.settings.tools.default),
+    questionMs: config.settings.tools.questionMinutes * 60_000,
     log,
   });
 

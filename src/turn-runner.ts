@@ -14,7 +14,9 @@ import { noteIndex } from "./agent/recall.ts";
 import { skillCatalogue } from "./agent/skills/catalogue.ts";
 import { createGetSkillTool } from "./agent/skills/get-skill.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
+import type { Policy } from "./agent/policy.ts";
 import { createTaskTool } from "./agent/sub-agent.ts";
+import { askUser } from "./agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker.ts";
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
@@ -48,6 +50,10 @@ export interface TurnRunnerOptions {
   skills: SkillLibrary;
   mcp: McpPool;
   masker: Masker;
+  /** Which calls run, are asked for, or are denied; holds for sub-agents too, which cannot ask. */
+  policy: Policy;
+  /** How long a question to people stays open, ms. */
+  questionMs: number;
   log: Logger;
 }
 
@@ -116,6 +122,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const dispatch: Omit<DispatcherOptions, "tools"> = {
         services,
         masker,
+        policy: options.policy,
         onError: (trace, error, call) =>
           log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
         breaker: ofThread(breaker, thread),
@@ -138,7 +145,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       });
       const tools = createDispatcher({
         ...dispatch,
-        tools: [...makeTools(), task],
+        tools: [...makeTools(), askUser, task],
         output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
       });
       const outcome = yield* runTurn({
@@ -150,6 +157,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         context,
         pay,
         limits,
+        questionMs: options.questionMs,
         async followUps() {
           const messages = await followUps();
           asked.push(...messages.filter(isFromPerson));

@@ -132,7 +132,7 @@ export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed
 export interface OutboundMessage {
   /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
   markdown: string;
-  kind: "progress" | "answer" | "notice" | "receipt";
+  kind: "progress" | "question" | "answer" | "notice" | "receipt";
   /** Small print under the message. */
   footer?: string;
   /** Whether a Stop button belongs to it. */

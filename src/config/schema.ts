@@ -159,6 +159,44 @@ export const settingsSchema = z.strictObject({
         .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
     })
     .prefault({}),
+  tools: z
+    .strictObject({
+      rules: z
+        .array(
+          z.strictObject({
+            tool: z
+              .string()
+              .min(1)
+              .default("*")
+              .describe("the tool's name; * stands for any text, e.g. github__*"),
+            effect: z
+              .enum(["read", "write", "external"])
+              .exactOptional()
+              .describe(
+                "only calls with this effect; external: reaches beyond the thread, as most MCP tools do",
+              ),
+            command: z
+              .string()
+              .min(1)
+              .exactOptional()
+              .describe("only commands that read so from beginning to end, e.g. git push*"),
+            action: z.enum(["allow", "ask", "deny"]).describe("ask: a person must approve each call"),
+            why: z.string().min(1).max(300).exactOptional().describe("for people and for the model"),
+          }),
+        )
+        .default([])
+        .describe(
+          "what the agent's tools may do: the first rule that matches decides; each command of a script is judged by itself, and the strictest verdict holds. A guard rail; the sandbox is the boundary",
+        ),
+      default: z.enum(["allow", "ask", "deny"]).default("allow").describe("for calls that no rule matches"),
+      questionMinutes: z
+        .number()
+        .positive()
+        .max(43_200)
+        .default(1_440)
+        .describe("how long an approval or a question of the agent's stays open; then it counts as denied"),
+    })
+    .prefault({}),
   skills: z
     .strictObject({
       folders: z

@@ -1,4 +1,3 @@
-import type { Redis } from "ioredis";
 import {
   type Author,
   type ChatSurface,
@@ -22,22 +21,19 @@ import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
 import { OutOfMemory } from "../queue/redis/memory.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
-import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
 import { createContinuing, isContinueWord } from "./continue.ts";
+import { createQuestionDesk, type QuestionOptions } from "./questions.ts";
 import { type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
 
-export interface IntakeOptions {
-  redis: Redis;
-  queue: TurnQueue;
+export interface IntakeOptions extends QuestionOptions {
   output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
   /** Who may let a turn go on whose day's budget is used up. */
   mayExtend(author: Author, thread: ThreadRef): boolean;
-  now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -56,6 +52,7 @@ type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
   const continuing = createContinuing(options);
+  const questions = createQuestionDesk(options);
 
   /** Says something about a message, or to whoever pressed its button, once: a platform may tell of it more than once. */
   const reply = async (event: MessageEvent | ActionEvent, markdown: string): Promise<void> => {
@@ -179,9 +176,11 @@ export function createIntake(options: IntakeOptions): Door {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
       case "duplicate":
+        await questions.written(event);
         await options.queue.wake(thread);
         return { kind: "duplicate" };
       case "accepted":
+        await questions.written(event);
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
         mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
         return { kind: "accepted", thread, position: delivery.position };
@@ -204,6 +203,8 @@ export function createIntake(options: IntakeOptions): Door {
         await options.queue.wake(thread);
         return { kind: "amended", thread };
       case "stopping":
+        // A turn that waits for people has no worker to hear of it.
+        await options.queue.wake(thread);
         return { kind: "stopping", thread };
       case "changed":
       case "withdrawn":
@@ -213,10 +214,9 @@ export function createIntake(options: IntakeOptions): Door {
 
   const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
     const turn = turnToContinue(event.action);
-    if (turn === undefined) return { kind: "ignored", why: "there is no such button" };
-    const verdict = await continuing.press(event, turn);
-    if (verdict.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
-    return verdict;
+    const verdict = turn === undefined ? await questions.pressed(event) : await continuing.press(event, turn);
+    if (verdict?.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
+    return verdict ?? { kind: "ignored", why: "there is no such button" };
   };
 
   return {

@@ -74,7 +74,10 @@ export const keys = {
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */
   threads: "heddle:threads",
-  /** Sorted set: threads with something to do, by the time of the last message. The sweeper walks it. */
+  /**
+   * Sorted set: threads with something to do, by the time of the last message; those that wait for people, by the
+   * time when their questions expire. The sweeper walks what is not in the future.
+   */
   waiting: "heddle:waiting",
 } as const;
 

@@ -45,12 +45,7 @@ export async function deliver(
   if (result === -2) return { kind: "no-session" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await faultPoint("list", () =>
-    Promise.all([
-      redis.zadd(keys.waiting, options.now, thread),
-      redis.zadd(keys.threads, options.now, thread),
-    ]),
-  );
+  await listThreads(redis, thread, options.now);
   // See the header of deliver.lua.
   return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
 }
@@ -60,6 +55,14 @@ export async function waitingIn(redis: Redis, thread: ThreadId): Promise<UserMes
   // Only `user` records are ever put into a mailbox.
   return (await redis.lrange(keys.mail(thread), 0, -1)).map(
     (entry) => (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message,
+  );
+}
+
+/** Lists the thread as having something to do, so that the sweeper finds it. */
+export async function listThreads(redis: Redis, thread: ThreadId, now: number): Promise<void> {
+  // Not in one pipeline: in a cluster the two keys are in different slots.
+  await faultPoint("list", () =>
+    Promise.all([redis.zadd(keys.waiting, now, thread), redis.zadd(keys.threads, now, thread)]),
   );
 }
 
@@ -80,9 +83,18 @@ export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null>
   return redis.zscore(keys.waiting, thread);
 }
 
-/** Takes the thread off the list, unless it was listed anew since `listed` was read. */
-export async function unlist(redis: Redis, thread: ThreadId, listed: string | null): Promise<void> {
-  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed]);
+/**
+ * Takes the thread off the list, unless it was listed anew since `listed` was read.
+ *
+ * @param until when it has something to do by itself, ms: it stays listed for then
+ */
+export async function unlist(
+  redis: Redis,
+  thread: ThreadId,
+  listed: string | null,
+  until?: number,
+): Promise<void> {
+  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed, until ?? ""]);
 }
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {

@@ -260,6 +260,8 @@ describe("The words /schedules and /unschedule", () => {
       ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
       budgets: { isOfToday: () => false, extend: async () => undefined },
       mayExtend: () => false,
+      mayApprove: () => false,
+      audit: () => undefined,
       onProblem: (problem) => expect.unreachable(problem),
     });
     const at = Date.now();
