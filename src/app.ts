@@ -6,6 +6,8 @@ import {
   type ChatSurface,
   type Door,
   parseThreadId,
+  type ThreadId,
+  type ThreadRef,
   threadId,
 } from "./adapters/adapter.ts";
 import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
@@ -14,7 +16,10 @@ import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
+import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
+import { createEnclosures } from "./enclosures/enclosures.ts";
+import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
@@ -58,6 +63,7 @@ export interface Foundation extends SetUp {
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   sandbox: WatchedSandbox;
+  access: Access;
   close(): Promise<void>;
 }
 
@@ -88,7 +94,9 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
-  const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
+  const access = createAccess(config.settings.access);
+  const models = (thread: ThreadRef) => modelChoicesIn(config.settings, threadId(thread));
+  const door = createIntake({ access, models, redis, queue, output, surface, now: Date.now, onProblem });
   const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,
@@ -103,6 +111,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     surface,
     skills,
     sandbox,
+    access,
     async close() {
       await backend.close();
       await queue.close();
@@ -120,7 +129,8 @@ export interface Running {
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
-  const { agent, queue: queueSettings, sessions } = config.settings;
+  const { agent, attachments, queue: queueSettings, room, sessions } = config.settings;
+  const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
 
@@ -144,6 +154,18 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
     instructions: agent.instructions,
+    channel,
+    enclosures: createEnclosures({
+      files: {
+        files: attachments.files,
+        fileBytes: attachments.fileMb * 1_048_576,
+        messageBytes: attachments.messageMb * 1_048_576,
+        downloadMs: attachments.seconds * 1_000,
+      },
+      room,
+      surface,
+      mayAsk: foundation.access.mayAsk,
+    }),
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
     journal: (thread) => readJournal(redis, thread),
@@ -169,6 +191,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         thread: lease.thread,
         turn,
+        verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);

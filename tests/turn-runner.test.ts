@@ -5,6 +5,7 @@ import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
+import { createEnclosures } from "../src/enclosures/enclosures.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { createTurnRunner } from "../src/turn-runner.ts";
@@ -21,7 +22,14 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
   const journals = new Map<string, JournalRecord[]>();
   const notes = memoryNotes();
   const { run } = createTurnRunner({
-    model,
+    choose: () => model,
+    channel: () => ({}),
+    enclosures: createEnclosures({
+      files: { files: 1, fileBytes: 1, messageBytes: 1, downloadMs: 1 },
+      room: { messages: 0, characters: 1_000 },
+      surface: () => memoryChat().surface,
+      mayAsk: () => true,
+    }),
     summariser: model,
     limits: defaultTurnLimits,
     instructions: "",
@@ -43,8 +51,9 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
     journal.push(...asking(text, Date.now() + ++turns));
     const turn = `t${turns}`;
     const signal = new AbortController().signal;
+    const store = async (record: JournalRecord) => void journal.push(record);
     const history = replay(journal);
-    const events = run({ thread, turn, history, followUps: async () => [], emit() {}, signal });
+    const events = run({ thread, turn, history, followUps: async () => [], store, emit() {}, signal });
     const results: string[] = [];
     for (;;) {
       const next = await events.next();

@@ -6,21 +6,29 @@ import {
   type MessageMark,
   type MessageRef,
   type ThreadId,
+  type ThreadRef,
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import { faultPoint } from "../queue/fault.ts";
 import { keys } from "../queue/keys.ts";
-import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
+import { deliver, orderStop, overhear, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { requestersOf } from "../queue/requesters.ts";
+import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
 import type { TurnQueue } from "../queue/turns.ts";
-import { permission } from "./access.ts";
+import type { Access } from "./access.ts";
 import { isStopWord } from "./stop-word.ts";
+import { userMessage } from "./user-message.ts";
+import { verbosityWord } from "./verbosity-word.ts";
 
 export interface IntakeOptions {
   redis: Redis;
+  access: Access;
+  /** Models that people may choose in that thread. */
+  models(thread: ThreadRef): readonly string[];
   queue: TurnQueue;
   output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
@@ -43,7 +51,7 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
  * read about a refusal is posted from here, so that every adapter tells it in the same words.
  */
 export function createIntake(options: IntakeOptions): Door {
-  const { redis } = options;
+  const { redis, access } = options;
 
   /** Says something about a message, once: a platform may tell of a message more than once. */
   const reply = async (event: MessageEvent, markdown: string): Promise<void> => {
@@ -83,6 +91,12 @@ export function createIntake(options: IntakeOptions): Door {
     const thread =
       "thread" in event.target ? threadId(event.target.thread) : await findThread(event.target.message);
     if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
+    if (!(await access.mayStop(event.author, () => requestersOf(redis, thread)))) {
+      return {
+        kind: "refused",
+        reply: "You may not stop this: only those who asked for it, or administrators.",
+      };
+    }
     const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
     if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
     // When only waiting messages are stopped, a worker must still come and tell the thread.
@@ -90,36 +104,64 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
-  const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
-    if (isStopWord(event.text)) {
-      const verdict = await receiveStop({
-        kind: "stop",
-        target: { thread: event.thread },
-        author: event.author,
-        at: event.at,
-      });
-      if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
-      await reply(event, "Nothing is running in this thread.");
-      return verdict;
+  /** Tells the person why; nothing is started. */
+  const refuse = async (event: MessageEvent, markdown: string): Promise<Verdict> => {
+    await reply(event, markdown);
+    return { kind: "refused", reply: markdown };
+  };
+
+  const receiveStopWord = async (event: MessageEvent): Promise<Verdict> => {
+    const { author, at } = event;
+    const verdict = await receiveStop({ kind: "stop", target: { thread: event.thread }, author, at });
+    if (verdict.kind === "refused") return refuse(event, verdict.reply);
+    if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
+    await reply(event, "Nothing is running in this thread.");
+    return verdict;
+  };
+
+  const receiveVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    if (await setVerbosity(redis, thread, verbosity)) {
+      await reply(event, verbosityReply[verbosity]);
+      return { kind: "acted", thread };
     }
-    if (event.text.trim() === "" && event.attachments.length === 0) {
+    if (event.addressed === "follow-up") return { kind: "ignored", why: "no session in that thread" };
+    return refuse(
+      event,
+      "Nothing was asked in this thread yet. Give me a task first, then say how much to show.",
+    );
+  };
+
+  const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
+    const isBot = event.author.standing === "bot";
+    if (!isBot && isStopWord(event.text)) return receiveStopWord(event);
+    const verbosity = isBot ? undefined : verbosityWord(event.text);
+    if (verbosity) return receiveVerbosity(event, verbosity);
+    if (event.text.trim() === "" && event.attachments.length === 0 && !event.about) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
-      const markdown = "You called me without a task. Write what you need in the same message, and I start.";
-      await reply(event, markdown);
-      return { kind: "refused", reply: markdown };
+      return refuse(
+        event,
+        "You called me without a task. Write what you need in the same message, and I start.",
+      );
+    }
+    const { model } = event.options ?? {};
+    const choice = model === undefined ? [] : options.models(event.thread);
+    if (model !== undefined && !choice.includes(model)) {
+      const known = choice.length > 0 ? `one of ${choice.join(", ")}` : "none: leave the option out";
+      return refuse(event, `The model ${model} cannot be chosen here; expected ${known}.`);
     }
 
     const thread = threadId(event.thread);
-    const { id, name } = event.author;
-    const delivery = await deliver(
-      redis,
-      thread,
-      { role: "user", id: event.ref.message, author: { id, name }, text: textWithFiles(event), at: event.at },
-      { onlyIfSession: event.addressed === "follow-up", now: options.now() },
-    );
+    const delivery = await deliver(redis, thread, userMessage(event), {
+      onlyIfSession: event.addressed === "follow-up",
+      ...(isBot && { botLimit: access.botLimit }),
+      now: options.now(),
+    });
     switch (delivery.kind) {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
+      case "bots-only":
+        return { kind: "ignored", why: "bots have written all that they may until a person writes" };
       case "duplicate":
         await options.queue.wake(thread);
         return { kind: "duplicate" };
@@ -128,6 +170,13 @@ export function createIntake(options: IntakeOptions): Door {
         mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
         return { kind: "accepted", thread, position: delivery.position };
     }
+  };
+
+  /** What somebody without permission wrote is no work; people who have it may still want it looked at. */
+  const overhearMessage = async (event: MessageEvent): Promise<void> => {
+    const { author, text, at } = event;
+    const quote = { author: { id: author.id, name: author.name }, text, at };
+    await overhear(redis, threadId(event.thread), event.ref.message, quote);
   };
 
   const receiveAmendment = async (event: AmendmentEvent): Promise<Verdict> => {
@@ -155,13 +204,13 @@ export function createIntake(options: IntakeOptions): Door {
 
   return {
     async receive(event) {
-      const decision = permission(event);
+      const decision = access.permission(event);
       if (!decision.allowed) {
-        if (!decision.reply || event.kind !== "message" || event.addressed === "follow-up") {
-          return { kind: "ignored", why: decision.why };
-        }
-        await reply(event, decision.reply);
-        return { kind: "refused", reply: decision.reply };
+        if (!decision.reply) return { kind: "ignored", why: decision.why };
+        if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
+        await overhearMessage(event);
+        if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
+        return refuse(event, decision.reply);
       }
       switch (event.kind) {
         case "message":
@@ -178,9 +227,8 @@ export function createIntake(options: IntakeOptions): Door {
   };
 }
 
-/** Names the files that came along; they are brought into the workspace by a later step of the path. */
-function textWithFiles(event: MessageEvent): string {
-  if (event.attachments.length === 0) return event.text;
-  const names = event.attachments.map(({ name, bytes }) => `${name} (${bytes} bytes)`).join(", ");
-  return `${event.text}\n\n(Attached but not readable yet: ${names})`.trim();
-}
+const verbosityReply: Record<Verbosity, string> = {
+  quiet: "From the next task on I show only the answer here.",
+  normal: "From the next task on I show what I am doing here.",
+  full: "From the next task on I show each tool call with the start of its result here.",
+};

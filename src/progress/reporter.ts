@@ -7,27 +7,23 @@ import {
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { ToolStatus, UserMessage } from "../agent/messages.ts";
+import type { UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
-import {
-  checklist,
-  closingMessage,
-  count,
-  describeCall,
-  describeCompaction,
-  duration,
-  verdict,
-} from "./describe.ts";
+import type { Verbosity } from "../queue/sessions.ts";
+import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { createToolList, fenced } from "./tool-list.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
   thread: ThreadId;
   output: OutputScheduler;
   turn: ShownTurn;
+  /** `quiet` shows only how the turn ends. */
+  verbosity: Verbosity;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;
@@ -46,13 +42,6 @@ export type LiveEvent =
   | { type: "turn-start"; turn: string; messages: string[] }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; messages: string[]; closing: OutboundMessage };
 
-interface ToolLine {
-  callId: string;
-  text: string;
-  status: ToolStatus | "running";
-}
-
-const shownTools = 12;
 const shownText = 1_200;
 const shownTail = 400;
 
@@ -69,8 +58,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const closing = new AbortController();
   const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
-  const tools: ToolLine[] = [];
-  let hiddenTools = 0;
+  const tools = createToolList({ withResults: options.verbosity === "full" });
   let plan = "";
   let step = 0;
   let text = "";
@@ -103,14 +91,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     }
   };
 
-  const toolList = () => {
-    const earlier = hiddenTools > 0 ? [`… ${count(hiddenTools, "earlier call")}`] : [];
-    return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
-  };
-
   const working = (): OutboundMessage => {
-    const parts = [`⏳ **Working** · step ${step}`, plan, toolList()];
-    if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    const parts = [`⏳ **Working** · step ${step}`, plan, tools.text()];
+    if (tail) parts.push(fenced(tail));
     if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) parts.push(`_${notice}_`);
     return { kind: "progress", stoppable: true, markdown: options.mask(parts.filter(Boolean).join("\n\n")) };
@@ -137,19 +120,14 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "tool-start":
         // Its result is shown as the plan.
         if (event.call.name === "todo") return;
-        tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
-        if (tools.length > shownTools) {
-          tools.shift();
-          hiddenTools += 1;
-        }
+        tools.start(event.call);
         tail = "";
         break;
       case "tool-output":
         tail = lastLines(tail + event.chunk);
         break;
       case "tool-end": {
-        const line = tools.find(({ callId }) => callId === event.message.callId);
-        if (line) line.status = event.message.status;
+        tools.end(event.message);
         plan = checklist(event.message) ?? plan;
         tail = "";
         break;
@@ -167,7 +145,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    progress.show(working());
+    if (options.verbosity !== "quiet") progress.show(working());
   };
 
   const lastMessage = (receipt: Receipt): OutboundMessage => {
@@ -190,10 +168,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
-        tools.length > 0 || plan
+        options.verbosity !== "quiet" && (!tools.isEmpty || plan)
           ? {
               kind: "progress",
-              markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              markdown: options.mask([headline, plan, tools.text()].filter(Boolean).join("\n\n")),
             }
           : null;
       const entries: Record<string, OutboxEntry> = {
@@ -223,23 +201,6 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       options.publish({ type: "turn-end", turn: turn.id, outcome, messages, closing: lastMessage(receipt) });
     },
   };
-}
-
-function sign(status: ToolLine["status"]): string {
-  switch (status) {
-    case "running":
-      return "▸";
-    case "ok":
-      return "✓";
-    case "partial":
-      return "◐";
-    case "error":
-      return "✗";
-    case "stopped":
-      return "■";
-    case "unknown":
-      return "?";
-  }
 }
 
 function finalMark(outcome: TurnOutcome): MessageMark {

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
 import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
-import { type History, type OpenTurn, recordOf, replay } from "../agent/history.ts";
+import { type Enclosure, type History, type OpenTurn, recordOf, replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { noUsage } from "../agent/llm/model.ts";
 import type { UserMessage } from "../agent/messages.ts";
@@ -9,6 +9,7 @@ import type { KillReport } from "../sandbox/sandbox.ts";
 import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import { claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
+import type { Verbosity } from "./sessions.ts";
 import type { StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
@@ -20,6 +21,8 @@ export interface TurnRunner {
     turn: string;
     history: History;
     followUps(): Promise<UserMessage[]>;
+    /** Stores what came with a message, once it was looked at. */
+    store(record: Enclosure): Promise<void>;
     /** For events that come from outside the loop, such as live output of a tool. */
     emit(event: AgentEvent): void;
     signal: AbortSignal;
@@ -65,6 +68,8 @@ export interface ShownTurn {
   resumed: boolean;
   /** The progress message, if one is known. */
   progress: MessageRef | undefined;
+  /** What people of the thread have asked for, if they have. */
+  verbosity?: Verbosity | undefined;
 }
 
 export interface DriveOptions {
@@ -140,7 +145,14 @@ async function driveSession(
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
     const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
-    const display = options.display(lease, { id: turn.id, startedAt: turn.startedAt, resumed, progress });
+    const display = options.display(lease, {
+      id: turn.id,
+      startedAt: turn.startedAt,
+      resumed,
+      progress,
+      // Only `setVerbosity` writes it.
+      verbosity: head["verbosity"] as Verbosity | undefined,
+    });
     display.took(turn.asked);
     const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
     if (receipt.outcome.kind === "lost-lease") return "done";
@@ -238,6 +250,7 @@ async function consume(
       if (taken.length > 0) display.took(taken);
       return taken;
     },
+    store: (record) => lease.append([record]),
     emit: (event) => display.event(event),
     signal,
   });

@@ -131,6 +131,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.log(thread, generation),
     keys.notes("thread", thread),
     keys.asked(thread),
+    keys.overheard(thread),
     keys.outbox(thread),
   ]) {
     pipeline.expire(key, seconds);

@@ -86,7 +86,7 @@ export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
 }
 
 function egressOf(
-  { settings: { egress }, variables }: Pick<Config, "settings" | "variables">,
+  { settings: { egress, channels }, variables }: Pick<Config, "settings" | "variables">,
   log: (line: string) => void,
 ): Egress {
   const credentials = egress.credentials.map(({ host, header, variable, channels }) => {
@@ -102,7 +102,10 @@ function egressOf(
     rules: {
       allow: egress.allow,
       channels: Object.fromEntries(
-        Object.entries(egress.channels).map(([channel, { allow }]) => [channel, allow]),
+        [...Object.keys(egress.channels), ...Object.keys(channels)].map((channel) => [
+          channel,
+          [...(egress.channels[channel]?.allow ?? []), ...(channels[channel]?.network ?? [])],
+        ]),
       ),
       credentials,
     },

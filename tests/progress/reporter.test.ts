@@ -22,6 +22,7 @@ function reporter() {
     thread: "memory:w:c:t",
     output: createOutputScheduler(server.client()),
     turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined },
+    verbosity: "normal",
     mark: () => Promise.resolve(),
     overtaken: () => Promise.resolve(undefined),
     onProgressPosted: () => Promise.resolve(),

@@ -10,6 +10,8 @@ import { runTurn } from "../../src/agent/loop.ts";
 import type { Message } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
@@ -43,12 +45,14 @@ const tick = () => ++clock;
 
 type Chat = ReturnType<typeof memoryChat>;
 
-function gateway(chat: Chat, { channel = "c" } = {}) {
+function gateway(chat: Chat, { channel = "c", rules = {} }: { channel?: string; rules?: object } = {}) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
   const problems: string[] = [];
   const intake = createIntake({
+    access: createAccess(settingsSchema.parse({ access: rules }).access),
+    models: () => ["test/other"],
     redis,
     queue,
     output: createOutputScheduler(redis),
@@ -137,6 +141,7 @@ async function worker(
     display: (lease, turn) =>
       createReporter({
         surface: chat.surface,
+        verbosity: turn.verbosity ?? "normal",
         output,
         thread: lease.thread,
         turn,

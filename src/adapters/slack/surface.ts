@@ -8,7 +8,10 @@ import {
 } from "../adapter.ts";
 import { messageChars, renderOne, renderParts } from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
+import { downloadFile, fileDetails } from "./files.ts";
+import { createPeople, type People } from "./people.ts";
 import { findPosted, postPart } from "./posting.ts";
+import { earlierMessages } from "./room.ts";
 import { createSessionStates } from "./sessions.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
@@ -44,6 +47,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const files = createWebClient(access, { timeoutMs: 300_000 });
   const setSession = createSessionStates(edits, access.log);
   const marking = new Map<string, Promise<void>>();
+  const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
+  const peopleOf = new Map<string, People>();
 
   return {
     platform: "slack",
@@ -121,6 +126,20 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       );
       // Slack shares the file later and does not tell as which message.
       return [];
+    },
+
+    details: (file) => fileDetails(readers, file),
+
+    download: (file, signal) => downloadFile(access, file, signal),
+
+    async earlier(thread, before, limit) {
+      const { workspace } = thread;
+      const people = peopleOf.get(workspace) ?? createPeople(readers, workspace, access.log);
+      peopleOf.set(workspace, people);
+      const room = await call("conversations.replies", () =>
+        earlierMessages(readers, people, thread, before, limit),
+      );
+      return room ?? [];
     },
   };
 }

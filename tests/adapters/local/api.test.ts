@@ -42,7 +42,7 @@ describe("saying something", () => {
         addressed: "direct",
         thread: { platform: "local", workspace: "console", channel: "main", thread },
         text: "Write a calculator\nin Python",
-        author: { id: "console", standing: "member" },
+        author: { id: "console", standing: "operator" },
         attachments: [],
       },
     ]);

@@ -138,7 +138,8 @@ export class WebApi {
       response.writeHead(200, { "content-type": "text/html" }).end("<!DOCTYPE html><title>Sign in</title>");
       return;
     }
-    response.writeHead(200, { "content-type": file.mediaType }).end(file.content);
+    const headers = { "content-type": file.mediaType, "content-disposition": "attachment" };
+    response.writeHead(200, headers).end(file.content);
   }
 }
 

@@ -1,0 +1,85 @@
+import type { ToolCall, ToolMessage, ToolStatus } from "../agent/messages.ts";
+import { count, describeCall } from "./describe.ts";
+
+/** The calls of a turn as its thread shows them. */
+export interface ToolList {
+  start(call: ToolCall): void;
+  end(message: ToolMessage): void;
+  readonly isEmpty: boolean;
+  /** Markdown, a line a call, the newest last. */
+  text(): string;
+}
+
+interface ToolLine {
+  callId: string;
+  text: string;
+  status: ToolStatus | "running";
+  result: string;
+}
+
+/** Calls that are shown; of the earlier ones only the number. */
+const shownTools = 12;
+/** How much of a result is shown. */
+const resultLines = 4;
+const resultChars = 300;
+
+/** @param withResults whether the beginning of each result is shown under its call */
+export function createToolList({ withResults }: { withResults: boolean }): ToolList {
+  const tools: ToolLine[] = [];
+  let hidden = 0;
+  return {
+    start(call) {
+      tools.push({ callId: call.id, text: describeCall(call), status: "running", result: "" });
+      if (tools.length <= shownTools) return;
+      tools.shift();
+      hidden += 1;
+    },
+    end({ callId, status, text }) {
+      const line = tools.find((tool) => tool.callId === callId);
+      if (!line) return;
+      line.status = status;
+      if (withResults) line.result = folded(text);
+    },
+    get isEmpty() {
+      return tools.length === 0;
+    },
+    text() {
+      const earlier = hidden > 0 ? [`… ${count(hidden, "earlier call")}`] : [];
+      const lines = tools.map(({ status, text, result }) => {
+        const line = `${sign(status)} ${text}`;
+        return result ? `${line}\n${fenced(result)}` : line;
+      });
+      return [...earlier, ...lines].join("  \n");
+    },
+  };
+}
+
+/** Output in a fence that it cannot close. */
+export function fenced(output: string): string {
+  return `\`\`\`\n${output.replaceAll("```", "ʼʼʼ")}\n\`\`\``;
+}
+
+function folded(text: string): string {
+  const lines = text.trim().split("\n");
+  const start = lines.slice(0, resultLines).join("\n");
+  const short = start.slice(0, resultChars).toWellFormed();
+  if (short.length < start.length) return `${short}…`;
+  return lines.length > resultLines ? `${short}\n… ${count(lines.length - resultLines, "more line")}` : short;
+}
+
+function sign(status: ToolLine["status"]): string {
+  switch (status) {
+    case "running":
+      return "▸";
+    case "ok":
+      return "✓";
+    case "partial":
+      return "◐";
+    case "error":
+      return "✗";
+    case "stopped":
+      return "■";
+    case "unknown":
+      return "?";
+  }
+}

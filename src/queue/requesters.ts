@@ -1,0 +1,30 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { heddle } from "../agent/messages.ts";
+import { keys } from "./keys.ts";
+
+const page = 100;
+
+/** Ids of those who wrote what a turn of the thread works on or is going to. */
+export async function requestersOf(redis: Redis, thread: ThreadId): Promise<string[]> {
+  const [mail, head] = await Promise.all([
+    redis.lrange(keys.mail(thread), 0, -1),
+    redis.hmget(keys.head(thread), "status", "generation"),
+  ]);
+  const records = mail.map(parse);
+  const [status, generation] = head;
+  const log = keys.log(thread, Number(generation ?? 0));
+  for (let end = -1; status === "running"; end -= page) {
+    const older = (await redis.lrange(log, end - page + 1, end)).map(parse);
+    const start = older.findLastIndex(({ type }) => type === "turn-start");
+    records.push(...older.slice(Math.max(start, 0)));
+    if (start >= 0 || older.length < page) break;
+  }
+  const authors = records.flatMap((record) => (record.type === "user" ? [record.message.author.id] : []));
+  return [...new Set(authors)].filter((id) => id !== heddle.id);
+}
+
+function parse(entry: string): JournalRecord {
+  return JSON.parse(entry) as JournalRecord; // Only our own scripts write these lists.
+}
