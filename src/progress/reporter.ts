@@ -24,6 +24,8 @@ export interface ReporterOptions {
   turn: ShownTurn;
   /** `quiet` shows only how the turn ends. */
   verbosity: Verbosity;
+  /** Stands above everything that the turn shows. */
+  banner?: string;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;
@@ -52,7 +54,7 @@ export function progressKey(turn: string): string {
 
 /** Turns the events of one turn into what its thread shows. */
 export function createReporter(options: ReporterOptions): TurnDisplay {
-  const { surface } = options;
+  const { surface, banner = "" } = options;
   const thread = parseThreadId(options.thread);
   const { turn } = options;
   const closing = new AbortController();
@@ -92,7 +94,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const working = (): OutboundMessage => {
-    const parts = [`⏳ **Working** · step ${step}`, plan, tools.text()];
+    const parts = [banner, `⏳ **Working** · step ${step}`, plan, tools.text()];
     if (tail) parts.push(fenced(tail));
     if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) parts.push(`_${notice}_`);
@@ -150,7 +152,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 
   const lastMessage = (receipt: Receipt): OutboundMessage => {
     const message = closingMessage(receipt);
-    return { ...message, markdown: options.mask(message.markdown) };
+    return { ...message, markdown: options.mask([banner, message.markdown].filter(Boolean).join("\n\n")) };
   };
 
   return {
