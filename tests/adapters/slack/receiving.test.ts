@@ -197,6 +197,19 @@ describe("messages", () => {
     expect(Buffer.concat(chunks).toString()).toBe("1,2");
   });
 
+  test("a file of another organisation comes by its id", async () => {
+    const { slack, door } = await connected();
+    const files = [{ name: "plan.pdf", content: "x", isForeign: true }];
+    await slack.user("ada").says(slack.channel("general"), "<@BOT> read this", { files });
+    await settled(slack);
+    const [event] = door.events;
+    const [file] = event?.kind === "message" ? event.attachments : [];
+    expect(file).toMatchObject({ name: expect.stringMatching(/^F/), bytes: 0 });
+    expect(file && (await surfaceOf(slack).details?.(file, AbortSignal.timeout(5_000)))).toMatchObject({
+      name: "plan.pdf",
+    });
+  });
+
   test("a name that is known is shown for a mention", async () => {
     const { slack, door } = await connected();
     const general = slack.channel("general");

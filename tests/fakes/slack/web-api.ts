@@ -36,6 +36,8 @@ export class WebApi {
   readonly calls: Call[] = [];
   readonly #options: WebApiOptions;
   readonly #faults = new Map<string, Fault[]>();
+  /** Where downloads are redirected to. */
+  redirectFiles: string | undefined;
 
   constructor(options: WebApiOptions) {
     this.#options = options;
@@ -136,6 +138,10 @@ export class WebApi {
     if (!file?.content || !isAllowed) {
       // Slack shows its login page, with status 200.
       response.writeHead(200, { "content-type": "text/html" }).end("<!DOCTYPE html><title>Sign in</title>");
+      return;
+    }
+    if (this.redirectFiles !== undefined) {
+      response.writeHead(302, { location: this.redirectFiles }).end();
       return;
     }
     const headers = { "content-type": file.mediaType, "content-disposition": "attachment" };
