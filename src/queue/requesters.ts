@@ -8,21 +8,24 @@ const page = 100;
 
 /** Ids of those who wrote what a turn of the thread works on or is going to. */
 export async function requestersOf(redis: Redis, thread: ThreadId): Promise<string[]> {
-  const [mail, head] = await Promise.all([
+  const [mail, [status, generation]] = await Promise.all([
     redis.lrange(keys.mail(thread), 0, -1),
     redis.hmget(keys.head(thread), "status", "generation"),
   ]);
-  const records = mail.map(parse);
-  const [status, generation] = head;
   const log = keys.log(thread, Number(generation ?? 0));
-  for (let end = -1; status === "running"; end -= page) {
+  const records = [...mail.map(parse), ...(status === "running" ? await lastTurn(redis, log) : [])];
+  const authors = records.flatMap((record) => (record.type === "user" ? [record.message.author.id] : []));
+  return [...new Set(authors)].filter((id) => id !== heddle.id);
+}
+
+async function lastTurn(redis: Redis, log: string): Promise<JournalRecord[]> {
+  const records: JournalRecord[] = [];
+  for (let end = -1; ; end -= page) {
     const older = (await redis.lrange(log, end - page + 1, end)).map(parse);
     const start = older.findLastIndex(({ type }) => type === "turn-start");
     records.push(...older.slice(Math.max(start, 0)));
-    if (start >= 0 || older.length < page) break;
+    if (start >= 0 || older.length < page) return records;
   }
-  const authors = records.flatMap((record) => (record.type === "user" ? [record.message.author.id] : []));
-  return [...new Set(authors)].filter((id) => id !== heddle.id);
 }
 
 function parse(entry: string): JournalRecord {

@@ -43,16 +43,16 @@ async function read(enclosed: Enclosed, setting: Setting = {}) {
     store: async (record) => void stored.push(record),
     notice() {},
   });
-  const [read] = opened;
-  if (read?.role !== "user") throw new Error("The message is gone.");
-  return { message, read, stored, text: userText(read) };
+  const [seen] = opened;
+  if (seen?.role !== "user") throw new Error("The message is gone.");
+  return { message, seen, stored, text: userText(seen) };
 }
 
 describe("Files that came with a message", () => {
   test("are brought into the workspace, and images are shown as well", async () => {
     const { sandbox, content } = await workspace();
     const files = { a: [Buffer.from("1,"), Buffer.from("2")], b: [png] };
-    const { text, read: message } = await read(
+    const { text, seen: message } = await read(
       { files: [file("a", "../my data.csv"), file("b", "plot.png")] },
       { sandbox, chat: memoryChat({ files }) },
     );
@@ -103,7 +103,7 @@ describe("Files that came with a message", () => {
 
   test("without a sandbox only images are of use", async () => {
     const chat = memoryChat({ files: { a: [Buffer.from("1")], b: [png] } });
-    const { text, read: message } = await read({ files: [file("a"), file("b")] }, { chat });
+    const { text, seen: message } = await read({ files: [file("a"), file("b")] }, { chat });
     expect(text).toContain("- not brought: a: there is no sandbox on this host");
     expect(text).toContain("- b (text/csv, 108 bytes; you see it with this message)");
     expect(message.images).toHaveLength(1);
@@ -112,14 +112,14 @@ describe("Files that came with a message", () => {
   test("are not shown to a model without eyes", async () => {
     const { sandbox } = await workspace();
     const chat = memoryChat({ files: { b: [png] } });
-    const { text, read: message } = await read({ files: [file("b")] }, { sandbox, chat, images: false });
+    const { text, seen: message } = await read({ files: [file("b")] }, { sandbox, chat, images: false });
     expect(text).toContain("- attachments/b (text/csv, 108 bytes)");
     expect(message.images).toBeUndefined();
   });
 
   test("wait for the next turn when this one is stopped", async () => {
     const signal = AbortSignal.abort();
-    const { read: left, message, stored } = await read({ files: [file("a")] }, { signal });
+    const { seen: left, message, stored } = await read({ files: [file("a")] }, { signal });
     expect(left).toBe(message);
     expect(stored).toEqual([]);
   });
@@ -166,7 +166,7 @@ describe("A chosen skill", () => {
 
 test("A replay of the journal gives what the model has read", async () => {
   const chat = memoryChat({ files: { b: [png] } });
-  const { message, stored, read: seen } = await read({ files: [file("b")], model: "openai/small" }, { chat });
+  const { message, stored, seen } = await read({ files: [file("b")], model: "openai/small" }, { chat });
   const start: JournalRecord = { type: "turn-start", turn: "t", at: 1 };
   const history = replay([start, { type: "user", message }, ...stored]);
   expect(history.messages).toEqual([seen]);
