@@ -168,6 +168,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       room,
       surface,
       mayAsk: foundation.access.mayAsk,
+      onProblem,
     }),
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),

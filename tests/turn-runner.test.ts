@@ -35,6 +35,7 @@ function runner(
       room: { messages: 0, characters: 1_000 },
       surface: () => memoryChat().surface,
       mayAsk: () => true,
+      onProblem: (problem, error) => expect.unreachable(`${problem} ${String(error)}`),
     }),
     summariser: model,
     limits: defaultTurnLimits,

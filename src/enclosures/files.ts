@@ -45,7 +45,11 @@ export interface FileBringer {
   bring(files: readonly AttachmentHandle[], to: Destination): Promise<{ lines: string[]; images: Image[] }>;
 }
 
-export function createFileBringer(limits: FileLimits): FileBringer {
+/** @param onProblem told of failures that nobody expected; the model only reads that there was one */
+export function createFileBringer(
+  limits: FileLimits,
+  onProblem: (problem: string, error: unknown) => void,
+): FileBringer {
   const slots = createSlots(atOnce);
 
   return {
@@ -64,8 +68,10 @@ export function createFileBringer(limits: FileLimits): FileBringer {
           lines.push(`- ${await placed(handle, data, to, image !== undefined)}`);
         } catch (error) {
           to.signal.throwIfAborted();
-          if (!(error instanceof FileProblem)) throw error;
-          lines.push(`- not brought: ${safeFileName(file.name)}: ${error.message}`);
+          const isExpected = error instanceof FileProblem;
+          if (!isExpected) onProblem("A file that came with a message could not be brought in.", error);
+          const why = isExpected ? error.message : "it could not be read; Heddle's log says why";
+          lines.push(`- not brought: ${safeFileName(file.name)}: ${why}`);
         } finally {
           release();
         }

@@ -30,11 +30,13 @@ interface Setting {
 async function read(enclosed: Enclosed, setting: Setting = {}) {
   const { chat = memoryChat(), images = true, fromStart = true } = setting;
   const stored: JournalRecord[] = [];
+  const problems: unknown[] = [];
   const enclosures = createEnclosures({
     files: { files: 3, fileBytes: 1_000, messageBytes: 1_500, downloadMs: 5_000 },
     room: { messages: 10, characters: 1_000 },
     surface: () => chat.surface,
     mayAsk: (_place, { standing }) => standing === "member",
+    onProblem: (_problem, error) => void problems.push(error),
   });
   const message: UserMessage = { role: "user", id: "m1", author: ada, text: "look", enclosed, at: 1 };
   const opened = await enclosures.open("memory:w:c:t", [message], {
@@ -45,7 +47,7 @@ async function read(enclosed: Enclosed, setting: Setting = {}) {
   });
   const [seen] = opened;
   if (seen?.role !== "user") throw new Error("The message is gone.");
-  return { message, seen, stored, text: userText(seen) };
+  return { message, seen, stored, problems, text: userText(seen) };
 }
 
 describe("Files that came with a message", () => {
@@ -94,6 +96,22 @@ describe("Files that came with a message", () => {
     expect(text).toContain("- not brought: big: it is larger than 0 MB, the limit of a file");
     expect(text).toContain("- attachments/ok (text/csv, 2 bytes)");
     expect(text).toContain("- not brought: fourth: a message may bring 3 files");
+  });
+
+  test("that fail in a way nobody expected cost only themselves too, and the log has the reason", async () => {
+    const { sandbox } = await workspace();
+    const chat = memoryChat({ files: { ok: [Buffer.from("ok")] } });
+    const { download } = chat.surface;
+    chat.surface.download = (handle, signal) => {
+      if (handle.name === "bad") throw new TypeError("Invalid URL: token=secret");
+      if (!download) throw new Error("There is no download.");
+      return download(handle, signal);
+    };
+    const { text, problems } = await read({ files: [file("bad"), file("ok")] }, { sandbox, chat });
+    expect(text).toContain("- not brought: bad: it could not be read; Heddle's log says why");
+    expect(text).toContain("- attachments/ok");
+    expect(text).not.toContain("secret");
+    expect(problems).toEqual([expect.any(TypeError)]);
   });
 
   test("that say themselves that they are too large are not fetched", async () => {

@@ -239,6 +239,20 @@ describe("A message", () => {
     expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(2);
   });
 
+  test("after /quiet is answered without progress", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const wait = { calls: [{ name: "wait" }] };
+    await says("hi");
+    expect((await says("/quiet", { addressed: "follow-up" })).verdict.kind).toBe("acted");
+    await worker(chat, { replies: [wait, { text: "Done." }], tools: [tool] });
+    await started;
+    release();
+    await answer(chat, "Done.");
+    expect(chat.shown.map(({ message }) => message.kind)).not.toContain("progress");
+  });
+
   test("without a text gets a hint and starts nothing", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
