@@ -7,7 +7,6 @@ import {
   type Door,
   parseThreadId,
   type ThreadId,
-  type ThreadRef,
   threadId,
 } from "./adapters/adapter.ts";
 import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
@@ -24,11 +23,13 @@ import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
+import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
@@ -59,6 +60,7 @@ export interface Foundation extends SetUp {
   redis: Redis;
   queue: TurnQueue;
   output: OutputScheduler;
+  budgets: Budgets;
   door: Door;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
@@ -95,8 +97,21 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
   const access = createAccess(config.settings.access);
-  const models = (thread: ThreadRef) => modelChoicesIn(config.settings, threadId(thread));
-  const door = createIntake({ access, models, redis, queue, output, surface, now: Date.now, onProblem });
+  const budgets = createBudgets({
+    redis,
+    settings: config.settings.budgets,
+    now: Date.now,
+    warn(thread, warning) {
+      const place = parseThreadId(thread);
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+  const door = createIntake({
+    ...{ access, redis, queue, output, surface, budgets, onProblem },
+    models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
+    now: Date.now,
+  });
   const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,
@@ -107,6 +122,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     redis,
     queue,
     output,
+    budgets,
     door,
     surface,
     skills,
@@ -131,7 +147,7 @@ const noSandboxBanner =
 
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
   const { agent, attachments, queue: queueSettings, room, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -156,6 +172,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    budgets,
     instructions: agent.instructions,
     channel,
     enclosures: createEnclosures({

@@ -5,6 +5,7 @@ import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
 import type { TurnLimits } from "./agent/limits.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
+import { createPaidModel } from "./agent/llm/paid.ts";
 import { runTurn } from "./agent/loop.ts";
 import type { McpPool } from "./agent/mcp/pool.ts";
 import { isFromPerson, type Speaker, type UserMessage } from "./agent/messages.ts";
@@ -22,6 +23,7 @@ import type { Tool, ToolServices } from "./agent/tools/tool.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Enclosures, Reading } from "./enclosures/enclosures.ts";
 import type { Models } from "./models.ts";
+import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
@@ -29,6 +31,7 @@ import type { Logger } from "./telemetry/log.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;
+  budgets: Pick<Budgets, "purse">;
   instructions: string;
   /** What is different in the thread's channel. */
   channel(thread: ThreadId): Partial<ChannelSettings>;
@@ -143,8 +146,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...mcpTools,
       ];
       const allowed = ({ name }: Tool) => isListed(channel.tools, name);
+      const purse = options.budgets.purse(thread, history.turn);
+      const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
       const task = createTaskTool({
         model,
+        pay,
         context,
         system,
         tools: () => makeTools().filter(allowed),
@@ -162,6 +168,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         tools,
         system,
         context,
+        pay,
         limits,
         async followUps() {
           const arrived = await followUps();

@@ -5,16 +5,20 @@ import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
 import { type UserMessage, userText } from "../src/agent/messages.ts";
+import type { Purse } from "../src/agent/purse.ts";
 import type { Skill } from "../src/agent/skills/library.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
-import { createEnclosures } from "../src/enclosures/enclosures.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { createTurnRunner } from "../src/turn-runner.ts";
+import { plainEnclosures } from "./enclosures/plain.ts";
 import { memoryNotes } from "./agent/tools/services.ts";
 import { asking, tool } from "./agent/turn.ts";
 import { memoryChat } from "./fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "./fakes/scripted-model.ts";
+
+/** Pays for everything. */
+const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
 const none = { ok: false, summary: "", problems: [] };
 
@@ -30,15 +34,10 @@ function runner(
   const { run } = createTurnRunner({
     choose: () => model,
     channel: () => channel,
-    enclosures: createEnclosures({
-      files: { files: 1, fileBytes: 1, messageBytes: 1, downloadMs: 1 },
-      room: { messages: 0, characters: 1_000 },
-      surface: () => memoryChat().surface,
-      mayAsk: () => true,
-      onProblem: (problem, error) => expect.unreachable(`${problem} ${String(error)}`),
-    }),
+    enclosures: plainEnclosures(),
     summariser: model,
     limits: defaultTurnLimits,
+    budgets: { purse: () => openPurse },
     instructions: "Be kind.",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
     notes: () => notes,

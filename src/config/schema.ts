@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { accessSchema } from "./access.ts";
+import { budgetsSchema } from "./budgets.ts";
 import { channelsSchema, modelChoices } from "./channels.ts";
 import { channelId, count, hostName, hosts, modelName } from "./values.ts";
 
@@ -249,6 +250,7 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),
+  budgets: budgetsSchema.prefault({}),
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),

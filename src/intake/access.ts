@@ -21,7 +21,7 @@ export type Permission = { allowed: true } | { allowed: false; why: string; repl
 
 type Place = Pick<ThreadRef, "platform" | "workspace">;
 
-/** The operator's rules. The four questions with a requester are about people whom `permission` has let in. */
+/** The operator's rules. The other questions are about people whom `permission` has let in. */
 export interface Access {
   /** See `AccessSettings.botMessages`. */
   readonly botLimit: number;
@@ -31,8 +31,8 @@ export interface Access {
   /** @param requesters ids of those who asked for the turn; looked up only where the rule asks for them */
   mayStop(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   mayApprove(author: Author, requester: Pick<Speaker, "id">): boolean;
-  /** Whether this person may let a turn go on that a limit of its own has ended. */
-  mayContinue(author: Author, requester: Pick<Speaker, "id">): boolean;
+  /** Whether this person may let a turn go on that a limit of its own has ended. @param requesters see `mayStop` */
+  mayContinue(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   /** Whether this person may lift a budget. */
   mayExtend(author: Author): boolean;
 }
@@ -85,6 +85,11 @@ export function createAccess(settings: AccessSettings): Access {
     return who === "requester" && isRequester;
   };
 
+  const fitsOneOf = async (who: Who, author: Author, requesters: () => Promise<readonly string[]>) => {
+    if (fits(who, author, false)) return true;
+    return who === "requester" && fits(who, author, (await requesters()).includes(author.id));
+  };
+
   return {
     botLimit: settings.botMessages,
     permission(event) {
@@ -96,12 +101,9 @@ export function createAccess(settings: AccessSettings): Access {
       return { allowed: false, why, ...(verdict === "refuse" && { reply: refusal(place, author) }) };
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
-    async mayStop(author, requesters) {
-      if (settings.stop !== "requester") return fits(settings.stop, author, false);
-      return isAdministrator(author) || (await requesters()).includes(author.id);
-    },
+    mayStop: (author, requesters) => fitsOneOf(settings.stop, author, requesters),
     mayApprove: (author, { id }) => fits(settings.approve, author, author.id === id),
-    mayContinue: (author, { id }) => fits(settings.continue, author, author.id === id),
+    mayContinue: (author, requesters) => fitsOneOf(settings.continue, author, requesters),
     mayExtend: isAdministrator,
   };
 }

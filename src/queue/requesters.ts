@@ -8,12 +8,23 @@ const page = 100;
 
 /** Ids of those who wrote what a turn of the thread works on or is going to. */
 export async function requestersOf(redis: Redis, thread: ThreadId): Promise<string[]> {
-  const [mail, [status, generation]] = await Promise.all([
+  const [mail, status] = await Promise.all([
     redis.lrange(keys.mail(thread), 0, -1),
-    redis.hmget(keys.head(thread), "status", "generation"),
+    redis.hget(keys.head(thread), "status"),
   ]);
-  const log = keys.log(thread, Number(generation ?? 0));
-  const records = [...mail.map(parse), ...(status === "running" ? await lastTurn(redis, log) : [])];
+  return [
+    ...authorsOf(mail.map(parse)),
+    ...(status === "running" ? await lastRequesters(redis, thread) : []),
+  ];
+}
+
+/** Ids of those who wrote what the thread's last turn has worked on. */
+export async function lastRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
+  const generation = await redis.hget(keys.head(thread), "generation");
+  return authorsOf(await lastTurn(redis, keys.log(thread, Number(generation ?? 0))));
+}
+
+function authorsOf(records: readonly JournalRecord[]): string[] {
   const authors = records.flatMap((record) => (record.type === "user" ? [record.message.author.id] : []));
   return [...new Set(authors)].filter((id) => id !== heddle.id);
 }

@@ -17,6 +17,7 @@ const policies: Record<string, InboundEvent["kind"][] | { none: string }> = {
   "slack action stopAction": ["stop"],
   "local POST /api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
   "local POST /api/threads/ID/messages": ["message"],
+  "local POST /api/threads/ID/messages/ID/actions": ["action"],
   "local POST /api/threads/ID/attachments": {
     none: "keeps bytes that mean nothing until a message names them",
   },

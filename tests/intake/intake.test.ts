@@ -5,6 +5,7 @@ import type { UserMessage } from "../../src/agent/messages.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
+import { createBudgets } from "../../src/queue/budgets.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { claimSession } from "../../src/queue/session.ts";
@@ -39,6 +40,13 @@ function thread(rules: object = {}) {
     queue,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => ["openai/small"],
+    budgets: createBudgets({
+      redis,
+      settings: settingsSchema.parse({}).budgets,
+      now: Date.now,
+      warn: () => expect.unreachable("Nothing is spent here."),
+      onError: (error) => expect.unreachable(String(error)),
+    }),
     output: createOutputScheduler(redis),
     surface: () => chat.surface,
     now: Date.now,

@@ -57,6 +57,7 @@ function gateway(chat: Chat, { channel = "c", rules = {} }: { channel?: string; 
     queue,
     output: createOutputScheduler(redis),
     surface: () => chat.surface,
+    budgets: { isOfToday: () => false, extend: async () => undefined },
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
   });
