@@ -18,6 +18,20 @@ export const environmentSchema = z.object({
     .string()
     .optional()
     .describe("Slack: app-level token with connections:write (Socket Mode)"),
+  SLACK_SIGNING_SECRET: z
+    .string()
+    .optional()
+    .describe("Slack: takes events as requests instead of Socket Mode (Basic Information)"),
+  SLACK_CLIENT_ID: z
+    .string()
+    .optional()
+    .describe("Slack: lets the workspaces of slack.workspaces install the app; instead of SLACK_BOT_TOKEN"),
+  SLACK_CLIENT_SECRET: z.string().optional().describe("Slack: belongs to SLACK_CLIENT_ID"),
+  SLACK_STATE_SECRET: z
+    .string()
+    .min(32, "expected at least 32 characters")
+    .optional()
+    .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
   SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
   ANTHROPIC_API_KEY: z.string().min(1).optional().describe("key for anthropic/* models"),
   ANTHROPIC_BASE_URL: url.optional().describe("another address of the Anthropic Messages API"),
@@ -136,6 +150,16 @@ export const settingsSchema = z.strictObject({
         .min(1)
         .default(["octagonal_sign", "stop_sign", "no_entry", "black_square_for_stop"])
         .describe("reactions that stop a turn"),
+      http: z
+        .strictObject({
+          host: z.string().min(1).default("127.0.0.1").describe("address that takes Slack's requests"),
+          port: count(0, 65_535).default(3000).describe("its port; 0 takes a free one"),
+        })
+        .prefault({}),
+      workspaces: z
+        .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
+        .default([])
+        .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
     })
     .prefault({}),
   skills: z

@@ -219,7 +219,7 @@ export function createIntake(options: IntakeOptions): Door {
     const turn = turnToContinue(event.action);
     if (turn === undefined) return { kind: "ignored", why: "there is no such button" };
     const verdict = await continuing.press(event, turn);
-    if (verdict.kind === "refused") await reply(event, verdict.reply);
+    if (verdict.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
     return verdict;
   };
 

@@ -15,6 +15,7 @@ import type { OutputScheduler } from "../queue/output.ts";
 import type { Verbosity } from "../queue/sessions.ts";
 import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { createThreadStatus } from "./thread-status.ts";
 import { createToolList, fenced } from "./tool-list.ts";
 
 export interface ReporterOptions {
@@ -67,6 +68,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
+  const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
     surface,
     output: options.output,
@@ -93,17 +95,38 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     }
   };
 
+  const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
+    // Cards have no room for results.
+    if (tools.isEmpty || options.verbosity === "full") return {};
+    const tasks = tools.tasks().map((task) => ({ ...task, title: options.mask(task.title) }));
+    return {
+      cards: {
+        title: [title, ...tools.earlier()].join(" · "),
+        tasks,
+        markdown: options.mask(around.filter(Boolean).join("\n\n")),
+      },
+    };
+  };
+
   const working = (): OutboundMessage => {
-    const parts = [banner, `⏳ **Working** · step ${step}`, plan, tools.text()];
-    if (tail) parts.push(fenced(tail));
-    if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
-    if (notice) parts.push(`_${notice}_`);
-    return { kind: "progress", stoppable: true, markdown: options.mask(parts.filter(Boolean).join("\n\n")) };
+    const above = [banner, `⏳ **Working** · step ${step}`, plan];
+    const below: string[] = [];
+    if (tail) below.push(fenced(tail));
+    if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+    if (notice) below.push(`_${notice}_`);
+    const parts = [...above, tools.text(), ...below];
+    return {
+      kind: "progress",
+      stoppable: true,
+      markdown: options.mask(parts.filter(Boolean).join("\n\n")),
+      ...taskCards("Working", [...above, ...below]),
+    };
   };
 
   const apply = (event: AgentEvent) => {
     switch (event.type) {
       case "step-start":
+        status.show("is thinking…");
         step = event.step;
         text = "";
         break;
@@ -120,6 +143,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = "";
         break;
       case "tool-start":
+        status.show(`is using ${event.call.name}…`);
         // Its result is shown as the plan.
         if (event.call.name === "todo") return;
         tools.start(event.call);
@@ -174,6 +198,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           ? {
               kind: "progress",
               markdown: options.mask([headline, plan, tools.text()].filter(Boolean).join("\n\n")),
+              ...taskCards("What was done", [headline, plan]),
             }
           : null;
       const entries: Record<string, OutboxEntry> = {
@@ -195,6 +220,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
+      status.end();
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {

@@ -1,3 +1,4 @@
+import type { TaskCards } from "../adapters/adapter.ts";
 import type { ToolCall, ToolMessage, ToolStatus } from "../agent/messages.ts";
 import { count, describeCall } from "./describe.ts";
 
@@ -8,6 +9,10 @@ export interface ToolList {
   readonly isEmpty: boolean;
   /** Markdown, a line a call, the newest last. */
   text(): string;
+  /** The same as cards. */
+  tasks(): TaskCards["tasks"];
+  /** How many calls are left out at the beginning, in words; empty without any. */
+  earlier(): string[];
 }
 
 interface ToolLine {
@@ -27,7 +32,9 @@ const resultChars = 300;
 export function createToolList({ withResults }: { withResults: boolean }): ToolList {
   const tools: ToolLine[] = [];
   let hidden = 0;
+  const earlier = () => (hidden > 0 ? [count(hidden, "earlier call")] : []);
   return {
+    earlier,
     start(call) {
       tools.push({ callId: call.id, text: describeCall(call), status: "running", result: "" });
       if (tools.length <= shownTools) return;
@@ -44,13 +51,16 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       return tools.length === 0;
     },
     text() {
-      const earlier = hidden > 0 ? [`… ${count(hidden, "earlier call")}`] : [];
       const lines = tools.map(({ status, text, result }) => {
         const line = `${sign(status)} ${text}`;
         return result ? `${line}\n${fenced(result)}` : line;
       });
-      return [...earlier, ...lines].join("  \n");
+      return [...earlier().map((words) => `… ${words}`), ...lines].join("  \n");
     },
+    tasks: () =>
+      tools.map(({ callId, text, status }) => {
+        return { id: callId, title: text.replaceAll("`", ""), state: cardState(status) };
+      }),
   };
 }
 
@@ -65,6 +75,20 @@ function folded(text: string): string {
   const short = start.slice(0, resultChars).toWellFormed();
   if (short.length < start.length) return `${short}…`;
   return lines.length > resultLines ? `${short}\n… ${count(lines.length - resultLines, "more line")}` : short;
+}
+
+function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
+  switch (status) {
+    case "running":
+      return "running";
+    case "ok":
+    case "partial":
+      return "done";
+    case "error":
+    case "stopped":
+    case "unknown":
+      return "failed";
+  }
 }
 
 function sign(status: ToolLine["status"]): string {

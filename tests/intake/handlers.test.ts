@@ -14,7 +14,16 @@ const policies: Record<string, InboundEvent["kind"][] | { none: string }> = {
   "slack event message": ["message", "edit", "delete"],
   "slack event reaction_added": ["stop"],
   "slack event agent_session_stopped": ["stop"],
+  "slack event app_uninstalled": { none: "Slack itself tells it; the token of the workspace is forgotten" },
+  "slack event tokens_revoked": { none: "Slack itself tells it; the token of the workspace is forgotten" },
+  "slack event app_home_opened": { none: "shows people the threads that they have begun themselves" },
   "slack action stopAction": ["stop"],
+  "slack action actNow": ["action"],
+  "slack action askFirst": ["action"],
+  "slack view sentenceModal": ["action"],
+  "slack command slashCommand": ["message"],
+  "slack shortcut { type: message_action, callback_id: aboutShortcut }": ["message"],
+  "slack view aboutModal": ["message"],
   "local POST /api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
   "local POST /api/threads/ID/messages": ["message"],
   "local POST /api/threads/ID/messages/ID/actions": ["action"],
@@ -28,7 +37,7 @@ const root = resolve(import.meta.dirname, "../../src/adapters");
 
 /** What registers a handler in the SDKs: `app.action("stop", async …)`, `client.on(Events.MessageCreate, …)`. */
 const registration =
-  /\b(?:app|client|gateway|rest|bot)\s*\.\s*(event|action|command|shortcut|view|options|message|on|once)\(\s*("[^"]*"|[^,()]+),/g;
+  /\b(?:app|client|gateway|rest|bot)\s*\.\s*(event|action|command|shortcut|view|options|message|on|once)\(\s*("[^"]*"|\{[^}]*\}|[^,(){}]+),/g;
 
 /** Discord's, in a record by their names. */
 const dispatch = /\[GatewayDispatchEvents\.(\w+)\]\s*:/g;

@@ -37,6 +37,7 @@ function reporter(verbosity: Verbosity = "normal") {
       return markdown?.includes(text) ? markdown : undefined;
     });
   return {
+    chat,
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     shown: () => chat.shown.map(({ message }) => message.markdown),
@@ -148,4 +149,23 @@ describe("A thread that wants to see", () => {
     expect(await shows("2 more lines")).toContain(framed);
     expect(last()?.markdown).toContain(framed);
   });
+});
+
+test("says beside the thread what it does, once, and takes it away at the end", async () => {
+  const { chat, show, close } = reporter();
+  show(begins, begins, text("Hello"));
+  await close();
+  await chat.until(() => chat.statuses.length === 2);
+  expect(chat.statuses).toEqual(["is thinking…", undefined]);
+});
+
+test("offers its calls as cards too, for platforms that have them", async () => {
+  const { chat, show, shows, close } = reporter();
+  show(begins, ...called("bash", { command: "ls" }, "a.txt"));
+  await shows("ls");
+  expect(chat.shown[0]?.message.cards).toMatchObject({
+    markdown: "⏳ **Working** · step 1",
+    tasks: [{ title: expect.stringMatching(/^[^`]*ls[^`]*$/), state: "done" }],
+  });
+  await close();
 });

@@ -20,6 +20,11 @@ export function fileHandle({ team, id, url }: SlackFile): string {
   return [team, id, ...(url ? [url] : [])].join(" ");
 }
 
+/** The workspace that a file came from. */
+export function workspaceOf({ handle }: AttachmentHandle): string {
+  return parseHandle(handle).team;
+}
+
 function parseHandle(handle: string): SlackFile {
   const [team = "", id = "", url] = handle.split(" ");
   return { team, id, ...(url !== undefined && { url }) };
