@@ -33,7 +33,11 @@ import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
+import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
+import { createFiring } from "./queue/schedule-firing.ts";
+import { type ScheduleLimits, threadSchedules } from "./queue/schedules.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
@@ -80,6 +84,8 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
   const server = await connectRedis({
     ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+    ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
+    ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
     dataDir: config.dataDir,
     production: environment.NODE_ENV === "production",
     allowEmbedded: environment.EMBEDDED_REDIS === "1",
@@ -148,10 +154,14 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { agent, attachments, queue: queueSettings, room, sessions } = config.settings;
+  const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+  const onError = (error: unknown) =>
+    log.error(
+      { err: error },
+      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error",
+    );
 
   const pool = createMcpPool({
     config: foundation.mcp,
@@ -164,6 +174,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
+  const clock = openScheduleClock(redis);
+  const scheduleLimits: ScheduleLimits = {
+    perThread: schedules.perThread,
+    shortestMs: schedules.shortestMinutes * 60_000,
+    longestMs: sessions.expireDays * 86_400_000,
+  };
   const runner = createTurnRunner({
     ...models,
     limits: {
@@ -189,6 +205,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     }),
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    schedules: (thread, asked) =>
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -245,11 +263,26 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
+  const ticks = await takeScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: async () => ({ allowed: true }),
+      mask: (text) => masker.mask(text),
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
   return {
     async close() {
-      await worker.close();
+      await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close()]);
+      await Promise.all([stops.close(), pool.close(), clock.close()]);
     },
   };
 }

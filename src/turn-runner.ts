@@ -19,6 +19,7 @@ import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
+import type { ScheduleStore } from "./agent/tools/schedules.ts";
 import type { Tool, ToolServices } from "./agent/tools/tool.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Enclosures, Reading } from "./enclosures/enclosures.ts";
@@ -39,6 +40,11 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser">
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
+  /**
+   * What is planned in a thread; `asked` is the person's message that its turn works on. Absent where nothing can
+   * start a turn by itself.
+   */
+  schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   /** A thread's whole journal. */
   journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
@@ -103,10 +109,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
-      const speakers = speakersOf(history.turn?.asked ?? []);
-      const notes = options.notes(thread, () => speakers);
+      const asked = (history.turn?.asked ?? []).filter(isFromPerson);
+      const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
         notes,
+        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
@@ -172,7 +179,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         limits,
         async followUps() {
           const arrived = await followUps();
-          speakers.push(...speakersOf(arrived));
+          asked.push(...arrived.filter(isFromPerson));
           return options.enclosures.open(thread, arrived, { ...reading, fromStart: false });
         },
         async recall() {
@@ -208,11 +215,6 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
-}
-
-/** The people among the authors: Heddle itself tells of deleted messages. */
-function speakersOf(messages: readonly UserMessage[]): Speaker[] {
-  return messages.filter(isFromPerson).map(({ author }) => author);
 }
 
 /** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */

@@ -24,7 +24,7 @@ function strangers(room: RegExp, allowed: RegExp): string[] {
     );
 }
 
-const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/notes)\\.ts";
+const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/(notes|schedules))\\.ts";
 const contracts = "adapters/adapter\\.ts|sandbox/sandbox\\.ts";
 
 test.each([
@@ -43,7 +43,7 @@ test.each([
   [
     "intake knows the contracts, the queue and what a message is",
     /^intake\//,
-    new RegExp(`^(intake/|queue/|agent/messages\\.ts|${contracts})`),
+    new RegExp(`^(intake/|queue/|agent/(messages|tools/schedules)\\.ts|${contracts})`),
   ],
   [
     "what came with messages knows the contracts and the agent's types",

@@ -110,7 +110,7 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button did what it says. */
+  /** A button or a command word did what it says. */
   | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }

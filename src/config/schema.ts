@@ -41,9 +41,14 @@ export const environmentSchema = z.object({
   MINIMAX_BASE_URL: url.optional().describe("another address of MiniMax's Anthropic-compatible API"),
   REDIS_URL: z
     .string()
-    .regex(/^(redis|rediss|unix):\/\/|^\//, "expected redis://, rediss:// or the path of a socket")
+    .regex(
+      /^(rediss?(\+cluster|\+sentinel)?|unix):\/\/|^\//,
+      "expected redis://, redis+cluster://, redis+sentinel://, the same with rediss, or the path of a socket",
+    )
     .optional()
     .describe("Redis or Valkey; without it a server of the system is started, else the embedded one"),
+  REDIS_CA: z.string().min(1).optional().describe("a file with the certificates (PEM) that rediss:// trusts"),
+  REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe("of the sentinels, where they ask for one"),
   HEDDLE_MODEL: modelName.optional().describe("the model; without it the first key found decides"),
   HEDDLE_DATA_DIR: z.string().min(1).default("./data").describe("workspaces and the local Redis live here"),
   HEDDLE_CONFIG: z.string().min(1).default("./heddle.yaml").describe("the settings file"),
@@ -272,6 +277,17 @@ export const settingsSchema = z.strictObject({
         .default(5)
         .describe("a worker that does not respond for this long is killed"),
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
+    })
+    .prefault({}),
+  schedules: z
+    .strictObject({
+      perThread: count(1, 1_000).default(20).describe("tasks that may be planned in one thread"),
+      shortestMinutes: z
+        .number()
+        .positive()
+        .max(1_440)
+        .default(5)
+        .describe("least time between two turns that begin by themselves"),
     })
     .prefault({}),
   budgets: budgetsSchema.prefault({}),

@@ -20,12 +20,15 @@ import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
 import { lastRequesters, requestersOf } from "../queue/requesters.ts";
 import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
+import { OutOfMemory } from "../queue/redis/memory.ts";
+import { listSchedules } from "../queue/schedules.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import type { Access } from "./access.ts";
 import { createContinuing, isContinueWord } from "./continue.ts";
+import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
 import { userMessage } from "./user-message.ts";
-import { verbosityWord } from "./verbosity-word.ts";
+import { verbosityReply, verbosityWord } from "./verbosity-word.ts";
 
 export interface IntakeOptions {
   redis: Redis;
@@ -115,6 +118,16 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "refused", reply: markdown };
   };
 
+  /** Nothing can be stored, so that the person is told at once and past the line. */
+  const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<Verdict> => {
+    options.onProblem(error.message, error);
+    const markdown =
+      "I could not take this message: my memory is full. Please write again when it is mended.";
+    const key = `reply:${event.ref.message}`;
+    await options.surface(event.thread.platform).post(event.thread, { kind: "notice", markdown }, key);
+    return { kind: "refused", reply: markdown };
+  };
+
   const receiveStopWord = async (event: MessageEvent): Promise<Verdict> => {
     const { author, at } = event;
     const verdict = await receiveStop({ kind: "stop", target: { thread: event.thread }, author, at });
@@ -137,11 +150,24 @@ export function createIntake(options: IntakeOptions): Door {
     );
   };
 
+  const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const planned = await listSchedules(redis, thread, options.now());
+    if (event.addressed === "follow-up" && planned.length === 0) {
+      return { kind: "ignored", why: "nothing is planned in that thread" };
+    }
+    await reply(event, await answerScheduleWords(redis, thread, words, planned));
+    mark(event.ref, "answered");
+    return { kind: "acted", thread };
+  };
+
   const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
     const isBot = event.author.standing === "bot";
     if (!isBot && isStopWord(event.text)) return receiveStopWord(event);
     const verbosity = isBot ? undefined : verbosityWord(event.text);
     if (verbosity) return receiveVerbosity(event, verbosity);
+    const words = isBot ? undefined : scheduleWordsIn(event.text);
+    if (words) return receiveScheduleWords(event, words);
     if (event.text.trim() === "" && event.attachments.length === 0 && !event.about) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       return refuse(
@@ -235,7 +261,12 @@ export function createIntake(options: IntakeOptions): Door {
       }
       switch (event.kind) {
         case "message":
-          return receiveMessage(event);
+          try {
+            return await receiveMessage(event);
+          } catch (error) {
+            if (error instanceof OutOfMemory) return refuseForMemory(event, error);
+            throw error;
+          }
         case "edit":
         case "delete":
           return receiveAmendment(event);
@@ -247,9 +278,3 @@ export function createIntake(options: IntakeOptions): Door {
     },
   };
 }
-
-const verbosityReply: Record<Verbosity, string> = {
-  quiet: "From the next task on I show only the answer here.",
-  normal: "From the next task on I show what I am doing here.",
-  full: "From the next task on I show each tool call with the start of its result here.",
-};

@@ -15,3 +15,10 @@ export function verbosityWord(text: string): Verbosity | undefined {
       return undefined;
   }
 }
+
+/** What the person reads about it. */
+export const verbosityReply: Record<Verbosity, string> = {
+  quiet: "From the next task on I show only the answer here.",
+  normal: "From the next task on I show what I am doing here.",
+  full: "From the next task on I show each tool call with the start of its result here.",
+};

@@ -81,6 +81,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     onProblem: options.onProblem,
   });
 
+  /** What was scheduled is no message of the platform's. */
+  const isMarked = ({ scheduled }: UserMessage) => !scheduled;
+
   const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
     return { platform, workspace, channel, message: platformMessage(id) };
@@ -182,7 +185,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   return {
     took(messages) {
       asked.push(...messages);
-      for (const taken of messages) marking.push(showTaken(refOf(taken)));
+      for (const taken of messages.filter(isMarked)) marking.push(showTaken(refOf(taken)));
       options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {
@@ -210,7 +213,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
       };
       const end = (messages: readonly UserMessage[], state: MessageMark) => {
-        for (const ref of messages.map(refOf)) {
+        for (const ref of messages.filter(isMarked).map(refOf)) {
           entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
         }
       };
