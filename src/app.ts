@@ -6,6 +6,7 @@ import {
   type ChatSurface,
   type Door,
   parseThreadId,
+  type ThreadId,
   threadId,
 } from "./adapters/adapter.ts";
 import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
@@ -15,7 +16,10 @@ import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
 import { createPolicy } from "./agent/policy.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
+import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
+import { createEnclosures } from "./enclosures/enclosures.ts";
+import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
@@ -66,6 +70,7 @@ export interface Foundation extends SetUp {
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   sandbox: WatchedSandbox;
+  access: Access;
   close(): Promise<void>;
 }
 
@@ -98,6 +103,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
+  const access = createAccess(config.settings.access);
   const budgets = createBudgets({
     redis,
     settings: config.settings.budgets,
@@ -109,15 +115,13 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
   const door = createIntake({
-    ...{ redis, queue, output, surface, budgets, onProblem },
-    mayApprove: (author, requester) => author.id === requester.id,
+    ...{ access, redis, queue, output, surface, budgets, onProblem },
     audit: ({ action, thread, question, by, decision }) =>
       log.info(
         { thread, question: question.id, tool: question.tool, by: by.id, decision: decision.kind },
         `a question was ${action}`,
       ),
-    // Nobody, until administrators can be named.
-    mayExtend: () => false,
+    models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
   const sandbox = await watchSandbox(backend, Date.now);
@@ -135,6 +139,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     surface,
     skills,
     sandbox,
+    access,
     async close() {
       await backend.close();
       await queue.close();
@@ -155,7 +160,8 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { agent, queue: queueSettings, schedules, sessions } = config.settings;
+  const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
+  const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) =>
     log.error(
@@ -190,6 +196,19 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     },
     budgets,
     instructions: agent.instructions,
+    channel,
+    enclosures: createEnclosures({
+      files: {
+        files: attachments.files,
+        fileBytes: attachments.fileMb * 1_048_576,
+        messageBytes: attachments.messageMb * 1_048_576,
+        downloadMs: attachments.seconds * 1_000,
+      },
+      room,
+      surface,
+      mayAsk: foundation.access.mayAsk,
+      onProblem,
+    }),
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
     schedules: (thread, asked) =>
@@ -219,6 +238,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         thread: lease.thread,
         turn,
+        verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
         ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });

@@ -42,9 +42,14 @@ test.each([
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
   [
-    "intake knows the contracts and the queue",
+    "intake knows the contracts, the queue and what a message is",
     /^intake\//,
     new RegExp(`^(intake/|queue/|agent/(messages|questions|tools/schedules)\\.ts|${contracts})`),
+  ],
+  [
+    "what came with messages knows the contracts and the agent's types",
+    /^enclosures\//,
+    new RegExp(`^(enclosures/|agent/images\\.ts|${contracts}|${agentTypes})`),
   ],
   [
     "the queue knows the agent's types, not its inside",

@@ -12,6 +12,8 @@ import {
 } from "./messages.ts";
 import type { Decision, Question } from "./questions.ts";
 
+export type Enclosure = Extract<JournalRecord, { type: "enclosure" }>;
+
 /** A tool call that has no result yet. `started`: it may have run, so it must not be run again. */
 export interface OpenCall {
   call: ToolCall;
@@ -50,6 +52,8 @@ export interface History {
   messages: Message[];
   open: OpenCall[];
   turn: OpenTurn | undefined;
+  /** The model that somebody chose for the session, the newest choice. */
+  chosenModel?: string | undefined;
 }
 
 /** What to store for an event; undefined for those that are for display only. */
@@ -91,6 +95,7 @@ export function replay(records: readonly JournalRecord[]): History {
   let messages: Message[] = [];
   let open: OpenCall[] = [];
   let turn: OpenTurn | undefined;
+  let chosenModel: string | undefined;
 
   const close = () => {
     // The loop answers every call before it goes on; this holds the rule for a journal that was cut by hand.
@@ -119,6 +124,12 @@ export function replay(records: readonly JournalRecord[]): History {
         }
         close();
         messages.push(record.message);
+        chosenModel = record.message.enclosed?.model ?? chosenModel;
+        break;
+      case "enclosure":
+        messages = messages.map((message) =>
+          message.role === "user" && message.id === record.message ? withEnclosure(message, record) : message,
+        );
         break;
       case "withdrawn":
         messages = messages.filter((message) => message.role !== "user" || message.id !== record.id);
@@ -172,7 +183,13 @@ export function replay(records: readonly JournalRecord[]): History {
         break;
     }
   }
-  return { messages, open, turn };
+  return { messages, open, turn, chosenModel };
+}
+
+/** The message with what came along in its place; a new object. */
+export function withEnclosure(message: UserMessage, { beside, images }: Enclosure): UserMessage {
+  const { enclosed: _, tokens: __, ...rest } = message;
+  return { ...rest, beside, ...(images && { images }) };
 }
 
 /** Whether people are asked about the call and have not decided. */

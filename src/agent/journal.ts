@@ -1,5 +1,5 @@
 import type { Usage } from "./llm/model.ts";
-import type { AssistantMessage, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
+import type { AssistantMessage, Image, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
 import type { TurnOutcome } from "./events.ts";
 import type { Decision, Question } from "./questions.ts";
 
@@ -12,6 +12,8 @@ export type JournalRecord =
   | { type: "turn-start"; turn: string; at: number }
   /** A person's message. The mailbox holds these very records, so that taking one is a move, not a rewrite. */
   | { type: "user"; message: UserMessage }
+  /** What came with the user message `message`, looked at: what the model reads of it. */
+  | { type: "enclosure"; message: string; beside: string; images?: Image[]; at: number }
   /** The user message with this id was taken back before any model saw it. */
   | { type: "withdrawn"; id: string; reason: "stopped" }
   /** What the loop itself tells the model, e.g. to go on after a cut reply. */

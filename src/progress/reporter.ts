@@ -4,33 +4,28 @@ import {
   type MessageRef,
   type OutboundMessage,
   parseThreadId,
-  type TaskCards,
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { ToolCall, ToolMessage, ToolStatus, UserMessage } from "../agent/messages.ts";
+import type { ToolCall, ToolMessage, UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
-import {
-  checklist,
-  closingMessage,
-  count,
-  describeCall,
-  describeCompaction,
-  duration,
-  verdict,
-} from "./describe.ts";
+import type { Verbosity } from "../queue/sessions.ts";
+import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 import { questionMessage, settledMessage } from "./questions.ts";
 import { createThreadStatus } from "./thread-status.ts";
+import { createToolList, fenced } from "./tool-list.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
   thread: ThreadId;
   output: OutputScheduler;
   turn: ShownTurn;
+  /** `quiet` shows only how the turn ends. */
+  verbosity: Verbosity;
   /** Stands above everything that the turn shows. */
   banner?: string;
   onProgressPosted(ref: MessageRef): Promise<void>;
@@ -51,13 +46,6 @@ export type LiveEvent =
   | { type: "turn-start"; turn: string; messages: string[] }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; messages: string[]; closing: OutboundMessage };
 
-interface ToolLine {
-  callId: string;
-  text: string;
-  status: ToolStatus | "running" | "pending";
-}
-
-const shownTools = 12;
 const shownText = 1_200;
 const shownTail = 400;
 
@@ -74,8 +62,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const closing = new AbortController();
   const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
-  const tools: ToolLine[] = [];
-  let hiddenTools = 0;
+  const tools = createToolList({ withResults: options.verbosity === "full" });
   let plan = "";
   let step = 0;
   let text = "";
@@ -120,22 +107,13 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     }),
   });
 
-  const toolList = () => {
-    const earlier = hiddenTools > 0 ? [`… ${count(hiddenTools, "earlier call")}`] : [];
-    return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
-  };
-
   const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
-    if (tools.length === 0) return {};
-    const tasks = tools.map((line) => ({
-      id: line.callId,
-      title: options.mask(line.text.replaceAll("`", "")),
-      state: cardState(line.status),
-    }));
-    const hidden = hiddenTools > 0 ? ` · ${count(hiddenTools, "earlier call")}` : "";
+    // Cards have no room for results.
+    if (tools.isEmpty || options.verbosity === "full") return {};
+    const tasks = tools.tasks().map((task) => ({ ...task, title: options.mask(task.title) }));
     return {
       cards: {
-        title: `${title}${hidden}`,
+        title: [title, ...tools.earlier()].join(" · "),
         tasks,
         markdown: options.mask(around.filter(Boolean).join("\n\n")),
       },
@@ -145,30 +123,21 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const progressMessage = (headline: string): OutboundMessage => {
     const above = [banner, `${headline} · step ${step}`, plan];
     const below: string[] = [];
-    if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    if (tail) below.push(fenced(tail));
     if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) below.push(`_${notice}_`);
-    const markdown = [...above, toolList(), ...below].filter(Boolean).join("\n\n");
+    const markdown = [...above, tools.text(), ...below].filter(Boolean).join("\n\n");
     const cards = taskCards("Working", [...above, ...below]);
     return masked({ kind: "progress", stoppable: true, markdown, ...cards });
   };
 
-  /** A call's line; a call that waited has one already. */
+  // What `todo` gives is shown as the plan.
   const showCall = (call: ToolCall, state: "running" | "pending") => {
-    // Its result is shown as the plan.
-    if (call.name === "todo") return;
-    const line = tools.find(({ callId, status: before }) => callId === call.id && before === "pending");
-    if (line) line.status = state;
-    else tools.push({ callId: call.id, text: describeCall(call), status: state });
-    if (tools.length > shownTools) {
-      tools.shift();
-      hiddenTools += 1;
-    }
+    if (call.name !== "todo") tools.start(call, state);
   };
 
   const showResult = (message: ToolMessage) => {
-    const line = tools.findLast(({ callId }) => callId === message.callId);
-    if (line) line.status = message.status;
+    tools.end(message);
     plan = checklist(message) ?? plan;
   };
 
@@ -224,7 +193,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    progress.show(progressMessage("⏳ **Working**"));
+    if (options.verbosity !== "quiet") progress.show(progressMessage("⏳ **Working**"));
   };
 
   const lastMessage = (receipt: Receipt) => {
@@ -250,10 +219,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
-        tools.length > 0 || plan
+        options.verbosity !== "quiet" && (!tools.isEmpty || plan)
           ? {
               kind: "progress",
-              markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              markdown: options.mask([headline, plan, tools.text()].filter(Boolean).join("\n\n")),
               ...taskCards("What was done", [headline, plan]),
             }
           : null;
@@ -285,40 +254,6 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       options.publish({ type: "turn-end", turn: turn.id, outcome, messages, closing: lastMessage(receipt) });
     },
   };
-}
-
-function sign(status: ToolLine["status"]): string {
-  switch (status) {
-    case "running":
-      return "▸";
-    case "pending":
-      return "⏸";
-    case "ok":
-      return "✓";
-    case "partial":
-      return "◐";
-    case "error":
-      return "✗";
-    case "stopped":
-      return "■";
-    case "unknown":
-      return "?";
-  }
-}
-
-function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
-  switch (status) {
-    case "running":
-    case "pending":
-      return "running";
-    case "ok":
-    case "partial":
-      return "done";
-    case "error":
-    case "stopped":
-    case "unknown":
-      return "failed";
-  }
 }
 
 function finalMark(outcome: TurnOutcome): MessageMark {

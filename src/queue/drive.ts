@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import type { MessageRef, OutboundMessage, ThreadId } from "../adapters/adapter.ts";
 import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
 import {
+  type Enclosure,
   type History,
   isUndecided,
   type OpenCall,
@@ -19,6 +20,7 @@ import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
+import type { Verbosity } from "./sessions.ts";
 import type { StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
@@ -30,6 +32,8 @@ export interface TurnRunner {
     turn: string;
     history: History;
     followUps(): Promise<UserMessage[]>;
+    /** Stores what came with a message, once it was looked at. */
+    store(record: Enclosure): Promise<void>;
     /** For events that come from outside the loop, such as live output of a tool. */
     emit(event: AgentEvent): void;
     signal: AbortSignal;
@@ -84,6 +88,8 @@ export interface ShownTurn {
   progress: MessageRef | undefined;
   /** What it has done so far. */
   calls: OpenTurn["calls"];
+  /** What people of the thread have asked for, if they have. */
+  verbosity?: Verbosity | undefined;
 }
 
 export interface DriveOptions {
@@ -159,8 +165,15 @@ async function driveSession(
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
     const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
-    const { id, startedAt, calls } = turn;
-    const display = options.display(lease, { id, startedAt, resumed, progress, calls });
+    const display = options.display(lease, {
+      id: turn.id,
+      startedAt: turn.startedAt,
+      resumed,
+      progress,
+      calls: turn.calls,
+      // Only `setVerbosity` writes it.
+      verbosity: head["verbosity"] as Verbosity | undefined,
+    });
     const news = decisionsSince(history.open, head, display.settled, options.now());
     if (news.records.length > 0) {
       await lease.append(news.records, news.change);
@@ -182,12 +195,18 @@ async function driveSession(
     if (receipt.outcome.kind === "suspended") break;
     if (receipt.outcome.kind === "waiting") {
       const entry: OutboxEntry = { do: "edit", field: "progress", message: display.waiting() };
-      await lease.append([], { outbox: stored({ [`${id}:waiting`]: entry }) });
+      await lease.append([], { outbox: stored({ [`${turn.id}:waiting`]: entry }) });
       await flush(display.close());
       // They may have decided already.
       continue;
     }
-    await endTurn(lease, options, flush, { display, turn: id, receipt, withdrawals, open: history.open });
+    await endTurn(lease, options, flush, {
+      display,
+      turn: turn.id,
+      receipt,
+      withdrawals,
+      open: history.open,
+    });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
@@ -297,6 +316,7 @@ async function consume(
       if (taken.length > 0) display.took(taken);
       return taken;
     },
+    store: (record) => lease.append([record]),
     emit: (event) => display.event(event),
     signal,
   });

@@ -22,6 +22,8 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
+  /** List of quotes (JSON): what people without permission wrote since the last accepted message. */
+  overheard: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */

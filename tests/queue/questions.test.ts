@@ -11,6 +11,8 @@ import { askUser } from "../../src/agent/tools/ask-user.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../../src/agent/tools/tool.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import type { QuestionAudit } from "../../src/intake/questions.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
@@ -59,8 +61,10 @@ function people(chat: Chat) {
     output: createOutputScheduler(redis),
     surface: () => chat.surface,
     budgets: { isOfToday: () => false, extend: async () => undefined },
-    mayExtend: () => false,
-    mayApprove: (author, requester) => author.id === requester.id || author.id === root.id,
+    access: createAccess(
+      settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
+    ),
+    models: () => [],
     audit: (event) => audits.push(event),
     now: Date.now,
     onProblem() {},
@@ -167,6 +171,7 @@ async function worker(
         output,
         thread: lease.thread,
         turn,
+        verbosity: "normal",
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
@@ -365,7 +370,7 @@ describe("A call that needs an approval", () => {
       reply: expect.stringContaining("Ada"),
     });
     expect((await thread.press("Approve", { by: { ...ada, standing: "guest" } }).verdict).kind).toBe(
-      "ignored",
+      "refused",
     );
     expect(await asked(chat)).toBeDefined();
     expect((await thread.press("Approve", { by: root }).verdict).kind).toBe("acted");
