@@ -27,7 +27,7 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
   const surface: ChatSurface = {
     platform: "memory",
     limits: { editIntervalMs: 5, messageChars: 10_000 },
-    idempotent: options.idempotent ?? false,
+    idempotentMs: options.idempotent ? 120_000 : 0,
     async post(thread, message, key, posted = []) {
       if (posted.length > 0) return [...posted];
       const failure = message.kind === "progress" ? undefined : failures.shift();
