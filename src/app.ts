@@ -117,6 +117,9 @@ export interface Running {
   close(): Promise<void>;
 }
 
+const noSandboxBanner =
+  "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
+
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
@@ -169,6 +172,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         thread: lease.thread,
         turn,
+        ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);

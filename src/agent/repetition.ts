@@ -11,7 +11,10 @@ export function repeatedSteps(messages: readonly Message[]): number {
   let count = 0;
   let newest = "";
   let results: string[] = [];
-  for (const message of messages.toReversed()) {
+  // Backwards by index: a copy of a long conversation, made each step, would be most of the step's cost.
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    const message = messages[at];
+    if (!message) break;
     switch (message.role) {
       case "tool":
         results.push(message.status === "error" ? "error" : message.text);

@@ -1,9 +1,10 @@
+import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { layFoundation, startWorker } from "../app.ts";
+import { type Foundation, layFoundation, type Running, startWorker } from "../app.ts";
 import { threadId } from "../adapters/adapter.ts";
 import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
 import type { TurnOutcome } from "../agent/events.ts";
-import { openModels } from "../models.ts";
+import { type Models, openModels } from "../models.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { followLive } from "../queue/live.ts";
 import { setUp, UsageError } from "./setup.ts";
@@ -24,6 +25,25 @@ function exitCode(outcome: TurnOutcome): number {
     case "suspended":
     case "lost-lease":
       return 1;
+  }
+}
+
+/** How often it is looked whether anybody still serves, in ms. */
+const lookEveryMs = 1_000;
+
+/** A worker that is already serving takes the turn; where there is none, or no longer, this process is the worker. */
+async function workUntil(
+  ended: Promise<unknown>,
+  foundation: Foundation,
+  models: Models,
+): Promise<Running | undefined> {
+  for (;;) {
+    if ((await foundation.queue.workers()) === 0) return startWorker(foundation, models);
+    const look = new AbortController();
+    const pause = setTimeout(lookEveryMs, "look", { signal: look.signal }).catch(() => "look");
+    const next = await Promise.race([ended, pause]);
+    look.abort();
+    if (next !== "look") return undefined;
   }
 }
 
@@ -53,8 +73,6 @@ export async function command(args: string[]): Promise<number> {
       });
     });
 
-    // A worker that is already serving takes the turn; otherwise this process is the worker.
-    const worker = (await foundation.queue.workers()) > 0 ? undefined : await startWorker(foundation, models);
     let presses = 0;
     process.on("SIGINT", () => {
       presses += 1;
@@ -64,9 +82,9 @@ export async function command(args: string[]): Promise<number> {
     const verdict = await door.say(thread, task, consoleAuthor());
     if (verdict.kind === "refused" || verdict.kind === "ignored") {
       process.stderr.write(`${verdict.kind === "refused" ? verdict.reply : `Not taken: ${verdict.why}.`}\n`);
-      await worker?.close();
       return 1;
     }
+    const worker = await workUntil(ended, foundation, models);
     const outcome = await ended;
     await worker?.close();
     return exitCode(outcome);

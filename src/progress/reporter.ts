@@ -28,6 +28,8 @@ export interface ReporterOptions {
   thread: ThreadId;
   output: OutputScheduler;
   turn: ShownTurn;
+  /** Stands above everything that the turn shows. */
+  banner?: string;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;
@@ -63,7 +65,7 @@ export function progressKey(turn: string): string {
 
 /** Turns the events of one turn into what its thread shows. */
 export function createReporter(options: ReporterOptions): TurnDisplay {
-  const { surface } = options;
+  const { surface, banner = "" } = options;
   const thread = parseThreadId(options.thread);
   const { turn } = options;
   const closing = new AbortController();
@@ -110,7 +112,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const working = (): OutboundMessage => {
-    const parts = [`⏳ **Working** · step ${step}`, plan, toolList()];
+    const parts = [banner, `⏳ **Working** · step ${step}`, plan, toolList()];
     if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
     if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) parts.push(`_${notice}_`);
@@ -173,7 +175,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 
   const lastMessage = (receipt: Receipt): OutboundMessage => {
     const message = closingMessage(receipt);
-    return { ...message, markdown: options.mask(message.markdown) };
+    return { ...message, markdown: options.mask([banner, message.markdown].filter(Boolean).join("\n\n")) };
   };
 
   return {

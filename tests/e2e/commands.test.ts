@@ -25,9 +25,6 @@ afterEach(async ({ task }) => {
 const heddle = (args: string[], env: Record<string, string> = {}) =>
   place.start(args, { REDIS_URL: redis.path, ...env });
 
-/** A task that comes after a killed worker then waits for a worker that is gone. */
-const embeddedKeepsWorkers = "the embedded server still lists workers whose processes were killed";
-
 describe("heddle run", () => {
   test("does a task through queue, worker and sandbox, and exits with 0", async () => {
     const program = heddle(["run", "Write", "a", "calculator", "in", "Python"]);
@@ -150,8 +147,7 @@ describe("Other commands", () => {
     );
   });
 
-  test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async (context) => {
-    context.skip(redis.server.kind === "embedded", embeddedKeepsWorkers);
+  test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
     const program = place.startWithout("bwrap", ["doctor"], { REDIS_URL: redis.path });
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt-get install bubblewrap/);
@@ -173,8 +169,7 @@ describe("Other commands", () => {
 
   test("threads lists and shows, stop says when there is nothing to stop", {
     timeout: 40_000,
-  }, async (context) => {
-    context.skip(redis.server.kind === "embedded", embeddedKeepsWorkers);
+  }, async () => {
     await heddle(["run", "Write a calculator"]).ended;
     const list = heddle(["threads", "list"]);
     expect(await list.ended).toBe(0);

@@ -28,13 +28,14 @@ const defaultCompactionPolicy: CompactionPolicy = {
 export interface ContextKeeper {
   /**
    * Returns the messages to send, made smaller if they have to be. Every change is an event that must be stored
-   * (`trim`, `summary`). `tooLarge` when no rung of the ladder helped.
+   * (`trim`, `summary`). `tooLarge` when no rung of the ladder helped. When nothing had to be done it is the same
+   * array: see {@link TokenCounter.countMessages} for what may be done with it.
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
    * @param force compact although the size does not ask for it (`/compact`, an overflow told by the service)
    */
   fit(
-    messages: readonly Message[],
+    messages: Message[],
     options: { fixed: string; force: boolean; signal: AbortSignal },
   ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage; tooLarge: boolean }>;
   /** Corrects the estimate by what the service counted for these messages. */
@@ -77,19 +78,17 @@ export function createContextKeeper(options: {
     }
     return fixedTokens;
   };
-  const raw = (messages: readonly Message[]) =>
-    messages.reduce((sum, message) => sum + counter.countMessage(message), 0);
   const sizeOf = (messages: readonly Message[], fixed: string) =>
-    Math.ceil((countFixed(fixed) + raw(messages)) * correction);
+    Math.ceil((countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
     async *fit(messages, { fixed, force, signal }) {
       const limit = usable * policy.startAt;
       const before = sizeOf(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
-      let current = [...messages];
       let usage = noUsage;
-      if (before <= limit && !force) return { messages: current, usage, tooLarge: false };
+      if (before <= limit && !force) return { messages, usage, tooLarge: false };
+      let current = [...messages];
 
       const enough = () => {
         const size = sizeOf(current, fixed);
@@ -108,7 +107,11 @@ export function createContextKeeper(options: {
         if (enough()) return { messages: current, usage, tooLarge: false };
       }
 
-      const keep = tailLength(current, policy, (tail) => raw(tail) * correction <= target / 2);
+      const keep = tailLength(
+        current,
+        policy,
+        (tail) => counter.countMessages(tail) * correction <= target / 2,
+      );
       const head = current.slice(0, current.length - keep);
       // A lone summary cannot become shorter by being summarised again.
       if (head.length > 0 && !(head.length === 1 && head[0]?.role === "summary")) {
@@ -142,7 +145,7 @@ export function createContextKeeper(options: {
     },
 
     learn(messages, fixed, usage) {
-      const counted = countFixed(fixed) + raw(messages);
+      const counted = countFixed(fixed) + counter.countMessages(messages);
       const told = usage.input + usage.cacheRead + usage.cacheWrite;
       if (counted === 0 || told === 0) return;
       correction = Math.min(correctionBounds.most, Math.max(correctionBounds.least, told / counted));
@@ -164,7 +167,7 @@ export function createContextKeeper(options: {
       const { text, usage } = await summarise(options.summariser ?? model, head, limits, signal);
       const message = summaryMessage(head, text || stateWithoutModel(head, limits), limits);
       // One that is no shorter than what it stands for is no summary.
-      if (text && counter.count(text) < raw(head)) return { message, usage };
+      if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };
       return { message: summaryMessage(head, stateWithoutModel(head, limits), limits), usage };
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;

@@ -12,6 +12,11 @@ export interface TokenCounter {
   count(text: string): number;
   /** With a message's overhead and its images. Remembered per message object. */
   countMessage(message: Message): number;
+  /**
+   * The sum of its messages. Remembered per array, so that a growing conversation costs only what is new: an array
+   * that was counted may be appended to, and never changed otherwise.
+   */
+  countMessages(messages: readonly Message[]): number;
   /** Resolves when counts are exact. */
   load(): Promise<void>;
 }
@@ -30,8 +35,9 @@ export function createTokenCounter(): TokenCounter {
   let newer = new Map<string, number>();
   let older = new Map<string, number>();
   const messages = new WeakMap<Message, number>();
+  const sums = new WeakMap<readonly Message[], { length: number; tokens: number }>();
 
-  return { count, countMessage, load };
+  return { count, countMessage, countMessages, load };
 
   async function load(): Promise<void> {
     vocabulary = await loadVocabulary();
@@ -70,6 +76,17 @@ export function createTokenCounter(): TokenCounter {
     const texts = textsOf(message);
     const tokens = texts.reduce((sum, text) => sum + count(text), messageOverhead + images * imageTokens);
     if (vocabulary) messages.set(message, tokens);
+    return tokens;
+  }
+
+  function countMessages(all: readonly Message[]): number {
+    const known = sums.get(all) ?? { length: 0, tokens: 0 };
+    let { tokens } = known;
+    for (let at = known.length; at < all.length; at++) {
+      const message = all[at];
+      if (message) tokens += countMessage(message);
+    }
+    if (vocabulary) sums.set(all, { length: all.length, tokens });
     return tokens;
   }
 }

@@ -52,8 +52,12 @@ export async function startEmbedded(
   const logger = { error: (problem: unknown) => log.warn(`The embedded Redis: ${String(problem)}`) };
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    attachSession(new SocketConnectionTransport(socket), { state, executor, logger });
+    const { session } = attachSession(new SocketConnectionTransport(socket), { state, executor, logger });
+    socket.once("close", () => {
+      sockets.delete(socket);
+      // A client that was waiting in a blocking command would be listed as connected until its time is over.
+      session.close();
+    });
   });
   await rm(address, { force: true });
   server.listen(address);

@@ -25,9 +25,11 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address ? address.port : 0;
 }
 
+const noBinary = "neither valkey-server nor redis-server is on PATH";
+
 /** A server as an operator would run it, on a port; does not wait until it is ready. */
 function serve(context: TestContext, port: number, ...settings: string[]): void {
-  if (binary === undefined) return context.skip("neither valkey-server nor redis-server is on PATH");
+  if (binary === undefined) return context.skip(noBinary);
   const server = spawn(binary, ["--bind", "127.0.0.1", "--port", String(port), "--save", "", ...settings]);
   const exited = once(server, "exit");
   onTestFinished(async () => {
@@ -55,6 +57,8 @@ async function open(url: string, patienceMs = 5_000) {
 describe("the server that REDIS_URL names", () => {
   test("is waited for, logged without its password, and warned about where it may lose data", async (context) => {
     const port = await freePort();
+    // Before anything waits for a server that will not come.
+    context.skip(binary === undefined, noBinary);
     const opening = open(`redis://:pa%2Fss@127.0.0.1:${port}/3`);
     serve(context, port, "--requirepass", "pa/ss", "--maxmemory-policy", "allkeys-lru", "--appendonly", "no");
     const { server, lines } = await opening;
