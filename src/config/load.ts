@@ -24,6 +24,7 @@ export interface Config {
 const secretNames = [
   "SLACK_BOT_TOKEN",
   "SLACK_APP_TOKEN",
+  "DISCORD_TOKEN",
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
   "MINIMAX_API_KEY",
