@@ -35,7 +35,7 @@ const defaultRetryMs = 1_000;
 /** @param what the deed, to follow “Discord refuses …”: `posting` */
 export function surfaceError(what: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
-  if (cause instanceof RateLimitError) return tooSoon(what, cause.retryAfter, cause);
+  if (cause instanceof RateLimitError) return tooSoon(what, cause.retryAfter || defaultRetryMs, cause);
   if (cause instanceof DiscordAPIError) return refusal(what, cause);
   if (cause instanceof HTTPError && cause.status < 500) {
     return new SurfaceError("rejected", `Discord rejects ${what} (HTTP ${cause.status}).`, { cause });

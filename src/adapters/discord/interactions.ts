@@ -134,7 +134,9 @@ export function createInteractions(options: {
     }
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
     const reply = await respond(rest, interaction, { type });
-    if (!reply?.message) return;
+    if (!reply) return;
+    if (reply.message === undefined)
+      throw new Error("Discord did not say which message its answer has made.");
     const author = authorOf(interaction);
     await changeReply(rest, interaction, announcement(author, task)).catch((error: unknown) =>
       log.warn({ err: error }, "The answer to a command could not be shown."),

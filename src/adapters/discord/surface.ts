@@ -39,6 +39,9 @@ const editableMs = 50 * 60_000;
 /** Discord compares nonces for “the past few minutes”. https://docs.discord.com/developers/resources/message#create-message */
 const idempotentMs = 120_000;
 
+/** Long answers that are being posted. */
+const mostBegun = 1_000;
+
 export interface DiscordSurfaceOptions extends DiscordAccess {
   /** Another address of the CDN. Default: Discord's own. */
   cdnUrl?: string;
@@ -59,6 +62,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
   // Apart, because a large file takes its time.
   const files = createRest(options, { timeoutMs: 300_000 });
   const people = createPeople(rest);
+  const begun = new Map<string, MessageRef[]>();
 
   /** Calls Discord; a refusal with one of the `harmless` codes counts as done. */
   const call = async <T>(
@@ -113,7 +117,10 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     budgetPlace: (of) => ("thread" in of ? of.thread : spotOf(of).where),
 
     async post(thread, message, key, posted = []) {
-      const refs = [...posted];
+      // A limit in the middle of a long answer must not begin it anew.
+      const refs = begun.get(key) ?? [...posted];
+      begun.set(key, refs);
+      const before = refs.length;
       try {
         for (const part of renderParts(hinted(thread, message)).slice(refs.length)) {
           const ref = await call("posting", thread, () =>
@@ -123,8 +130,12 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
         }
       } catch (error) {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("posting", error);
-        throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
+        throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > before, cause });
+      } finally {
+        const [oldest] = begun.keys();
+        if (begun.size > mostBegun && oldest !== undefined) begun.delete(oldest);
       }
+      begun.delete(key);
       return refs;
     },
 
@@ -189,9 +200,10 @@ async function showMark(rest: REST, ref: MessageRef, mark: MessageMark): Promise
   const { where, message } = spotOf(ref);
   const own = (emoji: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(emoji));
   const emoji = emojiOf[mark];
-  await rest.put(own(emoji));
+  // First, because Discord takes few reactions at once: whoever is stopped by the limit goes on from here.
   const { reactions } = reactionsSchema.parse(await rest.get(Routes.channelMessage(where, message)));
   const shown = new Set(reactions.flatMap((reaction) => (reaction.me ? (reaction.emoji.name ?? []) : [])));
+  if (!shown.has(emoji)) await rest.put(own(emoji));
   for (const earlier of Object.values(emojiOf)) {
     if (earlier !== emoji && shown.has(earlier)) await rest.delete(own(earlier));
   }
