@@ -2,6 +2,8 @@ import type { BaseLogger } from "pino";
 
 /** How often it is noted that somebody listens. */
 const presenceMs = 10_000;
+/** How soon an event is looked for that could not be kept. */
+const againMs = 1_000;
 
 /** Whether a shard misses events, and what is done about it. */
 export interface Attending {
@@ -23,6 +25,7 @@ export function attend(
   let gaps = 0;
   let caughtUp = -1;
   let working: Promise<void> | undefined;
+  let retry: NodeJS.Timeout | undefined;
   const look = async () => {
     try {
       const until = gaps;
@@ -52,9 +55,14 @@ export function attend(
     },
     missed() {
       gaps += 1;
+      retry ??= setTimeout(() => {
+        retry = undefined;
+        tick();
+      }, againMs);
     },
     async close() {
       clearInterval(timer);
+      clearTimeout(retry);
       await working;
     },
   };

@@ -51,7 +51,7 @@ export function createGateway(options: GatewayOptions, handlers: GatewayHandlers
       UserManager: { maxSize: 0, keepOverLimit: ({ id, client: { user } }) => id === user?.id },
       VoiceStateManager: 0,
     }),
-    ...(shards && { shards: shards.ids, shardCount: shards.total }),
+    ...(shards ? { shards: shards.ids, shardCount: shards.total } : { shards: "auto" }),
   });
   for (const [name, handle] of Object.entries(handlers.dispatch)) {
     // The keys of the record are these names.
