@@ -27,6 +27,8 @@ export interface FakeDiscordOptions {
   ackMs?: number;
   /** For how long a nonce is compared, ms. Default: three minutes. */
   nonceMs?: number;
+  /** How many times sooner than Discord's own its rate limits pass. Default 1. */
+  hurry?: number;
   /** Default 10 MiB. */
   maxFileBytes?: number;
 }
@@ -154,7 +156,7 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     nonceMs: options.nonceMs ?? 180_000,
     gatewayUrl: () => address("/gateway", "ws"),
   };
-  const api = new RestApi(context, { token, onCall: changed });
+  const api = new RestApi(context, { token, hurry: options.hurry ?? 1, onCall: changed });
   const guild = guildNamed(world, "Weavers", options.permissions ?? neededBits);
 
   const until = async <T>(condition: () => T | Nothing, timeoutMs = 5_000): Promise<T> => {

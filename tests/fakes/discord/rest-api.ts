@@ -30,9 +30,10 @@ export class RestApi {
   readonly #context: RouteContext;
   readonly #options: { token: string; onCall(): void };
   readonly #faults: { pattern: RegExp; fault: Fault }[] = [];
-  readonly #limits = new Limits();
+  readonly #limits: Limits;
 
-  constructor(context: RouteContext, options: { token: string; onCall(): void }) {
+  constructor(context: RouteContext, options: { token: string; hurry: number; onCall(): void }) {
+    this.#limits = new Limits(options.hurry);
     this.#context = context;
     this.#options = options;
   }
