@@ -15,8 +15,12 @@ export interface Shown {
 }
 
 /** A chat platform in memory, with waits that resolve on the event instead of polling. */
-/** @param options.finds whether it can tell what was posted with a key */
-export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = {}) {
+/**
+ * @param options.idempotentMs for how long it knows the key of a post
+ * @param options.finds whether it can tell what was posted with a key
+ * @param options.editableMs the age from which a message is better replaced
+ */
+export function memoryChat(options: { idempotentMs?: number; finds?: boolean; editableMs?: number } = {}) {
   const shown: Shown[] = [];
   const marks = new Map<string, MessageMark[]>();
   const failures: SurfaceError[] = [];
@@ -26,13 +30,19 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
   };
   const surface: ChatSurface = {
     platform: "memory",
-    limits: { editIntervalMs: 5, messageChars: 10_000 },
-    idempotentMs: options.idempotent ? 120_000 : 0,
+    limits: {
+      editIntervalMs: 5,
+      messageChars: 10_000,
+      ...(options.editableMs !== undefined && { editableMs: options.editableMs }),
+    },
+    idempotentMs: options.idempotentMs ?? 0,
     async post(thread, message, key, posted = []) {
       if (posted.length > 0) return [...posted];
       const failure = message.kind === "progress" ? undefined : failures.shift();
       if (failure && failure.kind !== "uncertain") throw failure;
       const { platform, workspace, channel } = thread;
+      const same = options.idempotentMs && shown.find((entry) => entry.key === key);
+      if (same) return [same.ref];
       const ref = { platform, workspace, channel, message: `bot${shown.length + 1}` };
       shown.push({ ref, message, edits: 0, key });
       changed();

@@ -14,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function reporter() {
-  const chat = memoryChat();
+function reporter(options: Parameters<typeof memoryChat>[0] = {}) {
+  const chat = memoryChat(options);
   const problems: unknown[] = [];
   const display = createReporter({
     surface: chat.surface,
@@ -35,6 +35,7 @@ function reporter() {
       return markdown?.includes(text) ? markdown : undefined;
     });
   return {
+    chat,
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     close: () => display.close(),
@@ -117,6 +118,17 @@ describe("The progress of a turn", () => {
     show({ type: "tool-output", callId: "c1", chunk: '▸ list_files {"path":"src"}\n' });
     expect(await shows("▸ list_files")).toContain("`task` `Count the files`");
     await close();
+  });
+
+  test("goes on in a new message where the old one is hard to edit by then", async () => {
+    const { chat, show, shows, close } = reporter({ editableMs: -1 });
+    show(begins, text("Once"));
+    await shows("Once");
+    show(text(" upon"));
+    await chat.until(() => chat.shown.length === 1 && chat.shown[0]?.message.markdown.includes("Once upon"));
+    expect(chat.shown[0]).toMatchObject({ edits: 0 });
+    await close();
+    expect(chat.shown).toHaveLength(1);
   });
 
   test("is gone at the end when there was nothing but the answer", async () => {
