@@ -25,6 +25,8 @@ export interface UserMessage {
   images?: Image[];
   /** The platform's own time of the message, in milliseconds since the epoch. */
   at: number;
+  /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
+  paidBy?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }

@@ -1,17 +1,27 @@
+import { parseArgs } from "node:util";
 import { loadConfig } from "../config/load.ts";
 import { UsageError } from "./setup.ts";
 
-/** Prints what a platform's admin pastes to create the app. */
+/** Prints what a platform's admin pastes, or opens, to create or invite the app. */
 export async function command(args: string[]): Promise<number> {
-  process.stdout.write(`${await manifestOf(args.length === 1 ? args[0] : undefined)}\n`);
+  const { values, positionals } = parseArgs({
+    args,
+    options: { url: { type: "string" } },
+    allowPositionals: true,
+  });
+  const platform = positionals.length === 1 ? positionals[0] : undefined;
+  process.stdout.write(`${await manifestOf(platform, values.url)}\n`);
   return 0;
 }
 
-async function manifestOf(platform: string | undefined): Promise<string> {
+async function manifestOf(platform: string | undefined, url: string | undefined): Promise<string> {
   switch (platform) {
     case "slack": {
+      if (url !== undefined && URL.parse(url)?.protocol !== "https:") {
+        throw new UsageError(`--url ${url}: expected the https address at which Slack reaches Heddle.`);
+      }
       const { slackManifest } = await import("../adapters/slack/manifest.ts");
-      return slackManifest();
+      return slackManifest(url === undefined ? {} : { url });
     }
     case "discord": {
       const { discordManifest } = await import("../adapters/discord/manifest.ts");

@@ -24,6 +24,9 @@ export interface Config {
 const secretNames = [
   "SLACK_BOT_TOKEN",
   "SLACK_APP_TOKEN",
+  "SLACK_SIGNING_SECRET",
+  "SLACK_CLIENT_SECRET",
+  "SLACK_STATE_SECRET",
   "DISCORD_TOKEN",
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budgetsSchema } from "./budgets.ts";
 
 /**
  * The one schema of everything that can be configured. Secrets and endpoints come from the environment (or
@@ -20,6 +21,20 @@ export const environmentSchema = z.object({
     .string()
     .optional()
     .describe("Slack: app-level token with connections:write (Socket Mode)"),
+  SLACK_SIGNING_SECRET: z
+    .string()
+    .optional()
+    .describe("Slack: takes events as requests instead of Socket Mode (Basic Information)"),
+  SLACK_CLIENT_ID: z
+    .string()
+    .optional()
+    .describe("Slack: lets the workspaces of slack.workspaces install the app; instead of SLACK_BOT_TOKEN"),
+  SLACK_CLIENT_SECRET: z.string().optional().describe("Slack: belongs to SLACK_CLIENT_ID"),
+  SLACK_STATE_SECRET: z
+    .string()
+    .min(32, "expected at least 32 characters")
+    .optional()
+    .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
   SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
   DISCORD_TOKEN: z.string().min(1).optional().describe("Discord: bot token (Bot → Reset Token)"),
   DISCORD_API_URL: url
@@ -132,6 +147,16 @@ export const settingsSchema = z.strictObject({
         .min(1)
         .default(["octagonal_sign", "stop_sign", "no_entry", "black_square_for_stop"])
         .describe("reactions that stop a turn"),
+      http: z
+        .strictObject({
+          host: z.string().min(1).default("127.0.0.1").describe("address that takes Slack's requests"),
+          port: count(0, 65_535).default(3000).describe("its port; 0 takes a free one"),
+        })
+        .prefault({}),
+      workspaces: z
+        .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
+        .default([])
+        .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
     })
     .prefault({}),
   discord: z
@@ -264,6 +289,7 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),
+  budgets: budgetsSchema.prefault({}),
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),

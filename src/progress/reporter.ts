@@ -4,6 +4,7 @@ import {
   type MessageRef,
   type OutboundMessage,
   parseThreadId,
+  type TaskCards,
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
@@ -22,6 +23,7 @@ import {
   verdict,
 } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { createThreadStatus } from "./thread-status.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -79,6 +81,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
+  const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
     surface,
     output: options.output,
@@ -111,17 +114,42 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
   };
 
+  const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
+    if (tools.length === 0) return {};
+    const tasks = tools.map((line) => ({
+      id: line.callId,
+      title: options.mask(line.text.replaceAll("`", "")),
+      state: cardState(line.status),
+    }));
+    const hidden = hiddenTools > 0 ? ` · ${count(hiddenTools, "earlier call")}` : "";
+    return {
+      cards: {
+        title: `${title}${hidden}`,
+        tasks,
+        markdown: options.mask(around.filter(Boolean).join("\n\n")),
+      },
+    };
+  };
+
   const working = (): OutboundMessage => {
-    const parts = [banner, `⏳ **Working** · step ${step}`, plan, toolList()];
-    if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
-    if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
-    if (notice) parts.push(`_${notice}_`);
-    return { kind: "progress", stoppable: true, markdown: options.mask(parts.filter(Boolean).join("\n\n")) };
+    const above = [banner, `⏳ **Working** · step ${step}`, plan];
+    const below: string[] = [];
+    if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+    if (notice) below.push(`_${notice}_`);
+    const parts = [...above, toolList(), ...below];
+    return {
+      kind: "progress",
+      stoppable: true,
+      markdown: options.mask(parts.filter(Boolean).join("\n\n")),
+      ...taskCards("Working", [...above, ...below]),
+    };
   };
 
   const apply = (event: AgentEvent) => {
     switch (event.type) {
       case "step-start":
+        status.show("is thinking…");
         step = event.step;
         text = "";
         break;
@@ -138,6 +166,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = "";
         break;
       case "tool-start":
+        status.show(`is using ${event.call.name}…`);
         // Its result is shown as the plan.
         if (event.call.name === "todo") return;
         tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
@@ -174,7 +203,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const lastMessage = (receipt: Receipt): OutboundMessage => {
-    const message = closingMessage(receipt);
+    const message = closingMessage(turn.id, receipt);
     return { ...message, markdown: options.mask([banner, message.markdown].filter(Boolean).join("\n\n")) };
   };
 
@@ -197,6 +226,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           ? {
               kind: "progress",
               markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              ...taskCards("What was done", [headline, plan]),
             }
           : null;
       const entries: Record<string, OutboxEntry> = {
@@ -218,6 +248,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
+      status.end();
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {
@@ -242,6 +273,20 @@ function sign(status: ToolLine["status"]): string {
       return "■";
     case "unknown":
       return "?";
+  }
+}
+
+function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
+  switch (status) {
+    case "running":
+      return "running";
+    case "ok":
+    case "partial":
+      return "done";
+    case "error":
+    case "stopped":
+    case "unknown":
+      return "failed";
   }
 }
 

@@ -186,6 +186,7 @@ export function createInteractions(options: {
       ref: messageRef({ workspace: room.workspace, channel: channelOf(room) }, { where: room.id, message }),
       author: authorOf(interaction),
       action,
+      tellsRefusal: true,
       ...(text !== undefined && { text }),
       at: timeOf(interaction.id),
     });

@@ -27,6 +27,8 @@ export function restOptions(
 ): Partial<RESTOptions> {
   return {
     timeout: timeoutMs,
+    // The client's own way is an undici that fails on files as soon as another version of it is loaded.
+    makeRequest: fetch as unknown as RESTOptions["makeRequest"], // The same, by the types of that undici.
     ...(patient ? { retries: 3 } : { retries: 0, rejectOnRateLimit: () => true }),
     ...(apiUrl !== undefined && { api: apiUrl.replace(/\/+$/, "") }),
   };

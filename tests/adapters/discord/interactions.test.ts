@@ -181,6 +181,7 @@ describe("buttons", () => {
         ref,
         author: expect.objectContaining({ name: "bob" }),
         action: "approve:call-1",
+        tellsRefusal: true,
         at: timeOf(press.id),
       },
     ]);
