@@ -1,4 +1,4 @@
-import { type REST, Routes } from "discord.js";
+import type { REST } from "discord.js";
 import { z } from "zod";
 import { type AttachmentHandle, SurfaceError } from "../adapter.ts";
 import { surfaceError } from "./errors.ts";

@@ -16,7 +16,7 @@ const where = {
 
 const suggested = { type: ApplicationCommandOptionType.String, autocomplete: true } as const;
 
-export const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
+const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
   {
     ...where,
     type: ApplicationCommandType.ChatInput,

@@ -48,6 +48,9 @@ export interface EventReader {
   reacted(reaction: unknown): Promise<InboundEvent | undefined>;
 }
 
+/** What people write, among all that is a message: joins, pins, the names of threads. */
+const written = new Set<number>([MessageType.Default, MessageType.Reply]);
+
 /** Discord tells of a deletion neither whose message it was nor what it said: that much is remembered. */
 const remembered = 10_000;
 
@@ -81,7 +84,7 @@ export function createEventReader(options: {
     async created(event) {
       const { data: message } = messageSchema.safeParse(event);
       if (!message || message.author.id === identity.botId) return undefined;
-      if (message.type !== MessageType.Default && message.type !== MessageType.Reply) return undefined;
+      if (!written.has(message.type)) return undefined;
       latest = Math.max(latest, timeOf(message.id));
       const isMention = message.mentions.some(({ id }) => id === identity.botId);
       const room = await rooms.room(message.channel_id);

@@ -1,5 +1,4 @@
 import { Client, Events, GatewayDispatchEvents, GatewayIntentBits, Options } from "discord.js";
-import type { BaseLogger } from "pino";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
 /** Which part of all servers this process listens to. */

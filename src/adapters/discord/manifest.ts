@@ -7,7 +7,7 @@ export function inviteLink(applicationId: string): string {
     scope: "bot applications.commands",
     permissions: String(neededBits),
   });
-  return `https://discord.com/oauth2/authorize?${query}`;
+  return `https://discord.com/oauth2/authorize?${query.toString()}`;
 }
 
 /**

@@ -28,7 +28,7 @@ const memberSchema = z.object({ roles: z.array(z.string()) });
 const channelSchema = z.object({
   name: z.string(),
   permission_overwrites: z
-    .array(z.object({ id: z.string(), type: z.number(), allow: z.string(), deny: z.string() }))
+    .array(z.object({ id: z.string(), type: z.enum(OverwriteType), allow: z.string(), deny: z.string() }))
     .default([]),
 });
 

@@ -73,11 +73,8 @@ describe("post", () => {
     await surface.post(thread, answer("More."), "k2");
     expect(discord.threadOf(root)?.name).toBe("do it");
     expect(replies().map(({ content }) => content)).toEqual(["**Done.**\n-# 3 steps 2 s", "More."]);
-    expect(refs).toEqual(
-      [{ ...thread, thread: undefined, message: `${root.id}/${replies()[0]?.id}` }].map(
-        ({ thread: _, ...ref }) => ref,
-      ),
-    );
+    const { platform, workspace, channel } = thread;
+    expect(refs).toEqual([{ platform, workspace, channel, message: `${root.id}/${replies()[0]?.id}` }]);
   });
 
   test("two processes that make the same thread end up in one", async () => {

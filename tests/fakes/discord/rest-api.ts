@@ -165,8 +165,9 @@ async function parseBody(type: string, raw: Buffer): Promise<{ body: unknown; fi
   const files: UploadedFile[] = [];
   let body: unknown;
   for (const [name, value] of form) {
-    if (name === "payload_json") body = JSON.parse(String(value));
-    else if (typeof value !== "string") {
+    if (typeof value === "string") {
+      if (name === "payload_json") body = JSON.parse(value);
+    } else {
       files.push({
         name: value.name,
         mediaType: value.type,
