@@ -106,13 +106,13 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
 
   const workOf = (shard: number) => {
     // Each shard is listened to for itself, perhaps by another process.
-    const post = () => `shard-${shard}-of-${gateway.options.shardCount ?? 1}`;
+    const post = () => `shard-${shard}-of-${gateway.client.options.shardCount ?? 1}`;
     return {
       present: () => attendance.present("discord", post()),
       async catchUp() {
         const since = await attendance.missedSince("discord", post());
         if (since === undefined) return;
-        const guilds = [...gateway.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
+        const guilds = [...gateway.client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
         const directs = shard === 0 ? await attendance.threads("discord", directWorkspace) : [];
         const ground = {
           rest: patient,
@@ -132,10 +132,10 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
   const close = async () => {
     lines.close();
     closing.abort();
-    await gateway.destroy();
+    await gateway.close();
     await Promise.all([lines.done(), ...[...shards.values()].map((attending) => attending.close())]);
   };
-  await gateway.login(options.token).catch(async (error: unknown) => {
+  await gateway.client.login(options.token).catch(async (error: unknown) => {
     await close();
     throw tokenError(error);
   });

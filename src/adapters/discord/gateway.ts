@@ -1,4 +1,11 @@
-import { Client, Events, GatewayDispatchEvents, GatewayIntentBits, Options } from "discord.js";
+import {
+  Client,
+  Events,
+  GatewayDispatchEvents,
+  GatewayIntentBits,
+  Options,
+  SimpleShardingStrategy,
+} from "discord.js";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
 /** Which part of all servers this process listens to. */
@@ -25,8 +32,12 @@ export interface GatewayOptions extends DiscordAccess {
  * A client that connects to the gateway, resumes and identifies anew. It is used for that alone: events are read as
  * they come, so that nothing depends on what happens to be in a cache.
  */
-export function createGateway(options: GatewayOptions, handlers: GatewayHandlers): Client {
+export function createGateway(
+  options: GatewayOptions,
+  handlers: GatewayHandlers,
+): { client: Client; close(): Promise<void> } {
   const { log, shards } = options;
+  let forbid = (): void => undefined;
   const client = new Client({
     intents: [
       GatewayIntentBits.Guilds,
@@ -50,6 +61,15 @@ export function createGateway(options: GatewayOptions, handlers: GatewayHandlers
       UserManager: { maxSize: 0, keepOverLimit: ({ id, client: { user } }) => id === user?.id },
       VoiceStateManager: 0,
     }),
+    ws: {
+      buildStrategy(manager) {
+        // A shard that waits to come back ignores the end. It asks for its session first, so it gets no answer.
+        forbid = () => {
+          manager.options.retrieveSessionInfo = () => new Promise(() => undefined);
+        };
+        return new SimpleShardingStrategy(manager);
+      },
+    },
     ...(shards ? { shards: shards.ids, shardCount: shards.total } : { shards: "auto" }),
   });
   for (const [name, handle] of Object.entries(handlers.dispatch)) {
@@ -69,5 +89,11 @@ export function createGateway(options: GatewayOptions, handlers: GatewayHandlers
     log.warn({ err: error }, "The connection to Discord has a problem."),
   );
   client.on(Events.Error, (error) => log.warn({ err: error }, "The Discord client has met an error."));
-  return client;
+  return {
+    client,
+    async close() {
+      forbid();
+      await client.destroy();
+    },
+  };
 }

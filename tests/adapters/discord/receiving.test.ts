@@ -335,6 +335,17 @@ describe("the connection", () => {
     await door.first(1);
   });
 
+  test("can be ended while it is coming back", async () => {
+    const discord = await fakeDiscord();
+    const { adapter } = await listening(discord);
+    discord.gateway.cut();
+    await discord.until(() => discord.gateway.connections === 0);
+    await adapter.stop();
+    // The client pauses half a second before it comes back.
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(discord.gateway).toMatchObject({ connections: 0, resumed: 0 });
+  });
+
   test("begins anew when the session is forgotten, and finds what was missed in channels, threads and direct messages", async () => {
     const discord = await fakeDiscord();
     const general = discord.channel("general");
