@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { ChannelType } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { type InboundEvent, type Verdict } from "../../../src/adapters/adapter.ts";
@@ -338,11 +339,12 @@ describe("the connection", () => {
   test("can be ended while it is coming back", async () => {
     const discord = await fakeDiscord();
     const { adapter } = await listening(discord);
-    discord.gateway.cut();
+    // The client hangs up by itself, and pauses half a second before it comes back.
+    discord.gateway.reconnect();
     await discord.until(() => discord.gateway.connections === 0);
+    await delay(100);
     await adapter.stop();
-    // The client pauses half a second before it comes back.
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await delay(700);
     expect(discord.gateway).toMatchObject({ connections: 0, resumed: 0 });
   });
 
