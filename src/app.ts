@@ -13,6 +13,7 @@ import { createLocalAdapter } from "./adapters/local/adapter.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
+import { createPolicy } from "./agent/policy.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
 import type { Config } from "./config/load.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -29,7 +30,11 @@ import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
+import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
+import { createFiring } from "./queue/schedule-firing.ts";
+import { type ScheduleLimits, threadSchedules } from "./queue/schedules.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
@@ -75,6 +80,8 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
   const server = await connectRedis({
     ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+    ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
+    ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
     dataDir: config.dataDir,
     production: environment.NODE_ENV === "production",
     allowEmbedded: environment.EMBEDDED_REDIS === "1",
@@ -103,6 +110,12 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   });
   const door = createIntake({
     ...{ redis, queue, output, surface, budgets, onProblem },
+    mayApprove: (author, requester) => author.id === requester.id,
+    audit: ({ action, thread, question, by, decision }) =>
+      log.info(
+        { thread, question: question.id, tool: question.tool, by: by.id, decision: decision.kind },
+        `a question was ${action}`,
+      ),
     // Nobody, until administrators can be named.
     mayExtend: () => false,
     now: Date.now,
@@ -142,9 +155,13 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { agent, queue: queueSettings, sessions } = config.settings;
+  const { agent, queue: queueSettings, schedules, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+  const onError = (error: unknown) =>
+    log.error(
+      { err: error },
+      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error",
+    );
 
   const pool = createMcpPool({
     config: foundation.mcp,
@@ -157,6 +174,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
+  const clock = openScheduleClock(redis);
+  const scheduleLimits: ScheduleLimits = {
+    perThread: schedules.perThread,
+    shortestMs: schedules.shortestMinutes * 60_000,
+    longestMs: sessions.expireDays * 86_400_000,
+  };
   const runner = createTurnRunner({
     ...models,
     limits: {
@@ -169,11 +192,15 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    schedules: (thread, asked) =>
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
     mcp: pool,
     masker,
+    policy: createPolicy(config.settings.tools.rules, config.settings.tools.default),
+    questionMs: config.settings.tools.questionMinutes * 60_000,
     log,
   });
 
@@ -224,11 +251,26 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
+  const ticks = await takeScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: async () => ({ allowed: true }),
+      mask: (text) => masker.mask(text),
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
   return {
     async close() {
-      await worker.close();
+      await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close()]);
+      await Promise.all([stops.close(), pool.close(), clock.close()]);
     },
   };
 }

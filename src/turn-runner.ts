@@ -14,11 +14,14 @@ import { noteIndex } from "./agent/recall.ts";
 import { skillCatalogue } from "./agent/skills/catalogue.ts";
 import { createGetSkillTool } from "./agent/skills/get-skill.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
+import type { Policy } from "./agent/policy.ts";
 import { createTaskTool } from "./agent/sub-agent.ts";
+import { askUser } from "./agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker.ts";
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
+import type { ScheduleStore } from "./agent/tools/schedules.ts";
 import type { ToolServices } from "./agent/tools/tool.ts";
 import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
@@ -36,12 +39,21 @@ export interface TurnRunnerOptions {
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
+  /**
+   * What is planned in a thread; `asked` is the person's message that its turn works on. Absent where nothing can
+   * start a turn by itself.
+   */
+  schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   /** A thread's whole journal. */
   journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
   masker: Masker;
+  /** Which calls run, are asked for, or are denied; holds for sub-agents too, which cannot ask. */
+  policy: Policy;
+  /** How long a question to people stays open, ms. */
+  questionMs: number;
   log: Logger;
 }
 
@@ -90,10 +102,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
-      const speakers = speakersOf(history.turn?.asked ?? []);
-      const notes = options.notes(thread, () => speakers);
+      const asked = (history.turn?.asked ?? []).filter(isFromPerson);
+      const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
         notes,
+        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
@@ -109,6 +122,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const dispatch: Omit<DispatcherOptions, "tools"> = {
         services,
         masker,
+        policy: options.policy,
         onError: (trace, error, call) =>
           log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
         breaker: ofThread(breaker, thread),
@@ -131,7 +145,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       });
       const tools = createDispatcher({
         ...dispatch,
-        tools: [...makeTools(), task],
+        tools: [...makeTools(), askUser, task],
         output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
       });
       const outcome = yield* runTurn({
@@ -143,9 +157,10 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         context,
         pay,
         limits,
+        questionMs: options.questionMs,
         async followUps() {
           const messages = await followUps();
-          speakers.push(...speakersOf(messages));
+          asked.push(...messages.filter(isFromPerson));
           return messages;
         },
         async recall() {
@@ -181,11 +196,6 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
-}
-
-/** The people among the authors: Heddle itself tells of deleted messages. */
-function speakersOf(messages: readonly UserMessage[]): Speaker[] {
-  return messages.filter(isFromPerson).map(({ author }) => author);
 }
 
 /** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */

@@ -4,6 +4,7 @@ import { recordOf, replay } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
+import { allowAll, createPolicy } from "../src/agent/policy.ts";
 import type { Purse } from "../src/agent/purse.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
@@ -20,13 +21,19 @@ const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () =>
 const none = { ok: false, summary: "", problems: [] };
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
-function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools: Tool[] = []) {
+function runner(
+  replies: Reply[] | ((request: ModelRequest) => Reply),
+  mcpTools: Tool[] = [],
+  policy = allowAll,
+) {
   const { model, requests } = scriptedModel(replies);
   const journals = new Map<string, JournalRecord[]>();
   const notes = memoryNotes();
   const { run } = createTurnRunner({
     model,
     summariser: model,
+    policy,
+    questionMs: 60_000,
     limits: defaultTurnLimits,
     budgets: { purse: () => openPurse },
     instructions: "",
@@ -120,5 +127,26 @@ describe("The agent of a thread", () => {
     expect(await ask("a", "look")).toEqual(["It is up."]);
     const names = requests[1]?.tools.map(({ name }) => name);
     expect(names).toEqual(["recall_notes", "search_history", "look"]);
+  });
+
+  test("has helpers that run nothing which must be approved: they cannot ask", async () => {
+    let child = "";
+    const { ask } = runner(
+      ({ system, messages }) => {
+        const newest = messages.at(-1);
+        if (!system.includes("## Your part")) {
+          return newest?.role === "tool"
+            ? { text: "ok" }
+            : { calls: [{ name: "task", input: { task: "look", access: "all" } }] };
+        }
+        if (newest?.role !== "tool") return { calls: [{ name: "send", input: {} }] };
+        child = newest.text;
+        return { text: "not sent" };
+      },
+      [tool("send", "external", async () => "sent")],
+      createPolicy([{ tool: "*", effect: "external", action: "ask", why: "It leaves the thread." }], "allow"),
+    );
+    expect(await ask("a", "send it")).toEqual(["not sent"]);
+    expect(child).toMatch(/^DENIED: send was not run: It leaves the thread\. .* nobody can be asked here/);
   });
 });

@@ -114,7 +114,7 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button did what it says. */
+  /** A button or a command word did what it says. */
   | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
@@ -132,7 +132,7 @@ export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed
 export interface OutboundMessage {
   /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
   markdown: string;
-  kind: "progress" | "answer" | "notice" | "receipt";
+  kind: "progress" | "question" | "answer" | "notice" | "receipt";
   /** Small print under the message. */
   footer?: string;
   /** Whether a Stop button belongs to it. */

@@ -10,11 +10,15 @@ import {
   toolCalls,
   type UserMessage,
 } from "./messages.ts";
+import type { Decision, Question } from "./questions.ts";
 
 /** A tool call that has no result yet. `started`: it may have run, so it must not be run again. */
 export interface OpenCall {
   call: ToolCall;
   started: boolean;
+  /** What people were asked about it. */
+  question?: Question;
+  decision?: Decision;
 }
 
 /** A turn that has begun and not ended. */
@@ -27,6 +31,17 @@ export interface OpenTurn {
   asked: UserMessage[];
   steps: number;
   usage: Usage;
+  /** Its calls so far, with what came of them. */
+  calls: { call: ToolCall; result?: ToolMessage }[];
+  /** How long it has waited for people, ms. */
+  waitedMs: number;
+  /** Since when it waits for them. */
+  waitingSince?: number;
+}
+
+/** How long the turn has worked until `now`, the waiting for people left out, ms. */
+export function workedMs({ startedAt, waitedMs, waitingSince = Infinity }: OpenTurn, now: number): number {
+  return now - startedAt - waitedMs - Math.max(0, now - waitingSince);
 }
 
 /** A session's state, read from its journal. */
@@ -52,6 +67,8 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
         ...(event.usage && { usage: event.usage }),
         at,
       };
+    case "question":
+      return { type: "question", question: event.question, at };
     case "nudge":
       return { type: "nudge", message: event.message };
     case "summary":
@@ -91,6 +108,8 @@ export function replay(records: readonly JournalRecord[]): History {
           asked: [],
           steps: 0,
           usage: noUsage,
+          calls: [],
+          waitedMs: 0,
         };
         break;
       case "user":
@@ -113,6 +132,7 @@ export function replay(records: readonly JournalRecord[]): History {
         messages.push(record.message);
         open = toolCalls(record.message).map((call) => ({ call, started: false }));
         if (turn) {
+          turn.calls.push(...open.map(({ call }) => ({ call })));
           turn.steps = record.step;
           turn.usage = addUsage(turn.usage, record.usage);
         }
@@ -124,7 +144,20 @@ export function replay(records: readonly JournalRecord[]): History {
         messages.push(record.message);
         open = open.filter((entry) => entry.call.id !== record.message.callId);
         if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
+        setResult(turn, record.message);
         break;
+      case "question": {
+        const { question } = record;
+        open = open.map((entry) => (entry.call.id === question.callId ? { ...entry, question } : entry));
+        if (turn) turn.waitingSince ??= record.at;
+        break;
+      }
+      case "decision": {
+        const { question, decision } = record;
+        open = open.map((entry) => (entry.question?.id === question ? { ...entry, decision } : entry));
+        if (turn) endWait(turn, record.at, open.some(isUndecided));
+        break;
+      }
       case "trim":
         messages = trimResults(messages, new Set(record.callIds));
         break;
@@ -140,6 +173,23 @@ export function replay(records: readonly JournalRecord[]): History {
     }
   }
   return { messages, open, turn };
+}
+
+/** Whether people are asked about the call and have not decided. */
+export function isUndecided(entry: OpenCall): entry is OpenCall & { question: Question } {
+  return entry.question !== undefined && entry.decision === undefined;
+}
+
+function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {
+  turn.waitedMs += at - (turn.waitingSince ?? at);
+  if (goesOn) turn.waitingSince = at;
+  else delete turn.waitingSince;
+}
+
+/** Call ids repeat with some models, so the newest call of that id is meant. */
+function setResult(turn: OpenTurn | undefined, result: ToolMessage): void {
+  const entry = turn?.calls.findLast(({ call }) => call.id === result.callId);
+  if (entry) entry.result = result;
 }
 
 /**

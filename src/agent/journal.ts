@@ -1,6 +1,7 @@
 import type { Usage } from "./llm/model.ts";
 import type { AssistantMessage, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
 import type { TurnOutcome } from "./events.ts";
+import type { Decision, Question } from "./questions.ts";
 
 /**
  * The records of a session's append-only log. Whoever runs the agent stores them in this order and never
@@ -19,6 +20,10 @@ export type JournalRecord =
   /** Written before the tool runs. A start without a result is never run again: its outcome is unknown. */
   | { type: "tool-start"; callId: string; at: number }
   | { type: "tool-result"; message: ToolMessage; durationMs: number; usage?: Usage; at: number }
+  /** A call waits for what people decide. */
+  | { type: "question"; question: Question; at: number }
+  /** Written by whoever runs the agent, for the question of this id. */
+  | { type: "decision"; question: string; decision: Decision; at: number }
   /** The results of these calls are shown to the model in short from here on. */
   | { type: "trim"; callIds: string[]; at: number }
   /** All messages but the last `keep` are replaced, for the model, by the summary. */

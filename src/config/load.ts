@@ -32,6 +32,7 @@ const secretNames = [
   "OPENAI_API_KEY",
   "MINIMAX_API_KEY",
   "HEDDLE_CONSOLE_TOKEN",
+  "REDIS_SENTINEL_PASSWORD",
 ] as const satisfies readonly (keyof Environment)[];
 
 /**

@@ -49,9 +49,14 @@ export const environmentSchema = z.object({
   MINIMAX_BASE_URL: url.optional().describe("another address of MiniMax's Anthropic-compatible API"),
   REDIS_URL: z
     .string()
-    .regex(/^(redis|rediss|unix):\/\/|^\//, "expected redis://, rediss:// or the path of a socket")
+    .regex(
+      /^(rediss?(\+cluster|\+sentinel)?|unix):\/\/|^\//,
+      "expected redis://, redis+cluster://, redis+sentinel://, the same with rediss, or the path of a socket",
+    )
     .optional()
     .describe("Redis or Valkey; without it a server of the system is started, else the embedded one"),
+  REDIS_CA: z.string().min(1).optional().describe("a file with the certificates (PEM) that rediss:// trusts"),
+  REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe("of the sentinels, where they ask for one"),
   HEDDLE_MODEL: modelName.optional().describe("the model; without it the first key found decides"),
   HEDDLE_DATA_DIR: z.string().min(1).default("./data").describe("workspaces and the local Redis live here"),
   HEDDLE_CONFIG: z.string().min(1).default("./heddle.yaml").describe("the settings file"),
@@ -177,6 +182,44 @@ export const settingsSchema = z.strictObject({
         .describe("the part of all servers that this gateway listens to; without it all of them"),
     })
     .prefault({}),
+  tools: z
+    .strictObject({
+      rules: z
+        .array(
+          z.strictObject({
+            tool: z
+              .string()
+              .min(1)
+              .default("*")
+              .describe("the tool's name; * stands for any text, e.g. github__*"),
+            effect: z
+              .enum(["read", "write", "external"])
+              .exactOptional()
+              .describe(
+                "only calls with this effect; external: reaches beyond the thread, as most MCP tools do",
+              ),
+            command: z
+              .string()
+              .min(1)
+              .exactOptional()
+              .describe("only commands that read so from beginning to end, e.g. git push*"),
+            action: z.enum(["allow", "ask", "deny"]).describe("ask: a person must approve each call"),
+            why: z.string().min(1).max(300).exactOptional().describe("for people and for the model"),
+          }),
+        )
+        .default([])
+        .describe(
+          "what the agent's tools may do: the first rule that matches decides; each command of a script is judged by itself, and the strictest verdict holds. A guard rail; the sandbox is the boundary",
+        ),
+      default: z.enum(["allow", "ask", "deny"]).default("allow").describe("for calls that no rule matches"),
+      questionMinutes: z
+        .number()
+        .positive()
+        .max(43_200)
+        .default(1_440)
+        .describe("how long an approval or a question of the agent's stays open; then it counts as denied"),
+    })
+    .prefault({}),
   skills: z
     .strictObject({
       folders: z
@@ -287,6 +330,17 @@ export const settingsSchema = z.strictObject({
         .default(5)
         .describe("a worker that does not respond for this long is killed"),
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
+    })
+    .prefault({}),
+  schedules: z
+    .strictObject({
+      perThread: count(1, 1_000).default(20).describe("tasks that may be planned in one thread"),
+      shortestMinutes: z
+        .number()
+        .positive()
+        .max(1_440)
+        .default(5)
+        .describe("least time between two turns that begin by themselves"),
     })
     .prefault({}),
   budgets: budgetsSchema.prefault({}),

@@ -8,7 +8,7 @@ import {
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { ToolStatus, UserMessage } from "../agent/messages.ts";
+import type { ToolCall, ToolMessage, ToolStatus, UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
@@ -23,6 +23,7 @@ import {
   verdict,
 } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { questionMessage, settledMessage } from "./questions.ts";
 import { createThreadStatus } from "./thread-status.ts";
 
 export interface ReporterOptions {
@@ -53,7 +54,7 @@ export type LiveEvent =
 interface ToolLine {
   callId: string;
   text: string;
-  status: ToolStatus | "running";
+  status: ToolStatus | "running" | "pending";
 }
 
 const shownTools = 12;
@@ -95,6 +96,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     onProblem: options.onProblem,
   });
 
+  /** What was scheduled is no message of the platform's. */
+  const isMarked = ({ scheduled }: UserMessage) => !scheduled;
+
   const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
     return { platform, workspace, channel, message: platformMessage(id) };
@@ -108,6 +112,14 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       if (!closing.signal.aborted) options.onProblem("A message could not be marked as taken.", error);
     }
   };
+
+  const masked = (message: OutboundMessage): OutboundMessage => ({
+    ...message,
+    markdown: options.mask(message.markdown),
+    ...(message.actions && {
+      actions: message.actions.map((action) => ({ ...action, label: options.mask(action.label) })),
+    }),
+  });
 
   const toolList = () => {
     const earlier = hiddenTools > 0 ? [`… ${count(hiddenTools, "earlier call")}`] : [];
@@ -131,26 +143,46 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     };
   };
 
-  const working = (): OutboundMessage => {
-    const above = [banner, `⏳ **Working** · step ${step}`, plan];
+  const progressMessage = (headline: string): OutboundMessage => {
+    const above = [banner, `${headline} · step ${step}`, plan];
     const below: string[] = [];
     if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
     if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) below.push(`_${notice}_`);
-    const parts = [...above, toolList(), ...below];
-    return {
-      kind: "progress",
-      stoppable: true,
-      markdown: options.mask(parts.filter(Boolean).join("\n\n")),
-      ...taskCards("Working", [...above, ...below]),
-    };
+    const markdown = [...above, toolList(), ...below].filter(Boolean).join("\n\n");
+    const cards = taskCards("Working", [...above, ...below]);
+    return masked({ kind: "progress", stoppable: true, markdown, ...cards });
   };
 
+  /** A call's line; a call that waited has one already. */
+  const showCall = (call: ToolCall, state: "running" | "pending") => {
+    // Its result is shown as the plan.
+    if (call.name === "todo") return;
+    const line = tools.find(({ callId, status: before }) => callId === call.id && before === "pending");
+    if (line) line.status = state;
+    else tools.push({ callId: call.id, text: describeCall(call), status: state });
+    if (tools.length > shownTools) {
+      tools.shift();
+      hiddenTools += 1;
+    }
+  };
+
+  const showResult = (message: ToolMessage) => {
+    const line = tools.findLast(({ callId }) => callId === message.callId);
+    if (line) line.status = message.status;
+    plan = checklist(message) ?? plan;
+  };
+
+  for (const { call, result } of turn.calls) {
+    showCall(call, "pending");
+    if (result) showResult(result);
+  }
+
   const apply = (event: AgentEvent) => {
+    if ("step" in event) step = event.step;
     switch (event.type) {
       case "step-start":
         status.show("is thinking…");
-        step = event.step;
         text = "";
         break;
       case "text-delta":
@@ -167,25 +199,19 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         break;
       case "tool-start":
         status.show(`is using ${event.call.name}…`);
-        // Its result is shown as the plan.
-        if (event.call.name === "todo") return;
-        tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
-        if (tools.length > shownTools) {
-          tools.shift();
-          hiddenTools += 1;
-        }
+        showCall(event.call, "running");
         tail = "";
+        break;
+      case "question":
+        showCall(event.call, "pending");
         break;
       case "tool-output":
         tail = lastLines(tail + event.chunk);
         break;
-      case "tool-end": {
-        const line = tools.find(({ callId }) => callId === event.message.callId);
-        if (line) line.status = event.message.status;
-        plan = checklist(event.message) ?? plan;
+      case "tool-end":
+        showResult(event.message);
         tail = "";
         break;
-      }
       case "follow-up":
         notice = `${count(event.messages.length, "new message")} taken along.`;
         break;
@@ -199,24 +225,27 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    progress.show(working());
+    progress.show(progressMessage("⏳ **Working**"));
   };
 
-  const lastMessage = (receipt: Receipt): OutboundMessage => {
+  const lastMessage = (receipt: Receipt) => {
     const message = closingMessage(turn.id, receipt);
-    return { ...message, markdown: options.mask([banner, message.markdown].filter(Boolean).join("\n\n")) };
+    return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
   };
 
   return {
     took(messages) {
       asked.push(...messages);
-      for (const taken of messages) marking.push(showTaken(refOf(taken)));
+      for (const taken of messages.filter(isMarked)) marking.push(showTaken(refOf(taken)));
       options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {
       options.publish(event);
       apply(event);
     },
+    question: (question, call) => masked(questionMessage(question, call)),
+    settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
+    waiting: () => progressMessage("⏸️ **Waiting for your decision**"),
     closing(receipt) {
       const { outcome } = receipt;
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
@@ -238,7 +267,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
       };
       const end = (messages: readonly UserMessage[], state: MessageMark) => {
-        for (const ref of messages.map(refOf)) {
+        for (const ref of messages.filter(isMarked).map(refOf)) {
           entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
         }
       };
@@ -263,6 +292,8 @@ function sign(status: ToolLine["status"]): string {
   switch (status) {
     case "running":
       return "▸";
+    case "pending":
+      return "⏸";
     case "ok":
       return "✓";
     case "partial":
@@ -279,6 +310,7 @@ function sign(status: ToolLine["status"]): string {
 function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
   switch (status) {
     case "running":
+    case "pending":
       return "running";
     case "ok":
     case "partial":
@@ -301,6 +333,7 @@ function finalMark(outcome: TurnOutcome): MessageMark {
       return "stopped";
     case "model-error":
       return "failed";
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return "waiting";

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Author, OutboundMessage } from "../../src/adapters/adapter.ts";
+import { allowAll } from "../../src/agent/policy.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
 import { createIntake } from "../../src/intake/intake.ts";
@@ -72,6 +73,8 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
   const intake = createIntake({
     ...{ redis, queue, output, surface, budgets, onProblem },
     mayExtend: ({ id }) => id === root.id,
+    mayApprove: () => false,
+    audit() {},
     now: Date.now,
   });
   const masker = createMasker([]);
@@ -81,6 +84,8 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
     summariser: model,
     limits: { steps, wallMs: 60_000 },
     budgets,
+    policy: allowAll,
+    questionMs: 60_000,
     instructions: "",
     sandbox: {
       backend: createBubblewrapBackend({ dataDir: "" }),

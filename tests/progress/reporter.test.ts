@@ -21,7 +21,7 @@ function reporter(options: Parameters<typeof memoryChat>[0] = {}) {
     surface: chat.surface,
     thread: "memory:w:c:t",
     output: createOutputScheduler(server.client()),
-    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined },
+    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined, calls: [] },
     mark: () => Promise.resolve(),
     overtaken: () => Promise.resolve(undefined),
     onProgressPosted: () => Promise.resolve(),

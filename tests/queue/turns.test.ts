@@ -55,6 +55,8 @@ function gateway(chat: Chat, { channel = "c" } = {}) {
     surface: () => chat.surface,
     budgets: { isOfToday: () => false, extend: async () => undefined },
     mayExtend: () => false,
+    mayApprove: () => false,
+    audit() {},
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
   });

@@ -87,6 +87,8 @@ function entriesOf(records: readonly JournalRecord[]): Entry[] {
       case "withdrawn":
       case "nudge":
       case "tool-start":
+      case "question":
+      case "decision":
       case "trim":
       case "summary":
       case "turn-end":
