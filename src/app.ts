@@ -319,7 +319,13 @@ export async function startGateway(
 ): Promise<Running & { url: string }> {
   const { config, log, redis, server, door } = foundation;
   const { environment } = config;
-  const adapters = await openAdapters({ config, log, redis });
+  const adapters = await openAdapters({
+    config,
+    log,
+    redis,
+    skills: foundation.skills,
+    access: foundation.access,
+  });
   const local = createLocalAdapter({
     redis,
     host: environment.HEDDLE_HOST,

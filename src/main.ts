@@ -5,7 +5,7 @@ const usage = `Heddle: an agent for your team's chat.
   heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns
   heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it
   heddle doctor                              check everything that Heddle needs
-  heddle manifest slack                      print the Slack app's manifest
+  heddle manifest slack|discord              print what creates or invites the app
   heddle threads list | show <thread>        what the sessions are, and what was said
   heddle workspaces list | export <thread> [file] | clean
                                              the threads' files: which there are, one as tar, archive idle ones

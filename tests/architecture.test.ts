@@ -37,6 +37,11 @@ test.each([
     /^adapters\/(slack\/|adapter\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
   ],
   [
+    "the Discord adapter knows no other adapter",
+    /^adapters\/discord\//,
+    /^adapters\/(discord\/|adapter\.ts)|^progress\/markdown\.ts$/,
+  ],
+  [
     "the console knows no other adapter",
     /^adapters\/local\//,
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,

@@ -168,6 +168,8 @@ export interface SurfaceLimits {
   budget?: { messages: WriteBudget; marks: WriteBudget };
   /** The least time between two edits of one message, in milliseconds. */
   editIntervalMs: number;
+  /** A message older than this, in milliseconds, is better replaced by a new one than edited. Absent: never. */
+  editableMs?: number;
   /** Characters of one message; longer answers are split by the surface. */
   messageChars: number;
 }
@@ -176,8 +178,10 @@ export interface SurfaceLimits {
 export interface ChatSurface {
   readonly platform: string;
   readonly limits: SurfaceLimits;
-  /** Whether posting again with the same key is known to the platform and makes no second message. */
-  readonly idempotent: boolean;
+  /** For how long posting again with the same key makes no second message, in milliseconds; 0 where keys mean nothing. */
+  readonly idempotentMs: number;
+  /** The place that shares a budget of writes, where that is not the channel. */
+  budgetPlace?(of: ThreadRef | MessageRef): string;
   /**
    * Posts a message, split if it is too long; returns the ref of every part, the first one first.
    * `key` is the same for every attempt to post the same thing: platforms with idempotency use it.

@@ -44,7 +44,7 @@ async function closeAll(parts: readonly Running[], foundation: Foundation): Prom
 }
 
 function banner({ server, sandbox, config }: Foundation, model: string, url: string): string {
-  const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID } = config.environment;
+  const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
   const lines = [
     [
       "model",
@@ -56,6 +56,7 @@ function banner({ server, sandbox, config }: Foundation, model: string, url: str
     ["sandbox", sandbox.probe.ok ? sandbox.probe.summary : "none: the agent has no shell and no files"],
     ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", "connected"]] : []),
+    ...(url && DISCORD_TOKEN ? [["discord", "connected"]] : []),
     ...(url ? [["console", url]] : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;

@@ -33,6 +33,11 @@ export const environmentSchema = z.object({
     .optional()
     .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
   SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
+  DISCORD_TOKEN: z.string().min(1).optional().describe("Discord: bot token (Bot → Reset Token)"),
+  DISCORD_API_URL: url
+    .optional()
+    .describe("Discord: another address of the API without version, e.g. http://127.0.0.1:9000/api"),
+  DISCORD_CDN_URL: url.optional().describe("Discord: another address of the files that people attach"),
   ANTHROPIC_API_KEY: z.string().min(1).optional().describe("key for anthropic/* models"),
   ANTHROPIC_BASE_URL: url.optional().describe("another address of the Anthropic Messages API"),
   OPENAI_API_KEY: z.string().min(1).optional().describe("key for openai/* models"),
@@ -165,6 +170,24 @@ export const settingsSchema = z.strictObject({
         .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
         .default([])
         .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
+    })
+    .prefault({}),
+  discord: z
+    .strictObject({
+      messageContent: z
+        .boolean()
+        .default(true)
+        .describe("whether the app has the Message Content intent; without it every message needs a mention"),
+      stopReactions: z
+        .array(z.string().min(1))
+        .min(1)
+        .default(["🛑", "⛔", "⏹️"])
+        .describe("reactions that stop a turn: an emoji, or the name of one of the server's own"),
+      shards: z
+        .strictObject({ ids: z.array(count(0, 100_000)).min(1), total: count(1, 100_000) })
+        .refine(({ ids, total }) => ids.every((id) => id < total), "expected ids below the total")
+        .exactOptional()
+        .describe("the part of all servers that this gateway listens to; without it all of them"),
     })
     .prefault({}),
   tools: z

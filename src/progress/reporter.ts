@@ -76,6 +76,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     thread,
     key: progressKey(turn.id),
     known: turn.progress,
+    knownSince: turn.startedAt,
     lookSince: turn.resumed ? turn.startedAt : undefined,
     onPosted: options.onProgressPosted,
     overtaken: options.overtaken,

@@ -35,9 +35,10 @@ export type OutboxEntry =
 
 /**
  * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
- * arrived, they go on for some ten minutes; elsewhere one lost copy is better than ten.
+ * arrived, they go on for some ten minutes; where it knows a key for some minutes, a little longer than that;
+ * elsewhere one lost copy is better than ten.
  */
-const maxAttempts = ({ find, idempotent }: ChatSurface) => (find || idempotent ? 14 : 3);
+const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
 
@@ -106,7 +107,8 @@ async function post(
   const tryOnce = async () => {
     const known = begun;
     const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
-    const isRepeat = known !== undefined && earlier.length === 0 && !surface.idempotent;
+    const isForgotten = known !== undefined && Date.now() - known >= surface.idempotentMs;
+    const isRepeat = isForgotten && earlier.length === 0;
     begun = known ?? Date.now();
     await store();
     try {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { chooseModel } from "../../src/config/model-choice.ts";
+import { chooseModel, modelNames } from "../../src/config/model-choice.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -73,6 +73,22 @@ models:
       /models\.openai\/local\.context: unknown key; known here: contextTokens, maxOutputTokens, images, price/,
     );
     expect(() => load({}, "fallbackModels: [gpt]\n")).toThrow(/fallbackModels\.0: expected anthropic/);
+  });
+
+  test("takes the part of Discord that a gateway listens to, if it makes sense", () => {
+    const { settings } = load({}, "discord:\n  shards: { ids: [0, 1], total: 4 }\n");
+    expect(settings.discord).toMatchObject({ messageContent: true, shards: { ids: [0, 1], total: 4 } });
+    expect(() => load({}, "discord:\n  shards: { ids: [4], total: 4 }\n")).toThrow(
+      /expected ids below the total/,
+    );
+  });
+
+  test("suggests the models that it names, the one in use first", () => {
+    const { environment, settings } = load(
+      { OPENAI_API_KEY: "k", HEDDLE_MODEL: "openai/a" },
+      "fallbackModels: [openai/b, openai/a]\nmodels:\n  openai/c: { images: false }\n",
+    );
+    expect(modelNames(environment, settings)).toEqual(["openai/a", "openai/b", "openai/c"]);
   });
 
   test("refuses a wrong value with its place and what was expected, all faults at once", () => {

@@ -16,7 +16,10 @@ export interface Shown {
 }
 
 interface MemoryChatOptions {
-  idempotent?: boolean;
+  /** For how long it knows the key of a post. */
+  idempotentMs?: number;
+  /** The age from which a message is better replaced. */
+  editableMs?: number;
   /** Whether it can tell what was posted with a key. */
   finds?: boolean;
   /** The content of files that came with messages, by handle, in pieces. */
@@ -37,13 +40,19 @@ export function memoryChat(options: MemoryChatOptions = {}) {
   };
   const surface: ChatSurface = {
     platform: "memory",
-    limits: { editIntervalMs: 5, messageChars: 10_000 },
-    idempotent: options.idempotent ?? false,
+    limits: {
+      editIntervalMs: 5,
+      messageChars: 10_000,
+      ...(options.editableMs !== undefined && { editableMs: options.editableMs }),
+    },
+    idempotentMs: options.idempotentMs ?? 0,
     async post(thread, message, key, posted = []) {
       if (posted.length > 0) return [...posted];
       const failure = message.kind === "progress" ? undefined : failures.shift();
       if (failure && failure.kind !== "uncertain") throw failure;
       const { platform, workspace, channel } = thread;
+      const same = options.idempotentMs && shown.find((entry) => entry.key === key);
+      if (same) return [same.ref];
       const ref = { platform, workspace, channel, message: `bot${shown.length + 1}` };
       shown.push({ ref, message, edits: 0, key });
       changed();

@@ -15,8 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function reporter(verbosity: Verbosity = "normal") {
-  const chat = memoryChat();
+function reporter({
+  verbosity = "normal",
+  ...options
+}: { verbosity?: Verbosity } & Parameters<typeof memoryChat>[0] = {}) {
+  const chat = memoryChat(options);
   const problems: unknown[] = [];
   const display = createReporter({
     surface: chat.surface,
@@ -123,6 +126,17 @@ describe("The progress of a turn", () => {
     await close();
   });
 
+  test("goes on in a new message where the old one is hard to edit by then", async () => {
+    const { chat, show, shows, close } = reporter({ editableMs: -1 });
+    show(begins, text("Once"));
+    await shows("Once");
+    show(text(" upon"));
+    await chat.until(() => chat.shown.length === 1 && chat.shown[0]?.message.markdown.includes("Once upon"));
+    expect(chat.shown[0]).toMatchObject({ edits: 0 });
+    await close();
+    expect(chat.shown).toHaveLength(1);
+  });
+
   test("is gone at the end when there was nothing but the answer", async () => {
     const { show, shows, last, close } = reporter();
     show(begins, text("Hello"));
@@ -134,7 +148,7 @@ describe("The progress of a turn", () => {
 
 describe("A thread that wants to see", () => {
   test("only answers gets no progress, and its end leaves none", async () => {
-    const { show, close, last, shown } = reporter("quiet");
+    const { show, close, last, shown } = reporter({ verbosity: "quiet" });
     show(begins, text("I am looking"), ...called("bash", { command: "ls" }, "a.txt"));
     await close();
     expect(shown()).toEqual([]);
@@ -142,7 +156,7 @@ describe("A thread that wants to see", () => {
   });
 
   test("everything gets each call with the start of its result, which cannot break out of its frame", async () => {
-    const { show, shows, last } = reporter("full");
+    const { show, shows, last } = reporter({ verbosity: "full" });
     const output = ["```", "a.txt", "b.txt", "c.txt", "d.txt", "e.txt"].join("\n");
     show(begins, ...called("bash", { command: "ls" }, output));
     const framed = "✓ `bash` `ls`\n```\nʼʼʼ\na.txt\nb.txt\nc.txt\n… 2 more lines\n```";

@@ -540,6 +540,38 @@ describe("A final answer", () => {
     expect(repeat.message.markdown).toBe("Important.");
   });
 
+  test("is not marked where the platform still knows its key, and is there once", async () => {
+    const chat = memoryChat({ idempotentMs: 60_000 });
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(chat.shown.map(({ message }) => message)).toMatchObject([
+      { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
+    ]);
+  });
+
+  test("is marked where the platform has forgotten its key by then", async () => {
+    const chat = memoryChat({ idempotentMs: 1 });
+    const { says } = gateway(chat);
+    // The pauses between attempts are longer than that.
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    const posted: (string | undefined)[] = [];
+    const { surface } = chat;
+    const { post } = surface;
+    surface.post = (thread, message, key, earlier) => {
+      if (message.kind === "answer") posted.push(message.footer);
+      return post(thread, message, key, earlier);
+    };
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(posted.map((footer) => footer?.includes("may be a repeat"))).toEqual([false, true]);
+  });
+
   test("is looked for before it is posted again, and not repeated when it is there", async () => {
     const chat = memoryChat({ finds: true });
     const { says } = gateway(chat);

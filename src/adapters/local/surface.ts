@@ -28,7 +28,7 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
   return {
     platform: "local",
     limits: { editIntervalMs: 80, messageChars },
-    idempotent: true,
+    idempotentMs: Number.POSITIVE_INFINITY,
 
     async post(thread, message, key) {
       const refs: MessageRef[] = [];

@@ -65,7 +65,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   return {
     platform: "slack",
     limits: { budget, editIntervalMs, messageChars },
-    idempotent: false,
+    idempotentMs: 0,
 
     async post(thread, message, key, posted = []) {
       const refs = [...posted];

@@ -24,11 +24,11 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
     return surface;
   };
   // What does not depend on the token.
-  const { platform, limits, idempotent } = createSlackSurface({ ...server, botToken: "" });
+  const { platform, limits, idempotentMs } = createSlackSurface({ ...server, botToken: "" });
   return {
     platform,
     limits,
-    idempotent,
+    idempotentMs,
     post: async (thread, ...rest) => (await surfaceOf(thread)).post(thread, ...rest),
     find: async (thread, ...rest) => (await (await surfaceOf(thread)).find?.(thread, ...rest)) ?? [],
     edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
