@@ -20,18 +20,19 @@ import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { createDrive } from "./queue/drive.ts";
+import { hasWorker } from "./queue/heartbeat.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
-import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
+import { openRedis } from "./redis.ts";
 import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -63,20 +64,13 @@ export interface Foundation extends SetUp {
 
 /** Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError */
 export async function layFoundation({ config, mcp, log, masker }: SetUp): Promise<Foundation> {
-  const { environment } = config;
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],
     pins: config.settings.skills.pins,
   });
   const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
-  const server = await connectRedis({
-    ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
-    dataDir: config.dataDir,
-    production: environment.NODE_ENV === "production",
-    allowEmbedded: environment.EMBEDDED_REDIS === "1",
-    log,
-  });
+  const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
   const surfaces = await openSurfaces({ config, log, redis });
@@ -247,6 +241,7 @@ export async function startGateway(
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),
+    hasWorker: () => hasWorker(redis),
     log,
   });
   adapters.push(local);
