@@ -6,6 +6,11 @@ umask 077
 compose=${COMPOSE:-docker compose}
 folder=${1:?name the folder to write to}
 mkdir -p "$folder"
-$compose exec -T valkey valkey-cli --rdb - >"$folder/redis.rdb"
+# By way of a file: to standard output valkey-cli adds the end mark of the transfer.
+$compose exec -T valkey sh -ec '
+  valkey-cli --rdb backup.rdb >&2
+  cat backup.rdb
+  rm backup.rdb
+' >"$folder/redis.rdb"
 $compose exec -T gateway tar --create --directory /data . >"$folder/data.tar"
 ls -l "$folder"

@@ -159,7 +159,6 @@ async function everything() {
     await deploy("deploy/backup.sh", "backup");
     await compose("down", "--volumes");
     await deploy("deploy/restore.sh", "backup");
-    await compose("up", "--detach", "--no-build");
     for (const name of services) await running(name);
     const again = await podman("exec", container("gateway"), "heddle", "threads", "list");
     assert(again === said, `before:\n${said}\nafter:\n${again}`);

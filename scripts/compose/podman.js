@@ -40,14 +40,21 @@ runroot = "${join(cache, "run")}"
     CONTAINERS_STORAGE_CONF: join(cache, "storage.conf"),
   };
   const compose = ["podman-compose", "--project-name", project];
+  // The old podman-compose of Debian 12 mixes its own words into the output of `exec`.
+  const plainCompose = join(cache, "plain-compose");
+  const lines = [
+    "#!/bin/sh",
+    `if [ "$1" = exec ]; then service=$3; shift 3; exec podman exec --interactive ${project}_\${service}_1 "$@"; fi`,
+    `exec ${compose.join(" ")} "$@"`,
+  ];
+  writeFileSync(plainCompose, lines.join("\n"), { mode: 0o700 });
   return {
     /** @param {string[]} args */
     podman: (...args) => run(["podman", ...args], { env, cwd: folder }),
     /** @param {string[]} args */
     compose: (...args) => run([...compose, ...args], { env, cwd: folder }),
     /** Runs one of the scripts of deploy/ on this stack. @param {string[]} args */
-    deploy: (...args) =>
-      run(["sh", ...args], { env: { ...env, COMPOSE: compose.join(" ") }, cwd: folder }),
+    deploy: (...args) => run(["sh", ...args], { env: { ...env, COMPOSE: plainCompose }, cwd: folder }),
   };
 }
 
