@@ -1,10 +1,10 @@
 // `node scripts/try-compose.js`: exercises docker-compose.yml for real, with Podman and without an image registry.
 // As root, some five minutes the first time. It leaves base images in .cache/compose, and nothing else.
 import { randomBytes } from "node:crypto";
-import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ancestry, openConsole, processOf, until } from "./compose/console.js";
+import { ancestry, openConsole, processOf, until } from "./compose/watch.js";
 import { copyProject, makeBaseImages } from "./compose/images.js";
 import { openPodman, run } from "./compose/podman.js";
 
@@ -16,7 +16,7 @@ const token = randomBytes(24).toString("hex");
 
 const folder = await mkdtemp(join(tmpdir(), "heddle-compose-"));
 const { podman, compose, deploy } = openPodman({ cache, project, folder });
-const console_ = openConsole({ url: `http://127.0.0.1:${port}`, token });
+const page = openConsole({ url: `http://127.0.0.1:${port}`, token });
 const container = (service, number = 1) => `${project}_${service}_${number}`;
 const workers = [container("worker", 1), container("worker", 2)];
 const services = [container("gateway"), ...workers];
@@ -44,15 +44,15 @@ async function workerOf(command, seconds) {
 
 /** Gives the relay to the workers, does something to the one that runs it, and sees that another one ends it. */
 async function relay(disturb, seconds) {
-  const thread = await console_.say("relay");
+  const thread = await page.say("relay");
   const first = await workerOf("sleep 25.75", 20);
   const began = performance.now();
   const restore = await disturb(first);
   const second = await workerOf("sleep 2.75", seconds);
   const took = ((performance.now() - began) / 1_000).toFixed(1);
   await restore?.();
-  const state = await console_.ended(thread, 20);
-  const file = await console_.file(thread, "steps.txt");
+  const state = await page.ended(thread, 20);
+  const file = await page.file(thread, "steps.txt");
   assert(state === "answered", `the turn ended as ${state}`);
   assert(file === "one\ntwo\nthree\n", `not each command ran once: ${file}`);
   return { thread, first, second, took };
@@ -105,7 +105,7 @@ async function everything() {
   });
 
   await step("/healthz and /readyz on the published port, health checks in every container", async () => {
-    for (const path of ["/healthz", "/readyz"]) assert((await console_.probe(path)) === 200, path);
+    for (const path of ["/healthz", "/readyz"]) assert((await page.probe(path)) === 200, path);
     for (const name of [container("valkey"), ...services]) await healthy(name);
   });
 
@@ -147,7 +147,7 @@ async function everything() {
     const valkey = container("valkey");
     const { thread, took } = await relay(async () => {
       await podman("kill", "--signal", "KILL", valkey);
-      assert((await console_.probe("/readyz")) === 503, "/readyz did not notice");
+      assert((await page.probe("/readyz")) === 503, "/readyz did not notice");
       await podman("start", valkey);
     }, 60);
     kept = thread;
@@ -162,7 +162,7 @@ async function everything() {
     for (const name of services) await running(name);
     const again = await podman("exec", container("gateway"), "heddle", "threads", "list");
     assert(again === said, `before:\n${said}\nafter:\n${again}`);
-    assert((await console_.file(kept, "steps.txt")) === "one\ntwo\nthree\n", "the workspace is not the same");
+    assert((await page.file(kept, "steps.txt")) === "one\ntwo\nthree\n", "the workspace is not the same");
     return `${said.split("\n").length} threads and their files are back`;
   });
 

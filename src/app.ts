@@ -19,15 +19,21 @@ import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
 import { hasWorker } from "./queue/heartbeat.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
+import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
+import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
+import { createFiring } from "./queue/schedule-firing.ts";
+import { type ScheduleLimits, threadSchedules } from "./queue/schedules.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
@@ -55,6 +61,7 @@ export interface Foundation extends SetUp {
   redis: Redis;
   queue: TurnQueue;
   output: OutputScheduler;
+  budgets: Budgets;
   door: Door;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
@@ -82,7 +89,22 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
-  const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
+  const budgets = createBudgets({
+    redis,
+    settings: config.settings.budgets,
+    now: Date.now,
+    warn(thread, warning) {
+      const place = parseThreadId(thread);
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+  const door = createIntake({
+    ...{ redis, queue, output, surface, budgets, onProblem },
+    // Nobody, until administrators can be named.
+    mayExtend: () => false,
+    now: Date.now,
+  });
   const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,
@@ -93,6 +115,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     redis,
     queue,
     output,
+    budgets,
     door,
     surface,
     skills,
@@ -111,12 +134,19 @@ export interface Running {
   close(): Promise<void>;
 }
 
+const noSandboxBanner =
+  "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
+
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
-  const { agent, queue: queueSettings, sessions } = config.settings;
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
+  const { agent, queue: queueSettings, schedules, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+  const onError = (error: unknown) =>
+    log.error(
+      { err: error },
+      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error",
+    );
 
   const pool = createMcpPool({
     config: foundation.mcp,
@@ -129,6 +159,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
+  const clock = openScheduleClock(redis);
+  const scheduleLimits: ScheduleLimits = {
+    perThread: schedules.perThread,
+    shortestMs: schedules.shortestMinutes * 60_000,
+    longestMs: sessions.expireDays * 86_400_000,
+  };
   const runner = createTurnRunner({
     ...models,
     limits: {
@@ -137,9 +173,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    budgets,
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    schedules: (thread, asked) =>
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -163,6 +202,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         thread: lease.thread,
         turn,
+        ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
@@ -194,11 +234,26 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
+  const ticks = await takeScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: async () => ({ allowed: true }),
+      mask: (text) => masker.mask(text),
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
   return {
     async close() {
-      await worker.close();
+      await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close()]);
+      await Promise.all([stops.close(), pool.close(), clock.close()]);
     },
   };
 }

@@ -10,6 +10,10 @@ const usage = `Heddle: an agent for your team's chat.
   heddle threads list | show <thread>        what the sessions are, and what was said
   heddle workspaces list | export <thread> [file] | clean
                                              the threads' files: which there are, one as tar, archive idle ones
+  heddle schedules list | cancel <thread> <id>
+                                             what is planned for later, in all threads
+  heddle usage [--days N] [--by day|user|channel|model]
+                                             tokens, cost and turns of the last days
   heddle stop <thread>                       stop what runs in a thread
 `;
 
@@ -21,6 +25,8 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   manifest: () => import("./commands/manifest.ts"),
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),
+  schedules: () => import("./commands/schedules.ts"),
+  usage: () => import("./commands/usage.ts"),
   stop: () => import("./commands/stop.ts"),
 };
 

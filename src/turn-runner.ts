@@ -5,6 +5,7 @@ import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
 import type { TurnLimits } from "./agent/limits.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
+import { createPaidModel } from "./agent/llm/paid.ts";
 import { runTurn } from "./agent/loop.ts";
 import type { McpPool } from "./agent/mcp/pool.ts";
 import { isFromPerson, type Speaker, type UserMessage } from "./agent/messages.ts";
@@ -18,7 +19,9 @@ import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
+import type { ScheduleStore } from "./agent/tools/schedules.ts";
 import type { ToolServices } from "./agent/tools/tool.ts";
+import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
@@ -29,10 +32,16 @@ export interface TurnRunnerOptions {
   /** Writes the summaries of long conversations. */
   summariser: LanguageModel;
   limits: TurnLimits;
+  budgets: Pick<Budgets, "purse">;
   instructions: string;
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
+  /**
+   * What is planned in a thread; `asked` is the person's message that its turn works on. Absent where nothing can
+   * start a turn by itself.
+   */
+  schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   /** A thread's whole journal. */
   journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
@@ -87,10 +96,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
-      const speakers = speakersOf(history.turn?.asked ?? []);
-      const notes = options.notes(thread, () => speakers);
+      const asked = (history.turn?.asked ?? []).filter(isFromPerson);
+      const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
         notes,
+        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
@@ -116,8 +126,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
         ...mcpTools,
       ];
+      const purse = options.budgets.purse(thread, history.turn);
+      const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
       const task = createTaskTool({
         model,
+        pay,
         context,
         system,
         tools: makeTools,
@@ -135,10 +148,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         tools,
         system,
         context,
+        pay,
         limits,
         async followUps() {
           const messages = await followUps();
-          speakers.push(...speakersOf(messages));
+          asked.push(...messages.filter(isFromPerson));
           return messages;
         },
         async recall() {
@@ -174,11 +188,6 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
-}
-
-/** The people among the authors: Heddle itself tells of deleted messages. */
-function speakersOf(messages: readonly UserMessage[]): Speaker[] {
-  return messages.filter(isFromPerson).map(({ author }) => author);
 }
 
 /** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */

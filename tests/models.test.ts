@@ -81,6 +81,19 @@ describe("The configured models", () => {
     expect((await open()).model.limits).toMatchObject({ contextTokens: 32_000, maxOutputTokens: 1_000 });
   });
 
+  test("are given up when they say nothing for the configured time", async () => {
+    const { anthropic, openai, open } = await installation(
+      "fallbackModels: [openai/local]\nretry: { maxRetries: 0, idleMs: 1000 }\n",
+    );
+    anthropic.push({ content: [{ type: "text", text: "Hello." }], breaks: { after: 4, how: "stall" } });
+    openai.push({ text: "Hello. ".repeat(20), breaks: { after: 4, how: "stall" } });
+    const { model } = await open();
+    const { outcome, events } = await run({ model });
+    const silence = "The model service sent nothing for 1 s";
+    expect(events).toContainEqual({ type: "notice", text: expect.stringContaining(silence) });
+    expect(outcome).toMatchObject({ kind: "model-error", text: expect.stringContaining(silence) });
+  });
+
   test("are refused at start when one has no key", async () => {
     const { open } = await installation("fallbackModels: [minimax/MiniMax-M2.5]\n");
     await expect(open()).rejects.toThrow(/minimax\/MiniMax-M2\.5 needs MINIMAX_API_KEY/);

@@ -35,6 +35,9 @@ export default class ClosingLine implements Reporter {
     if (result.state !== "skipped") return undefined;
     // Left out on purpose by `npm test -- -t <pattern>`.
     if (this.vitest?.config.testNamePattern && result.note === undefined) return undefined;
-    return `skipped: ${test.module.relativeModuleId} > ${test.fullName}: ${result.note ?? "no reason given"}`;
+    const name = `${test.module.relativeModuleId} > ${test.fullName}`;
+    // A group that is left out as a whole tells the reason in its name.
+    const note = result.note ?? (name.includes("(skipped: ") ? undefined : "no reason given");
+    return `skipped: ${name}${note ? `: ${note}` : ""}`;
   }
 }

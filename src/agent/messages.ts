@@ -25,6 +25,10 @@ export interface UserMessage {
   images?: Image[];
   /** The platform's own time of the message, in milliseconds since the epoch. */
   at: number;
+  /** The author wrote it earlier, for now: it is no message on the platform, and nobody may be there. */
+  scheduled?: true;
+  /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
+  paidBy?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }
@@ -135,5 +139,6 @@ export function textOf(message: AssistantMessage): string {
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
 export function userText(message: UserMessage): string {
   const name = message.author.name.replaceAll(/[\]\n]/g, " ");
-  return message.author.id === heddle.id ? message.text : `[${name}] ${message.text}`;
+  if (message.author.id === heddle.id) return message.text;
+  return `[${message.scheduled ? `scheduled by ${name}` : name}] ${message.text}`;
 }

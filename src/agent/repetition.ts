@@ -14,7 +14,8 @@ export function repeatedSteps(messages: readonly Message[]): number {
   // Backwards by index: a copy of a long conversation, made each step, would be most of the step's cost.
   for (let at = messages.length - 1; at >= 0; at -= 1) {
     const message = messages[at];
-    switch (message?.role) {
+    if (!message) break;
+    switch (message.role) {
       case "tool":
         results.push(message.status === "error" ? "error" : message.text);
         break;

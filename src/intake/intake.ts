@@ -1,22 +1,31 @@
 import type { Redis } from "ioredis";
 import {
+  type Author,
   type ChatSurface,
   type Door,
   type InboundEvent,
   type MessageMark,
   type MessageRef,
   type ThreadId,
+  type ThreadRef,
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { describeSchedule, type Schedule } from "../agent/tools/schedules.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
-import { faultPoint } from "../queue/fault.ts";
+import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
+import { postNotice } from "../queue/notices.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { turnToContinue } from "../queue/paused.ts";
+import { OutOfMemory } from "../queue/redis/memory.ts";
+import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
+import { createContinuing, isContinueWord } from "./continue.ts";
+import { type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
 
 export interface IntakeOptions {
@@ -25,18 +34,20 @@ export interface IntakeOptions {
   output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
+  budgets: Pick<Budgets, "isOfToday" | "extend">;
+  /** Who may let a turn go on whose day's budget is used up. */
+  mayExtend(author: Author, thread: ThreadRef): boolean;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
 /** A mark that has not been set by then is left to the worker. */
 const markMs = 30_000;
-/** A short reply is of no use later. */
-const replyMs = 60_000;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
+type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
 /**
  * The one door: authorises, drops duplicates, makes the event durable, wakes the thread. What a person should
@@ -44,18 +55,16 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
  */
 export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
+  const continuing = createContinuing(options);
 
-  /** Says something about a message, once: a platform may tell of a message more than once. */
-  const reply = async (event: MessageEvent, markdown: string): Promise<void> => {
-    const isFirst = await redis.set(keys.replied(event.ref), "1", "EX", 86_400, "NX");
+  /** Says something about a message, or to whoever pressed its button, once: a platform may tell of it more than once. */
+  const reply = async (event: MessageEvent | ActionEvent, markdown: string): Promise<void> => {
+    const message =
+      event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
+    const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
     if (!isFirst) return;
     const surface = options.surface(event.thread.platform);
-    const key = `reply:${event.ref.message}`;
-    options.output
-      .write(surface, event.thread, "question", AbortSignal.timeout(replyMs), () =>
-        faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)),
-      )
-      .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+    postNotice(event.thread, { key: `reply:${message}`, markdown }, { ...options, surface });
   };
 
   /** Nobody waits for a mark. */
@@ -90,6 +99,42 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
+  /** Nothing can be stored, so that the person is told at once and past the line. */
+  const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<Verdict> => {
+    options.onProblem(error.message, error);
+    const markdown =
+      "I could not take this message: my memory is full. Please write again when it is mended.";
+    const key = `reply:${event.ref.message}`;
+    await options.surface(event.thread.platform).post(event.thread, { kind: "notice", markdown }, key);
+    return { kind: "refused", reply: markdown };
+  };
+
+  const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const planned = await listSchedules(redis, thread, options.now());
+    if (event.addressed === "follow-up" && planned.length === 0) {
+      return { kind: "ignored", why: "nothing is planned in that thread" };
+    }
+    await reply(event, await answerTo(words, thread, planned));
+    mark(event.ref, "answered");
+    return { kind: "acted", thread };
+  };
+
+  const answerTo = async (
+    words: ScheduleWords,
+    thread: ThreadId,
+    planned: readonly Schedule[],
+  ): Promise<string> => {
+    if (planned.length === 0) return "Nothing is planned in this thread.";
+    if (words.do === "cancel") {
+      return (await cancelSchedule(redis, thread, words.id))
+        ? `Schedule ${words.id} is cancelled.`
+        : `There is no schedule ${words.id} in this thread; \`/schedules\` lists them.`;
+    }
+    const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
+    return [...list, "", "`/unschedule <id>` cancels one."].join("\n");
+  };
+
   const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
     if (isStopWord(event.text)) {
       const verdict = await receiveStop({
@@ -102,6 +147,8 @@ export function createIntake(options: IntakeOptions): Door {
       await reply(event, "Nothing is running in this thread.");
       return verdict;
     }
+    const words = scheduleWordsIn(event.text);
+    if (words) return receiveScheduleWords(event, words);
     if (event.text.trim() === "" && event.attachments.length === 0) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       const markdown = "You called me without a task. Write what you need in the same message, and I start.";
@@ -111,12 +158,23 @@ export function createIntake(options: IntakeOptions): Door {
 
     const thread = threadId(event.thread);
     const { id, name } = event.author;
-    const delivery = await deliver(
-      redis,
-      thread,
-      { role: "user", id: event.ref.message, author: { id, name }, text: textWithFiles(event), at: event.at },
-      { onlyIfSession: event.addressed === "follow-up", now: options.now() },
-    );
+    const leave = isContinueWord(event.text) ? await continuing.leave(event) : undefined;
+    if (leave?.allowed === false) {
+      await reply(event, leave.reply);
+      return { kind: "refused", reply: leave.reply };
+    }
+    const message = {
+      role: "user" as const,
+      id: event.ref.message,
+      author: { id, name },
+      text: textWithFiles(event),
+      at: event.at,
+      ...(leave?.paidBy !== undefined && { paidBy: leave.paidBy }),
+    };
+    const delivery = await deliver(redis, thread, message, {
+      onlyIfSession: event.addressed === "follow-up",
+      now: options.now(),
+    });
     switch (delivery.kind) {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
@@ -153,6 +211,14 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
+  const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
+    const turn = turnToContinue(event.action);
+    if (turn === undefined) return { kind: "ignored", why: "there is no such button" };
+    const verdict = await continuing.press(event, turn);
+    if (verdict.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
+    return verdict;
+  };
+
   return {
     async receive(event) {
       const decision = permission(event);
@@ -165,14 +231,19 @@ export function createIntake(options: IntakeOptions): Door {
       }
       switch (event.kind) {
         case "message":
-          return receiveMessage(event);
+          try {
+            return await receiveMessage(event);
+          } catch (error) {
+            if (error instanceof OutOfMemory) return refuseForMemory(event, error);
+            throw error;
+          }
         case "edit":
         case "delete":
           return receiveAmendment(event);
         case "stop":
           return receiveStop(event);
         case "action":
-          return { kind: "ignored", why: "there is no such button" };
+          return receiveAction(event);
       }
     },
   };

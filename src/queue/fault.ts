@@ -24,6 +24,8 @@ export type FaultPoint =
   | "rest"
   | "permit"
   | "pause"
+  | "reserve"
+  | "book"
   | "post"
   | "reply"
   | "progress"

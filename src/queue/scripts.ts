@@ -38,4 +38,6 @@ export const scripts = {
   mark: script("mark"),
   permit: script("permit"),
   pause: script("pause"),
+  reserve: script("reserve"),
+  book: script("book"),
 } as const;

@@ -60,4 +60,8 @@ test("without a sandbox, nothing starts until that is confirmed", { timeout: 60_
   expect(await confirmed.line(/^ {2}sandbox/)).toContain("NO SANDBOX");
   confirmed.signal("SIGTERM");
   expect(await confirmed.ended).toBe(0);
+
+  const run = place.start(["run", "Write a calculator"], { ...env, HEDDLE_UNSAFE: "no-sandbox" });
+  expect(await run.ended).toBe(0);
+  expect(run.output()).toContain("**No sandbox**: commands run as the person who started Heddle");
 });

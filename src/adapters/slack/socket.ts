@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SocketModeReceiver } from "@slack/bolt";
+import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import { tokenError } from "./check.ts";
+import { type Line, logUnacknowledged } from "./line.ts";
+import { clientOptions, type SlackServer } from "./web.ts";
 
 type SocketModeClient = SocketModeReceiver["client"];
 
@@ -8,6 +11,42 @@ type SocketModeClient = SocketModeReceiver["client"];
 const goodMs = 10_000;
 const firstRetryMs = 250;
 const longestRetryMs = 30_000;
+
+/** Events over a WebSocket that we open: nothing on our side needs to be reachable. */
+export function openSocketLine(access: SlackServer, appToken: string): Line {
+  const sdk = clientOptions(access);
+  const receiver = new SocketModeReceiver({
+    appToken,
+    logger: sdk.logger,
+    autoReconnectEnabled: false,
+    installerOptions: { clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } } },
+    processEventErrorHandler: async ({ error }) => {
+      logUnacknowledged(access.log, error);
+      return false;
+    },
+  });
+  const { client } = receiver;
+  const closing = new AbortController();
+  let ended: Promise<void> | undefined;
+  return {
+    receiver,
+    async open({ connected, disconnected }) {
+      client.on("connected", connected);
+      client.on("disconnected", disconnected);
+      try {
+        ({ ended } = await keepConnected(client, closing.signal, access.log));
+      } catch (error) {
+        throw tokenError("SLACK_APP_TOKEN", error);
+      }
+    },
+    // Acknowledgements go out on the connection, so it is closed last.
+    async close(finish) {
+      await finish();
+      closing.abort();
+      await ended;
+    },
+  };
+}
 
 /**
  * Keeps the connection of a client that has `autoReconnectEnabled` off, until the signal. The client's own
@@ -17,7 +56,7 @@ const longestRetryMs = 30_000;
  *
  * Resolves when the first connection is up, with the end of it all; rejects when it cannot be made.
  */
-export async function keepConnected(
+async function keepConnected(
   client: SocketModeClient,
   signal: AbortSignal,
   log: BaseLogger,

@@ -3,6 +3,7 @@ import type { TokenCounter } from "../context/tokens.ts";
 import { type TextLimits, truncate } from "../context/truncate.ts";
 import type { Image } from "../messages.ts";
 import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
+import { pdfStart, pdfText } from "./pdf.ts";
 import { defineSandboxTool, type Tool, type ToolResult } from "./tool.ts";
 
 /** What one call may show. A token is up to eight bytes here: text of longer ones is cut by its bytes. */
@@ -26,10 +27,30 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
     await counter.load();
     return truncate(text, limits, { keep: "both", firstLine, more: "Read them with offset and limit." });
   };
+  const show = async (
+    path: string,
+    lines: readonly string[],
+    { offset, limit, remarks }: { offset: number; limit: number | undefined; remarks: readonly string[] },
+  ): Promise<ToolResult> => {
+    if (offset > lines.length) {
+      return {
+        status: "error",
+        text: `${path} has ${lines.length} lines in total; line ${offset} is past its end.`,
+      };
+    }
+    const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
+    const numbered = wanted.map((line, index) => `${String(offset + index).padStart(6)}|${line}`).join("\n");
+    const shown = await bounded(numbered, offset);
+    const all = [...remarks];
+    if (wanted.length < lines.length) {
+      all.unshift(`lines ${offset} to ${offset + wanted.length - 1} of ${lines.length} lines total`);
+    }
+    return { status: "ok", text: all.length === 0 ? shown : `${shown}\n[${all.join("; ")}]` };
+  };
   return defineSandboxTool({
     name: "read_file",
     description:
-      "Read a text file with line numbers (they are not part of the file), or look at an image. Very long texts " +
+      "Read a text file or a PDF's text with line numbers (they are not part of it), or look at an image. Very long texts " +
       "are cut in the middle; read parts of them with offset and limit.",
     input: z.object({
       path: z.string().min(1),
@@ -47,6 +68,12 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (read.sha256 !== undefined) known.set(fileKey(path), read.sha256);
       const mediaType = imageType(read.data);
       if (mediaType) return image(path, mediaType, read.data, read.truncated);
+      const pdf = read.data.toString("latin1", 0, pdfStart.length) === pdfStart;
+      if (pdf) {
+        const inside = await pdfText(path, { sandbox, signal });
+        if (!inside.ok) return { status: "error", text: inside.message };
+        return await show(path, inside.text.split("\n"), { offset, limit, remarks: [] });
+      }
       if (read.data.subarray(0, 8_192).includes(0)) {
         return {
           status: "error",
@@ -55,30 +82,13 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       }
       if (read.size === 0) return { status: "ok", text: `${path} is empty.` };
 
-      const lines = linesOf(read.data);
-      if (offset > lines.length) {
-        return {
-          status: "error",
-          text: `${path} has ${lines.length} lines in total; line ${offset} is past its end.`,
-        };
-      }
-      const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
-      const numbered = wanted
-        .map((line, index) => `${String(offset + index).padStart(6)}|${line}`)
-        .join("\n");
-      const shown = await bounded(numbered, offset);
-
-      const remarks: string[] = [];
-      if (wanted.length < lines.length) {
-        remarks.push(`lines ${offset} to ${offset + wanted.length - 1} of ${lines.length} lines total`);
-      }
-      if (read.data.includes("\r\n")) remarks.push("lines end in CRLF");
+      const remarks = read.data.includes("\r\n") ? ["lines end in CRLF"] : [];
       if (read.truncated) {
         remarks.push(
           `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`,
         );
       }
-      return { status: "ok", text: remarks.length === 0 ? shown : `${shown}\n[${remarks.join("; ")}]` };
+      return await show(path, linesOf(read.data), { offset, limit, remarks });
     },
   });
 }

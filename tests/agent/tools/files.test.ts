@@ -1,6 +1,28 @@
+import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import { workspaces } from "./workspace.ts";
+
+/** A PDF of one line a page. Without a table of its objects: readers find them without it. */
+function pdfOf(...pages: string[]): string {
+  const kids = pages.map((_, index) => `${10 + 2 * index} 0 R`).join(" ");
+  const objects = pages.flatMap((line, index) => {
+    const text = line && `BT /F1 12 Tf 72 700 Td (${line}) Tj ET`;
+    return [
+      `${10 + 2 * index} 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</Font<</F1 3 0 R>>>>/Contents ${11 + 2 * index} 0 R>> endobj`,
+      `${11 + 2 * index} 0 obj <</Length ${text.length}>> stream\n${text}\nendstream endobj`,
+    ];
+  });
+  return [
+    "%PDF-1.4",
+    "1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj",
+    `2 0 obj <</Type/Pages/Kids[${kids}]/Count ${pages.length}>> endobj`,
+    "3 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj",
+    ...objects,
+    "trailer <</Root 1 0 R>>",
+    "%%EOF",
+  ].join("\n");
+}
 
 const workspace = workspaces();
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join("");
@@ -43,6 +65,28 @@ describe("read_file", () => {
     expect((await use("read_file", { path: "a.txt" })).text).toBe(
       "     1|one\n     2|two\n[lines end in CRLF]",
     );
+  });
+
+  test("reads the text of a PDF page by page", async ({ skip }) => {
+    skip(!existsSync("/usr/bin/pdftotext"), "pdftotext is not installed: apt install poppler-utils");
+    const { use, put } = await workspace();
+    await put("two.pdf", pdfOf("Total: 42 looms", "Signed by Ada"));
+    expect((await use("read_file", { path: "two.pdf" })).text).toMatch(
+      /^ {5}1\|--- page 1 of 2 ---\n {5}2\| *Total: 42 looms\n {5}3\|--- page 2 of 2 ---\n {5}4\| *Signed by Ada$/,
+    );
+    expect((await use("read_file", { path: "two.pdf", offset: 4, limit: 1 })).text).toMatch(
+      /Ada\n\[lines 4 to 4 of 4/,
+    );
+    await put("scan.pdf", pdfOf(""));
+    expect(await use("read_file", { path: "scan.pdf" })).toMatchObject({
+      status: "error",
+      text: expect.stringContaining("has no text, only images"),
+    });
+    await put("broken.pdf", "%PDF-1.4 and nothing else");
+    expect(await use("read_file", { path: "broken.pdf" })).toMatchObject({
+      status: "error",
+      text: expect.stringMatching(/^broken\.pdf is a PDF, and could not be read/),
+    });
   });
 
   test("names a file that does not exist, and refuses an offset below 1", async () => {
