@@ -13,8 +13,8 @@ $compose exec -T valkey sh -ec '
   mkdir appendonlydir
   cat >appendonlydir/appendonly.aof.1.base.rdb
   echo "file appendonly.aof.1.base.rdb seq 1 type b" >appendonlydir/appendonly.aof.manifest
-  valkey-cli shutdown nosave
 ' <"$folder/redis.rdb"
+$compose restart valkey
 # No worker yet: nobody looks at the files.
 $compose up --detach valkey gateway
 $compose exec -T gateway tar --extract --directory /data <"$folder/data.tar"

@@ -116,9 +116,9 @@ async function everything() {
     return /sandbox +(.*?);.*?;/.exec(report)?.[0];
   });
 
-  await step("heddle run in the gateway is done by a worker", () =>
-    podman("exec", container("gateway"), "heddle", "run", "hello").then((answer) => answer.split("\n")[0]),
-  );
+  await step("heddle run in the gateway is done by a worker and exits with 0", async () => {
+    await podman("exec", container("gateway"), "heddle", "run", "hello");
+  });
 
   await step("SIGKILL of a worker in the middle of a command: the other one finishes", async () => {
     const { first, second, took } = await relay(async (name) => {
