@@ -202,6 +202,7 @@ try {
 
 async function clean() {
   await compose("down", "--volumes").catch(() => undefined);
+  await podman("network", "rm", "--force", `${project}_default`).catch(() => undefined);
   await podman("image", "prune", "--force").catch(() => undefined);
   await rm(folder, { recursive: true, force: true });
 }
