@@ -6,6 +6,7 @@ import {
   type ChatSurface,
   type Door,
   parseThreadId,
+  type ThreadId,
   threadId,
 } from "./adapters/adapter.ts";
 import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
@@ -13,8 +14,12 @@ import { createLocalAdapter } from "./adapters/local/adapter.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
+import { createPolicy } from "./agent/policy.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
+import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
+import { createEnclosures } from "./enclosures/enclosures.ts";
+import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
@@ -66,6 +71,7 @@ export interface Foundation extends SetUp {
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   sandbox: WatchedSandbox;
+  access: Access;
   close(): Promise<void>;
 }
 
@@ -89,6 +95,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = createOutputScheduler(redis);
+  const access = createAccess(config.settings.access);
   const budgets = createBudgets({
     redis,
     settings: config.settings.budgets,
@@ -100,9 +107,13 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
   const door = createIntake({
-    ...{ redis, queue, output, surface, budgets, onProblem },
-    // Nobody, until administrators can be named.
-    mayExtend: () => false,
+    ...{ access, redis, queue, output, surface, budgets, onProblem },
+    audit: ({ action, thread, question, by, decision }) =>
+      log.info(
+        { thread, question: question.id, tool: question.tool, by: by.id, decision: decision.kind },
+        `a question was ${action}`,
+      ),
+    models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
   const sandbox = await watchSandbox(backend, Date.now);
@@ -120,6 +131,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     surface,
     skills,
     sandbox,
+    access,
     async close() {
       await backend.close();
       await queue.close();
@@ -140,7 +152,8 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { agent, queue: queueSettings, schedules, sessions } = config.settings;
+  const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
+  const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) =>
     log.error(
@@ -175,6 +188,19 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     },
     budgets,
     instructions: agent.instructions,
+    channel,
+    enclosures: createEnclosures({
+      files: {
+        files: attachments.files,
+        fileBytes: attachments.fileMb * 1_048_576,
+        messageBytes: attachments.messageMb * 1_048_576,
+        downloadMs: attachments.seconds * 1_000,
+      },
+      room,
+      surface,
+      mayAsk: foundation.access.mayAsk,
+      onProblem,
+    }),
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
     schedules: (thread, asked) =>
@@ -184,6 +210,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     skills,
     mcp: pool,
     masker,
+    policy: createPolicy(config.settings.tools.rules, config.settings.tools.default),
+    questionMs: config.settings.tools.questionMinutes * 60_000,
     log,
   });
 
@@ -202,6 +230,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         thread: lease.thread,
         turn,
+        verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
         ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });

@@ -1,5 +1,5 @@
 import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "./adapters/adapter.ts";
-import { createContextKeeper } from "./agent/context/compaction.ts";
+import { type ContextKeeper, createContextKeeper } from "./agent/context/compaction.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
@@ -14,26 +14,31 @@ import { noteIndex } from "./agent/recall.ts";
 import { skillCatalogue } from "./agent/skills/catalogue.ts";
 import { createGetSkillTool } from "./agent/skills/get-skill.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
+import type { Policy } from "./agent/policy.ts";
 import { createTaskTool } from "./agent/sub-agent.ts";
+import { askUser } from "./agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker.ts";
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
 import type { ScheduleStore } from "./agent/tools/schedules.ts";
-import type { ToolServices } from "./agent/tools/tool.ts";
+import type { Tool, ToolServices } from "./agent/tools/tool.ts";
+import { type ChannelSettings, isListed } from "./channel-settings.ts";
+import type { Enclosures, Reading } from "./enclosures/enclosures.ts";
+import type { Models } from "./models.ts";
 import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 
-export interface TurnRunnerOptions {
-  model: LanguageModel;
-  /** Writes the summaries of long conversations. */
-  summariser: LanguageModel;
+export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;
   budgets: Pick<Budgets, "purse">;
   instructions: string;
+  /** What is different in the thread's channel. */
+  channel(thread: ThreadId): Partial<ChannelSettings>;
+  enclosures: Enclosures;
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
@@ -48,6 +53,10 @@ export interface TurnRunnerOptions {
   skills: SkillLibrary;
   mcp: McpPool;
   masker: Masker;
+  /** Which calls run, are asked for, or are denied; holds for sub-agents too, which cannot ask. */
+  policy: Policy;
+  /** How long a question to people stays open, ms. */
+  questionMs: number;
   log: Logger;
 }
 
@@ -58,9 +67,9 @@ const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 }
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
-  const { model, summariser, limits, masker, log } = options;
+  const { summariser, limits, masker, log } = options;
   const counter = createTokenCounter();
-  const context = createContextKeeper({ model, summariser, counter });
+  const contexts = new Map<LanguageModel, ContextKeeper>();
   const breaker = createCircuitBreaker({ now: Date.now });
   const opened = new Map<ThreadId, Sandbox>();
 
@@ -68,6 +77,13 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
     const sandbox = await options.sandbox.backend.open(thread);
     opened.set(thread, sandbox);
     return sandbox;
+  };
+
+  /** One for each model: what it learns about sizes is the model's. */
+  const contextOf = (model: LanguageModel): ContextKeeper => {
+    const context = contexts.get(model) ?? createContextKeeper({ model, summariser, counter });
+    contexts.set(model, context);
+    return context;
   };
 
   const settle = async (thread: ThreadId) => {
@@ -92,7 +108,10 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
   };
 
   return {
-    async *run({ thread, turn, history, followUps, emit, signal }) {
+    async *run({ thread, turn, history, followUps, store, emit, signal }) {
+      const channel = options.channel(thread);
+      const model = options.choose(thread, history.chosenModel);
+      const context = contextOf(model);
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
@@ -106,16 +125,30 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(sandbox && { sandbox }),
         ...(deliverFile && { deliver: deliverFile }),
       };
-      const [{ skills }, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+      const [library, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+      const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
+      const reading: Omit<Reading, "fromStart"> = {
+        ...(sandbox && { sandbox }),
+        images: model.limits.images,
+        skills: skills.map(({ name }) => name),
+        store,
+        notice: (text) => emit({ type: "notice", text }),
+        signal,
+      };
+      const messages = await options.enclosures.open(thread, history.messages, {
+        ...reading,
+        fromStart: true,
+      });
       const system = systemPrompt({
         noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
         sandboxNote: options.sandbox.backend.note(thread),
-        instructions: options.instructions,
+        instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
         skills: skillCatalogue(skills, catalogueTokens, counter.count),
       });
       const dispatch: Omit<DispatcherOptions, "tools"> = {
         services,
         masker,
+        policy: options.policy,
         onError: (trace, error, call) =>
           log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
         breaker: ofThread(breaker, thread),
@@ -126,6 +159,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
         ...mcpTools,
       ];
+      const allowed = ({ name }: Tool) => isListed(channel.tools, name);
       const purse = options.budgets.purse(thread, history.turn);
       const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
       const task = createTaskTool({
@@ -133,27 +167,28 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         pay,
         context,
         system,
-        tools: makeTools,
+        tools: () => makeTools().filter(allowed),
         dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
       });
       const tools = createDispatcher({
         ...dispatch,
-        tools: [...makeTools(), task],
+        tools: [...makeTools(), askUser, task].filter(allowed),
         output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
       });
       const outcome = yield* runTurn({
         id: turn,
-        history,
+        history: { ...history, messages },
         model,
         tools,
         system,
         context,
         pay,
         limits,
+        questionMs: options.questionMs,
         async followUps() {
-          const messages = await followUps();
-          asked.push(...messages.filter(isFromPerson));
-          return messages;
+          const arrived = await followUps();
+          asked.push(...arrived.filter(isFromPerson));
+          return options.enclosures.open(thread, arrived, { ...reading, fromStart: false });
         },
         async recall() {
           try {

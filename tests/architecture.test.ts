@@ -24,7 +24,8 @@ function strangers(room: RegExp, allowed: RegExp): string[] {
     );
 }
 
-const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/(notes|schedules))\\.ts";
+const agentTypes =
+  "agent/(events|journal|history|messages|questions|llm/model|purse|tools/(notes|schedules))\\.ts";
 const contracts = "adapters/adapter\\.ts|sandbox/sandbox\\.ts";
 
 test.each([
@@ -41,9 +42,14 @@ test.each([
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
   [
-    "intake knows the contracts and the queue",
+    "intake knows the contracts, the queue and what a message is",
     /^intake\//,
-    new RegExp(`^(intake/|queue/|${contracts}|agent/tools/schedules\\.ts)`),
+    new RegExp(`^(intake/|queue/|agent/(messages|questions|tools/schedules)\\.ts|${contracts})`),
+  ],
+  [
+    "what came with messages knows the contracts and the agent's types",
+    /^enclosures\//,
+    new RegExp(`^(enclosures/|agent/images\\.ts|${contracts}|${agentTypes})`),
   ],
   [
     "the queue knows the agent's types, not its inside",

@@ -1,4 +1,6 @@
-import type { Speaker } from "../agent/messages.ts";
+import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
+
+export type { AttachmentHandle };
 
 /**
  * The contracts between chat platforms and the rest of Heddle. Words of a platform (`ts`, snowflake, envelope)
@@ -39,18 +41,12 @@ export interface MessageRef {
 
 /** What the platform tells about a person. Deny whatever is not known to be allowed. */
 export interface Author extends Speaker {
-  /** `member`: belongs to the workspace. `guest`: limited account. `external`: another organisation. */
-  standing: "member" | "guest" | "external" | "bot";
+  /**
+   * `operator`: whoever runs Heddle, at its console. `member`: belongs to the workspace. `guest`: limited account.
+   * `external`: another organisation.
+   */
+  standing: "operator" | "member" | "guest" | "external" | "bot";
   roles: string[];
-}
-
-/** A file that came with a message; fetched later, by the adapter that made it. */
-export interface AttachmentHandle {
-  name: string;
-  mediaType: string;
-  bytes: number;
-  /** Opaque to everybody but the adapter. */
-  handle: string;
 }
 
 /** What somebody wrote in the room, as context for the model: never an instruction. */
@@ -132,7 +128,7 @@ export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed
 export interface OutboundMessage {
   /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
   markdown: string;
-  kind: "progress" | "answer" | "notice" | "receipt";
+  kind: "progress" | "question" | "answer" | "notice" | "receipt";
   /** Small print under the message. */
   footer?: string;
   /** Whether a Stop button belongs to it. */
@@ -208,6 +204,8 @@ export interface ChatSurface {
   /** Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails. */
   status?(thread: ThreadRef, text: string | undefined): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
+  /** What the event did not tell of a file, where the platform keeps it back; else the same. */
+  details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What people wrote in the thread before that message, oldest first, at most `limit`. */

@@ -110,7 +110,8 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
       .map((key) => `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.`)
       .join("\n  ");
   }
-  return `${path || "(file)"}: ${issue.message}.`;
+  const message = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  return `${path || "(file)"}: ${message}.`;
 }
 
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {

@@ -1,17 +1,14 @@
 import { z } from "zod";
+import { accessSchema } from "./access.ts";
 import { budgetsSchema } from "./budgets.ts";
+import { channelsSchema, modelChoices } from "./channels.ts";
+import { channelId, count, hostName, hosts, modelName } from "./values.ts";
 
 /**
  * The one schema of everything that can be configured. Secrets and endpoints come from the environment (or
  * `.env`), the rest from `heddle.yaml`. Descriptions are the documentation: the reference is generated from them.
  */
 
-const modelName = z
-  .string()
-  .regex(
-    /^(demo|(anthropic|openai|minimax)\/.+)$/,
-    "expected anthropic/<id>, openai/<id>, minimax/<id> or demo",
-  );
 const url = z.url({ protocol: /^https?$/ });
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -76,16 +73,6 @@ export const environmentSchema = z.object({
 
 export type Environment = z.infer<typeof environmentSchema>;
 
-const count = (min: number, max: number) => z.number().int().min(min).max(max);
-const hostName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/;
-const hosts = z
-  .array(
-    z
-      .string()
-      .refine((rule) => hostName.test(rule.replace(/^\*\./, "")), "expected example.com or *.example.com"),
-  )
-  .default([]);
-const channel = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:channel");
 const dollars = z.number().nonnegative();
 
 export const settingsSchema = z.strictObject({
@@ -140,6 +127,27 @@ export const settingsSchema = z.strictObject({
         ),
     })
     .prefault({}),
+  modelChoices: modelChoices.default([]),
+  access: accessSchema,
+  channels: channelsSchema,
+  attachments: z
+    .strictObject({
+      files: count(0, 1_000).default(20).describe("files of one message that are brought in"),
+      fileMb: z.number().positive().max(1_024).default(50).describe("largest file"),
+      messageMb: z.number().positive().max(10_240).default(200).describe("all files of one message"),
+      seconds: count(1, 3_600).default(120).describe("time limit of one file"),
+    })
+    .prefault({}),
+  room: z
+    .strictObject({
+      messages: count(0, 500)
+        .default(50)
+        .describe("messages that are read when a mention comes in a thread that began without the bot"),
+      characters: count(500, 200_000)
+        .default(20_000)
+        .describe("of the words of others that go along with a message"),
+    })
+    .prefault({}),
   slack: z
     .strictObject({
       stopReactions: z
@@ -157,6 +165,44 @@ export const settingsSchema = z.strictObject({
         .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
         .default([])
         .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
+    })
+    .prefault({}),
+  tools: z
+    .strictObject({
+      rules: z
+        .array(
+          z.strictObject({
+            tool: z
+              .string()
+              .min(1)
+              .default("*")
+              .describe("the tool's name; * stands for any text, e.g. github__*"),
+            effect: z
+              .enum(["read", "write", "external"])
+              .exactOptional()
+              .describe(
+                "only calls with this effect; external: reaches beyond the thread, as most MCP tools do",
+              ),
+            command: z
+              .string()
+              .min(1)
+              .exactOptional()
+              .describe("only commands that read so from beginning to end, e.g. git push*"),
+            action: z.enum(["allow", "ask", "deny"]).describe("ask: a person must approve each call"),
+            why: z.string().min(1).max(300).exactOptional().describe("for people and for the model"),
+          }),
+        )
+        .default([])
+        .describe(
+          "what the agent's tools may do: the first rule that matches decides; each command of a script is judged by itself, and the strictest verdict holds. A guard rail; the sandbox is the boundary",
+        ),
+      default: z.enum(["allow", "ask", "deny"]).default("allow").describe("for calls that no rule matches"),
+      questionMinutes: z
+        .number()
+        .positive()
+        .max(43_200)
+        .default(1_440)
+        .describe("how long an approval or a question of the agent's stays open; then it counts as denied"),
     })
     .prefault({}),
   skills: z
@@ -222,7 +268,7 @@ export const settingsSchema = z.strictObject({
     .strictObject({
       allow: hosts.describe("hosts that every thread's commands reach over https; none by default"),
       channels: z
-        .record(channel, z.strictObject({ allow: hosts }))
+        .record(channelId, z.strictObject({ allow: hosts }))
         .default({})
         .describe("more hosts for a channel's threads, e.g. slack:T012345:C012345"),
       credentials: z
@@ -238,7 +284,7 @@ export const settingsSchema = z.strictObject({
               .string()
               .min(1)
               .describe('the environment variable with its whole value, e.g. "Bearer ..." or "Basic ..."'),
-            channels: z.array(channel).exactOptional().describe("only for these channels"),
+            channels: z.array(channelId).exactOptional().describe("only for these channels"),
           }),
         )
         .default([])

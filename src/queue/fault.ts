@@ -22,6 +22,7 @@ export type FaultPoint =
   | "delete"
   | "enter"
   | "rest"
+  | "decide"
   | "permit"
   | "pause"
   | "reserve"

@@ -22,6 +22,8 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
+  /** List of quotes (JSON): what people without permission wrote since the last accepted message. */
+  overheard: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */
@@ -78,7 +80,10 @@ export const keys = {
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */
   threads: "heddle:threads",
-  /** Sorted set: threads with something to do, by the time of the last message. The sweeper walks it. */
+  /**
+   * Sorted set: threads with something to do, by the time of the last message; those that wait for people, by the
+   * time when their questions expire. The sweeper walks what is not in the future.
+   */
   waiting: "heddle:waiting",
 } as const;
 

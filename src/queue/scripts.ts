@@ -35,6 +35,7 @@ export const scripts = {
   delete: script("delete"),
   enter: script("enter"),
   rest: script("rest"),
+  decide: script("decide"),
   mark: script("mark"),
   permit: script("permit"),
   pause: script("pause"),

@@ -126,7 +126,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   await worker.waitUntilReady();
 
   const sweep = async () => {
-    for (const thread of await options.redis.zrange(keys.waiting, "0", "-1"))
+    for (const thread of await options.redis.zrangebyscore(keys.waiting, "-inf", Date.now()))
       await options.queue.wake(thread);
   };
   await sweep();

@@ -107,6 +107,35 @@ models:
     expect(() => load({}, "agent: *nobody")).toThrow(/heddle\.yaml is not YAML/);
   });
 
+  test("says who may do what, and wants ids in quotes, because YAML rounds long numbers", () => {
+    const { access } = load({}, 'access:\n  discord: { guilds: ["80351110224678912"] }\n').settings;
+    expect(access).toMatchObject({
+      administrators: [],
+      slack: { allow: ["members"], users: [] },
+      discord: { guilds: ["80351110224678912"], roles: [], users: [] },
+      stop: "everyone",
+      approve: "requester",
+    });
+    expect(() => load({}, "access:\n  administrators: [80351110224678912]\n")).toThrow(
+      /access\.administrators\.0: expected an id in quotes, e\.g\. "U012345" \(Slack\)/,
+    );
+    expect(() => load({}, "access:\n  stop: nobody\n")).toThrow(/access\.stop: .*"requester"/);
+  });
+
+  test("says what is different in a channel", () => {
+    const { channels } = load(
+      {},
+      'channels:\n  slack:T1:C1: { verbosity: quiet, tools: ["mcp_*"] }\n',
+    ).settings;
+    expect(channels["slack:T1:C1"]).toEqual({ verbosity: "quiet", tools: ["mcp_*"], network: [] });
+    expect(() => load({}, "channels:\n  general: {}\n")).toThrow(
+      /channels\.general: .*platform:workspace:channel/,
+    );
+    expect(() => load({}, "channels:\n  slack:T1:C1: { modle: demo }\n")).toThrow(
+      /channels\.slack:T1:C1\.modle: unknown key; known here: model, /,
+    );
+  });
+
   test("knows every secret, the password of Redis too", () => {
     const { secrets } = load({ OPENAI_API_KEY: "key-1", REDIS_URL: "redis://me:pass-2@host:6379" });
     expect(secrets).toEqual(["key-1", "pass-2"]);

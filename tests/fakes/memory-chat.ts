@@ -3,6 +3,7 @@ import {
   type MessageMark,
   type MessageRef,
   type OutboundMessage,
+  type RoomMessage,
   SurfaceError,
 } from "../../src/adapters/adapter.ts";
 
@@ -14,9 +15,18 @@ export interface Shown {
   key: string;
 }
 
+interface MemoryChatOptions {
+  idempotent?: boolean;
+  /** Whether it can tell what was posted with a key. */
+  finds?: boolean;
+  /** The content of files that came with messages, by handle, in pieces. */
+  files?: Record<string, readonly Uint8Array[]>;
+  /** What was said in the thread before. */
+  earlier?: readonly RoomMessage[];
+}
+
 /** A chat platform in memory, with waits that resolve on the event instead of polling. */
-/** @param options.finds whether it can tell what was posted with a key */
-export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = {}) {
+export function memoryChat(options: MemoryChatOptions = {}) {
   const shown: Shown[] = [];
   const marks = new Map<string, MessageMark[]>();
   const failures: SurfaceError[] = [];
@@ -65,6 +75,12 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
     },
     threadOf: () => Promise.resolve(undefined),
     upload: () => Promise.reject(new SurfaceError("rejected", "no files here")),
+    async *download({ handle }) {
+      const pieces = options.files?.[handle];
+      if (!pieces) throw new SurfaceError("gone", "The file was deleted.");
+      yield* pieces;
+    },
+    earlier: async (_thread, _before, limit) => (options.earlier ?? []).slice(-limit),
   };
   return {
     surface,

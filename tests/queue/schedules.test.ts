@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { parseThreadId, SurfaceError } from "../../src/adapters/adapter.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import type { When } from "../../src/agent/tools/schedules.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { deliver, waitingIn } from "../../src/queue/mailbox.ts";
@@ -259,7 +261,9 @@ describe("The words /schedules and /unschedule", () => {
     const { receive } = createIntake({
       ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
       budgets: { isOfToday: () => false, extend: async () => undefined },
-      mayExtend: () => false,
+      audit: () => undefined,
+      access: createAccess(settingsSchema.parse({}).access),
+      models: () => [],
       onProblem: (problem) => expect.unreachable(problem),
     });
     const at = Date.now();

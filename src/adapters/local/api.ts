@@ -3,11 +3,11 @@ import { basename } from "node:path/posix";
 import { z } from "zod";
 import type { FileEntry, FileFailure, Problem } from "../../sandbox/sandbox.ts";
 import type { Author, ThreadRef } from "../adapter.ts";
-import { consoleThread, isThreadId } from "./conversations.ts";
+import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LocalDoor } from "./door.ts";
 import type { Gate } from "./gate.ts";
-import { download, json, problem, readJson } from "./http.ts";
+import { download, json, problem, readBody, readJson } from "./http.ts";
 import type { Reply } from "./http.ts";
 import type { LiveStreams } from "./live.ts";
 
@@ -56,6 +56,11 @@ const messageBody = z.object({
     .refine((text) => text.trim() !== "", "expected some text"),
   /** The same for every attempt to send the same message. */
   key: z.string().min(8).max(64),
+  /** Ids of files that were sent before. */
+  attachments: z
+    .array(z.string().regex(/^[0-9a-f]{20}$/))
+    .max(20)
+    .default([]),
 });
 
 const pressBody = z.object({
@@ -74,7 +79,8 @@ const pressBody = z.object({
  * | GET  /api/status                    | {@link ConsoleStatus}                                          |
  * | GET  /api/events[?thread=ID]        | Server-Sent Events, see {@link LiveStreams}                    |
  * | GET  /api/threads                   | a list of `ThreadSummary`, newest first                        |
- * | POST /api/threads/ID/messages       | `Verdict`, for `{ text, key }`; a new ID makes a new thread    |
+ * | POST /api/threads/ID/messages       | `Verdict`, for `{ text, key, attachments? }`; a new ID makes a new thread |
+ * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file            |
  * | POST /api/threads/ID/messages/ID/actions | `Verdict`, for `{ action }` or `{ action, text }`: a button of the message |
  * | POST /api/threads/ID/stop           | `Verdict`, for `{}`                                            |
  * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace                        |
@@ -107,6 +113,8 @@ export async function answerApi(
       return json(200, await services.conversations.threads());
     case "POST /api/threads/ID/messages":
       return await postMessage(services, request, id);
+    case "POST /api/threads/ID/attachments":
+      return await postAttachment(services, request, id, url.searchParams);
     default:
       if (!segments[4] || !(await threadExists(services, id)))
         return problem(404, "There is nothing at this address.");
@@ -145,8 +153,27 @@ async function postMessage(services: Services, request: IncomingMessage, id: str
   if (!body.ok) return body.reply;
   const message = messageBody.safeParse(body.value);
   if (!message.success) return problem(400, `The message was not taken: ${z.prettifyError(message.error)}`);
-  const { text, key } = message.data;
-  return json(200, await services.door.say(consoleThread(id), text, services.author, key));
+  const { text, key, attachments } = message.data;
+  const files = await Promise.all(attachments.map((file) => services.conversations.kept(id, file)));
+  if (files.includes(null)) return problem(400, "The message was not taken: one of its files is not there.");
+  const known = files.filter((file) => file !== null);
+  return json(200, await services.door.say(consoleThread(id), text, services.author, key, known));
+}
+
+async function postAttachment(
+  { conversations }: Services,
+  request: IncomingMessage,
+  id: string,
+  query: URLSearchParams,
+): Promise<Reply> {
+  if (!isThreadId(id)) return problem(404, "There is no such thread.");
+  const name = query.get("name") ?? "";
+  if (name === "" || name.length > 255)
+    return problem(400, "The file needs a name of at most 255 characters.");
+  const body = await readBody(request, "application/octet-stream", maxUploadBytes);
+  if (!body.ok) return body.reply;
+  const mediaType = query.get("type") || "application/octet-stream";
+  return json(200, { id: await conversations.keep(id, { name, mediaType, data: body.data }) });
 }
 
 async function press(

@@ -1,4 +1,5 @@
 import { type ChatSurface, SurfaceError } from "../adapter.ts";
+import { workspaceOf } from "./files.ts";
 import type { Installations } from "./installations.ts";
 import { createSlackSurface } from "./surface.ts";
 import type { SlackServer } from "./web.ts";
@@ -39,5 +40,14 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
       await surface?.status?.(thread, text);
     },
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
+    details: async (file, signal) => {
+      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      return (await surface.details?.(file, signal)) ?? file;
+    },
+    async *download(file, signal) {
+      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      yield* surface.download?.(file, signal) ?? [];
+    },
+    earlier: async (thread, ...rest) => (await (await surfaceOf(thread)).earlier?.(thread, ...rest)) ?? [],
   };
 }
