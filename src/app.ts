@@ -26,6 +26,7 @@ import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
+import { hasWorker } from "./queue/heartbeat.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
@@ -33,7 +34,6 @@ import { redisNotes } from "./queue/notes.ts";
 import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
-import { connectRedis } from "./queue/redis/connect.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
@@ -43,6 +43,7 @@ import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
+import { openRedis } from "./redis.ts";
 import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -76,22 +77,13 @@ export interface Foundation extends SetUp {
 
 /** Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError */
 export async function layFoundation({ config, mcp, log, masker }: SetUp): Promise<Foundation> {
-  const { environment } = config;
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],
     pins: config.settings.skills.pins,
   });
   const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
-  const server = await connectRedis({
-    ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
-    ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
-    ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
-    dataDir: config.dataDir,
-    production: environment.NODE_ENV === "production",
-    allowEmbedded: environment.EMBEDDED_REDIS === "1",
-    log,
-  });
+  const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
   const surfaces = await openSurfaces({ config, log, redis });
@@ -339,6 +331,7 @@ export async function startGateway(
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),
+    hasWorker: () => hasWorker(redis),
     log,
   });
   adapters.push(local);

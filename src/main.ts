@@ -5,6 +5,7 @@ const usage = `Heddle: an agent for your team's chat.
   heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns
   heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it
   heddle doctor                              check everything that Heddle needs
+  heddle health                              exit with 0 while this host's Heddle serves
   heddle manifest slack|discord              print what creates or invites the app
   heddle threads list | show <thread>        what the sessions are, and what was said
   heddle workspaces list | export <thread> [file] | clean
@@ -20,6 +21,7 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   start: () => import("./commands/start.ts"),
   run: () => import("./commands/run.ts"),
   doctor: () => import("./commands/doctor.ts"),
+  health: () => import("./commands/health.ts"),
   manifest: () => import("./commands/manifest.ts"),
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),

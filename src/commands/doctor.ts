@@ -8,7 +8,7 @@ import { shippedSkills } from "../app.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import { chooseModel } from "../config/model-choice.ts";
 import { openModels } from "../models.ts";
-import { connectRedis } from "../queue/redis/connect.ts";
+import { openRedis } from "../redis.ts";
 import { openSandboxBackend } from "../sandbox/open.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import { setUp } from "./setup.ts";
@@ -61,17 +61,9 @@ async function model(config: Config): Promise<Finding[]> {
   }
 }
 
-async function redis({ environment, dataDir }: Config): Promise<Finding[]> {
+async function redis(config: Config): Promise<Finding[]> {
   try {
-    const server = await connectRedis({
-      ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
-      ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
-      ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
-      dataDir,
-      production: environment.NODE_ENV === "production",
-      allowEmbedded: environment.EMBEDDED_REDIS === "1",
-      log: { info() {}, warn() {} },
-    });
+    const server = await openRedis(config, { info() {}, warn() {} });
     const findings: Finding[] = [
       { level: "ok", what: "redis", text: server.describe },
       ...server.warnings.map((text): Finding => ({ level: "warning", what: "redis", text })),

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import {
   type Foundation,
   layFoundation,
@@ -7,6 +8,7 @@ import {
   startWorker,
 } from "../app.ts";
 import { openModels } from "../models.ts";
+import { startHeartbeat } from "../queue/heartbeat.ts";
 import type { Role } from "./start.ts";
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before the process ends. */
@@ -22,6 +24,14 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
       parts.unshift(gateway);
       url = gateway.url;
     }
+    parts.push(
+      await startHeartbeat({
+        redis: foundation.redis,
+        host: hostname(),
+        worker: role !== "gateway",
+        onError: (error) => setup.log.warn({ err: error }, "the heartbeat was not written"),
+      }),
+    );
   } catch (error) {
     await closeAll(parts, foundation);
     throw error;

@@ -58,6 +58,10 @@ export const keys = {
   marking: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:writers`,
   /** When a gateway last listened to a workspace, ms. */
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
+  /** Present while the Heddle of that host serves. */
+  alive: (host: string) => `heddle:alive:${host}`,
+  /** Present while any worker serves. */
+  workerAlive: "heddle:worker-alive",
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 

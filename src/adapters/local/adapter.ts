@@ -9,6 +9,7 @@ import type { ConsoleStatus, Services, WorkspaceFiles } from "./api.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleAuthor, createLocalDoor } from "./door.ts";
 import { createGate, unsafeSettings } from "./gate.ts";
+import { answerProbe } from "./health.ts";
 import { problem, send, setCommonHeaders } from "./http.ts";
 import type { Reply } from "./http.ts";
 import { LiveStreams, maxStreams } from "./live.ts";
@@ -23,6 +24,8 @@ export interface LocalAdapterOptions {
   token?: string;
   files: WorkspaceFiles;
   status(): Promise<ConsoleStatus>;
+  /** Whether any worker takes turns. */
+  hasWorker(): Promise<boolean>;
   log: Pick<BaseLogger, "error">;
 }
 
@@ -65,7 +68,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
         status: () => options.status(),
       };
       try {
-        const server = createConsoleServer(services, await readPage(), log);
+        const server = createConsoleServer(services, await readPage(), options);
         await live.start();
         running = { server, live, url: `http://${nameOf(host)}:${await listen(server, port, host)}` };
       } catch (error) {
@@ -91,15 +94,16 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, Reply>,
-  log: LocalAdapterOptions["log"],
+  { hasWorker, log }: Pick<LocalAdapterOptions, "hasWorker" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.gate.stranger(request);
     if (stranger) return problem(stranger.status, stranger.error);
     const url = URL.parse(request.url ?? "", "http://console");
     if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
-    const file = request.method === "GET" ? page.get(url?.pathname ?? "") : undefined;
-    return file ?? problem(404, "There is nothing at this address.");
+    const path = request.method === "GET" ? (url?.pathname ?? "") : "";
+    const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
+    return answered ?? problem(404, "There is nothing at this address.");
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -5,6 +5,7 @@ import type { ConsoleStatus } from "../../../src/adapters/local/api.ts";
 import { createLocalSurface } from "../../../src/adapters/local/surface.ts";
 import { threadId } from "../../../src/adapters/adapter.ts";
 import type { ChatSurface, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import { hasWorker } from "../../../src/queue/heartbeat.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
 import { startRedis } from "../../fakes/redis.ts";
 import type { TestRedis } from "../../fakes/redis.ts";
@@ -66,8 +67,9 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     adapters: ["local"],
   };
   const { host = "127.0.0.1", port = 0, token } = settings;
+  const client = redis.client();
   const adapter = createLocalAdapter({
-    redis: redis.client(),
+    redis: client,
     host,
     port,
     ...(token === undefined ? {} : { token }),
@@ -81,6 +83,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
       },
     },
     status: async () => status,
+    hasWorker: () => hasWorker(client),
     log: { error: (error: unknown) => errors.push(error) },
   });
   const release = async () => {
