@@ -1,0 +1,166 @@
+/** `npm run reference`: writes docs/configuration.md and heddle.example.yaml from the schema of the configuration. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { z } from "zod";
+import { environmentSchema, settingsSchema } from "../../src/config/schema.ts";
+
+type Schema = z.core.JSONSchema.BaseSchema;
+
+/** The generated files: their path in the repository, and their content. */
+export function reference(): Record<string, string> {
+  const environment = z.toJSONSchema(environmentSchema, { io: "input" });
+  const settings = z.toJSONSchema(settingsSchema, { io: "input" });
+  return {
+    "docs/configuration.md": `# Configuration
+
+Secrets and endpoints come from the environment or a file \`.env\`, everything else from \`heddle.yaml\`. A wrong key or
+value is refused at start with its path, what was expected and an example. This page is made from the schema by
+\`npm run reference\`; \`heddle.example.yaml\` has every setting with its default.
+
+## Environment
+
+${table(rows(environment))}
+## heddle.yaml
+
+${sections(settings)}`,
+    "heddle.example.yaml": `# Every setting of heddle.yaml with its default. Copy what you want to change; keep secrets in .env.
+# Made from the schema by \`npm run reference\`; docs/configuration.md has the same as a table.
+${example(settings, "")}`,
+  };
+}
+
+interface Row {
+  name: string;
+  takes: string;
+  preset: string;
+  about: string;
+}
+
+/** One row a value; objects, records and lists of objects are walked through. */
+function rows(schema: Schema, path = ""): Row[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
+    const part = asSchema(value);
+    const name = path ? `${path}.${key}` : key;
+    const inner = inside(part);
+    if (!inner) return [row(name, part)];
+    const below = rows(inner.schema, `${name}${inner.suffix}`);
+    return part.description ? [row(`${name}${inner.suffix}`, part), ...below] : below;
+  });
+}
+
+function row(name: string, schema: Schema): Row {
+  const { default: preset, description = "" } = schema;
+  const shown = preset === undefined || isEmptyObject(preset) ? "" : `\`${JSON.stringify(preset)}\``;
+  return { name, takes: kindOf(schema), preset: shown, about: description };
+}
+
+/** What lies below a key, and how its name goes on; undefined for a plain value. */
+function inside(schema: Schema): { schema: Schema; suffix: string } | undefined {
+  if (schema.properties) return { schema, suffix: "" };
+  const entry = asSchema(schema.additionalProperties);
+  if (entry.properties) return { schema: entry, suffix: ".<name>" };
+  const item = asSchema(schema.items);
+  if (item.properties) return { schema: item, suffix: "[]" };
+  return undefined;
+}
+
+function kindOf(schema: Schema): string {
+  const options = schema.anyOf ?? schema.oneOf;
+  if (options) return options.map((option) => kindOf(asSchema(option))).join(" or ");
+  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
+  if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
+  switch (schema.type) {
+    case "integer":
+    case "number":
+      return range(schema);
+    case "array":
+      return inside(schema) ? "a list" : `a list of: ${kindOf(asSchema(schema.items))}`;
+    case "boolean":
+      return "`true` or `false`";
+    case "object":
+      return inside(schema) ? "by name" : "names with values";
+    default:
+      return schema.format === "uri" ? "an address" : "text";
+  }
+}
+
+function range({ type, minimum, maximum, exclusiveMinimum }: Schema): string {
+  const whole = type === "integer" ? "whole number" : "number";
+  const least = minimum ?? exclusiveMinimum;
+  const isSafe = maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER;
+  if (least === undefined) return whole;
+  const from = exclusiveMinimum === undefined ? least.toLocaleString("en-US") : `above ${exclusiveMinimum}`;
+  if (isSafe) return `${whole}, ${from} to ${maximum.toLocaleString("en-US")}`;
+  return exclusiveMinimum === undefined ? `${whole}, ${from} or more` : `${whole}, ${from}`;
+}
+
+function sections(settings: Schema): string {
+  const plain: Record<string, unknown> = {};
+  const parts: string[] = [];
+  for (const [key, value] of Object.entries(settings.properties ?? {})) {
+    const part = asSchema(value);
+    if (!part.properties) {
+      plain[key] = value;
+      continue;
+    }
+    parts.push(`### ${key}\n\n${table(rows(part, key))}`);
+  }
+  return [table(rows({ properties: plain } as Schema)), ...parts].join("\n");
+}
+
+function table(all: readonly Row[]): string {
+  const cell = (text: string) => text.replaceAll("|", "\\|").replaceAll("\n", " ");
+  const lines = all.map(
+    ({ name, takes, preset, about }) => `| \`${name}\` | ${cell(takes)} | ${cell(preset)} | ${cell(about)} |`,
+  );
+  return `| name | takes | default | |\n| --- | --- | --- | --- |\n${lines.join("\n")}\n`;
+}
+
+/** YAML with the defaults in force and, as comments, what has none. */
+function example(schema: Schema, indent: string): string {
+  const off = `${indent}# `;
+  return Object.entries(schema.properties ?? {})
+    .map(([key, value]) => {
+      const part = asSchema(value);
+      const about = part.description ? `${indent}# ${part.description}\n` : "";
+      if (part.properties) return `\n${about}${indent}${key}:\n${example(part, `${indent}  `)}`;
+      const inner = inside(part);
+      const layout = inner ? commented(inner, off) : "";
+      if (part.default === undefined)
+        return `${about}${off}${key}:${inner ? "" : ` ${kindOf(part)}`}\n${layout}`;
+      return `${about}${indent}${key}: ${stringify(part.default, { collectionStyle: "flow", lineWidth: 0 }).trimEnd()}\n${layout}`;
+    })
+    .join("");
+}
+
+/** How an entry of a record or a list looks. */
+function commented({ schema, suffix }: { schema: Schema; suffix: string }, off: string): string {
+  const [first, rest] = suffix === "[]" ? ["  - ", "    "] : ["    ", "    "];
+  const head = suffix === "[]" ? "" : `${off}  <name>:\n`;
+  const lines = Object.entries(schema.properties ?? {}).map(([key, value], index) => {
+    const part = asSchema(value);
+    const about = part.description ? `  (${part.description})` : "";
+    return `${off}${index === 0 ? first : rest}${key}: ${kindOf(part)}${about}\n`;
+  });
+  return head + lines.join("");
+}
+
+/** JSON Schema allows `true`, `false` and lists where Heddle's schema has objects only. */
+function asSchema(value: unknown): Schema {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+if (import.meta.main) {
+  for (const [path, text] of Object.entries(reference())) {
+    writeFileSync(join(import.meta.dirname, "../..", path), text);
+  }
+}
