@@ -35,6 +35,7 @@ import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts
 import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
+import { keepAudit, openTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 import { createTurnRunner } from "./turn-runner.ts";
 
 /** The skills that come with Heddle. */
@@ -58,11 +59,18 @@ export interface Foundation extends SetUp {
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   sandbox: WatchedSandbox;
+  telemetry: Telemetry;
   close(): Promise<void>;
 }
 
-/** Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError */
-export async function layFoundation({ config, mcp, log, masker }: SetUp): Promise<Foundation> {
+/**
+ * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
+ * @param options.measures whether this process answers to `/metrics`
+ */
+export async function layFoundation(
+  { config, mcp, log, masker }: SetUp,
+  { measures = false }: { measures?: boolean } = {},
+): Promise<Foundation> {
   const { environment } = config;
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = createSkillLibrary({
@@ -79,7 +87,11 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   });
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
-  const surfaces = await openSurfaces({ config, log, redis });
+  const telemetry = await openTelemetry({ config, redis, masker, log, measures });
+  const { observe } = telemetry;
+  const surfaces = new Map(
+    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [name, observe.surface(plain)]),
+  );
   const surface = (platform: string): ChatSurface => {
     const found = surfaces.get(platform);
     if (!found)
@@ -87,9 +99,9 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     return found;
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const output = createOutputScheduler(redis);
-  const door = createIntake({ redis, queue, output, surface, now: Date.now, onProblem });
-  const sandbox = await watchSandbox(backend, Date.now);
+  const output = observe.output(createOutputScheduler(redis));
+  const door = observe.door(createIntake({ redis, queue, output, surface, now: Date.now, onProblem }));
+  const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
   return {
     config,
     mcp,
@@ -103,8 +115,10 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     surface,
     skills,
     sandbox,
+    telemetry,
     async close() {
       await backend.close();
+      await telemetry.close();
       await queue.close();
       await redis.quit();
       await server.close();
@@ -123,6 +137,7 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
+  const { observe } = foundation.telemetry;
   const { agent, queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
@@ -138,8 +153,9 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
-  const runner = createTurnRunner({
-    ...models,
+  const agentRunner = createTurnRunner({
+    model: observe.model(models.model),
+    summariser: observe.model(models.summariser),
     limits: {
       steps: agent.maxSteps,
       wallMs: agent.maxMinutes * 60_000,
@@ -162,12 +178,13 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   const drive = createDrive({
     redis,
     stops,
-    runner,
+    runner: observe.runner(agentRunner),
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn) =>
-      createReporter({
+    display(lease, turn) {
+      const turnLog = log.child({ thread: lease.thread, turn: turn.id });
+      const reporter = createReporter({
         surface: surface(parseThreadId(lease.thread).platform),
         output,
         thread: lease.thread,
@@ -182,8 +199,10 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
           markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => masker.mask(text),
-        onProblem,
-      }),
+        onProblem: (problem, error) => turnLog.warn({ err: error }, problem),
+      });
+      return observe.display(reporter, lease.thread, turn);
+    },
     flushOutbox: (lease, signal, progressQuiet) =>
       flushOutbox(lease, {
         redis,
@@ -191,7 +210,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         signal,
         progressQuiet,
-        onProblem,
+        onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
       }),
   });
   const worker = await startTurnWorker({
@@ -251,12 +270,15 @@ export async function startGateway(
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),
+    ...(foundation.telemetry.metrics && { metrics: foundation.telemetry.metrics }),
     log,
   });
   adapters.push(local);
 
   const started: ChatAdapter[] = [];
+  const endKeeping = keepAudit(redis, config, log);
   const close = async () => {
+    endKeeping();
     await Promise.all(started.map((adapter) => adapter.stop()));
   };
   try {

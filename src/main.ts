@@ -9,6 +9,7 @@ const usage = `Heddle: an agent for your team's chat.
   heddle threads list | show <thread>        what the sessions are, and what was said
   heddle workspaces list | export <thread> [file] | clean
                                              the threads' files: which there are, one as tar, archive idle ones
+  heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
   heddle stop <thread>                       stop what runs in a thread
 `;
 
@@ -19,6 +20,7 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   manifest: () => import("./commands/manifest.ts"),
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),
+  audit: () => import("./commands/audit.ts"),
   stop: () => import("./commands/stop.ts"),
 };
 
@@ -30,6 +32,7 @@ const expectedErrors = new Set([
   "StartError",
   "ModelError",
   "McpConfigError",
+  "AuditBusy",
 ]);
 
 async function main(argv: string[]): Promise<number> {

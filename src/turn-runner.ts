@@ -84,6 +84,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
 
   return {
     async *run({ thread, turn, history, followUps, emit, signal }) {
+      const turnLog = log.child({ thread, turn });
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
@@ -107,7 +108,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         services,
         masker,
         onError: (trace, error, call) =>
-          log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
+          turnLog.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
         breaker: ofThread(breaker, thread),
       };
       const makeTools = () => [
@@ -146,7 +147,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
             return noteIndex(await notes.list());
           } catch (error) {
             // A turn without its notes is better than none.
-            log.error({ err: error, thread }, "the notes could not be read");
+            turnLog.error({ err: error }, "the notes could not be read");
             return undefined;
           }
         },

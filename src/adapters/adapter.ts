@@ -80,6 +80,8 @@ export type InboundEvent =
       /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
       addressed: "mention" | "direct" | "follow-up";
       at: number;
+      /** W3C `traceparent` of the event, where traces are taken. */
+      trace?: string;
     }
   /** Somebody changed the text of a message; which one, Heddle may or may not know. */
   | { kind: "edit"; thread: ThreadRef; ref: MessageRef; author: Author; text: string; at: number }
@@ -137,6 +139,8 @@ export interface OutboundMessage {
   stoppable?: boolean;
   /** Buttons, at most five; an edit without them takes them away. */
   actions?: ActionButton[];
+  /** W3C `traceparent` of the turn that says it, where traces are taken; no surface shows it. */
+  trace?: string;
 }
 
 /** Pressing it brings an `action` event. */

@@ -25,6 +25,8 @@ export interface UserMessage {
   images?: Image[];
   /** The platform's own time of the message, in milliseconds since the epoch. */
   at: number;
+  /** W3C `traceparent` of the event that brought it, where traces are taken. No model reads it. */
+  trace?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }

@@ -111,10 +111,12 @@ export function createIntake(options: IntakeOptions): Door {
 
     const thread = threadId(event.thread);
     const { id, name } = event.author;
+    const { at, trace } = event;
+    const text = textWithFiles(event);
     const delivery = await deliver(
       redis,
       thread,
-      { role: "user", id: event.ref.message, author: { id, name }, text: textWithFiles(event), at: event.at },
+      { role: "user", id: event.ref.message, author: { id, name }, text, at, ...(trace && { trace }) },
       { onlyIfSession: event.addressed === "follow-up", now: options.now() },
     );
     switch (delivery.kind) {

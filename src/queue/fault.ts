@@ -24,6 +24,7 @@ export type FaultPoint =
   | "rest"
   | "permit"
   | "pause"
+  | "audit"
   | "post"
   | "reply"
   | "progress"

@@ -53,6 +53,13 @@ export const keys = {
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 
+  /** Stream: the audit log, as far as it is not in files yet. */
+  audit: "heddle:{audit}:log",
+  /** Hash: number and hash of the newest entry of the audit log. */
+  auditHead: "heddle:{audit}:head",
+  /** Present while somebody moves entries of the audit log to files, or reads all of it. */
+  auditHeld: "heddle:{audit}:held",
+
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */

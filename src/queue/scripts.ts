@@ -38,4 +38,5 @@ export const scripts = {
   mark: script("mark"),
   permit: script("permit"),
   pause: script("pause"),
+  audit: script("audit"),
 } as const;

@@ -12,6 +12,7 @@ import { createGate, unsafeSettings } from "./gate.ts";
 import { problem, send, setCommonHeaders } from "./http.ts";
 import type { Reply } from "./http.ts";
 import { LiveStreams, maxStreams } from "./live.ts";
+import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import { readPage } from "./page.ts";
 
 export interface LocalAdapterOptions {
@@ -23,6 +24,7 @@ export interface LocalAdapterOptions {
   token?: string;
   files: WorkspaceFiles;
   status(): Promise<ConsoleStatus>;
+  metrics?: MetricsPage;
   log: Pick<BaseLogger, "error">;
 }
 
@@ -65,7 +67,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
         status: () => options.status(),
       };
       try {
-        const server = createConsoleServer(services, await readPage(), log);
+        const server = createConsoleServer(services, await readPage(), options);
         await live.start();
         running = { server, live, url: `http://${nameOf(host)}:${await listen(server, port, host)}` };
       } catch (error) {
@@ -91,13 +93,14 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, Reply>,
-  log: LocalAdapterOptions["log"],
+  { metrics, log }: Pick<LocalAdapterOptions, "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.gate.stranger(request);
     if (stranger) return problem(stranger.status, stranger.error);
     const url = URL.parse(request.url ?? "", "http://console");
     if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
+    if (metrics && url?.pathname === "/metrics") return await answerMetrics(metrics, services.gate, request);
     const file = request.method === "GET" ? page.get(url?.pathname ?? "") : undefined;
     return file ?? problem(404, "There is nothing at this address.");
   };
