@@ -19,19 +19,21 @@ import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
+import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
-import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
+import { openRedis } from "./redis.ts";
 import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -55,6 +57,7 @@ export interface Foundation extends SetUp {
   redis: Redis;
   queue: TurnQueue;
   output: OutputScheduler;
+  budgets: Budgets;
   door: Door;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
@@ -71,20 +74,13 @@ export async function layFoundation(
   { config, mcp, log, masker }: SetUp,
   { measures = false }: { measures?: boolean } = {},
 ): Promise<Foundation> {
-  const { environment } = config;
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],
     pins: config.settings.skills.pins,
   });
   const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
-  const server = await connectRedis({
-    ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
-    dataDir: config.dataDir,
-    production: environment.NODE_ENV === "production",
-    allowEmbedded: environment.EMBEDDED_REDIS === "1",
-    log,
-  });
+  const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
   const telemetry = await openTelemetry({ config, redis, masker, log, measures });
@@ -100,7 +96,23 @@ export async function layFoundation(
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = observe.output(createOutputScheduler(redis));
-  const door = observe.door(createIntake({ redis, queue, output, surface, now: Date.now, onProblem }));
+  const budgets = createBudgets({
+    redis,
+    settings: config.settings.budgets,
+    now: Date.now,
+    warn(thread, warning) {
+      const place = parseThreadId(thread);
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+  const intake = createIntake({
+    ...{ redis, queue, output, surface, budgets, onProblem },
+    // Nobody, until administrators can be named.
+    mayExtend: () => false,
+    now: Date.now,
+  });
+  const door = observe.door(intake);
   const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
   return {
     config,
@@ -111,6 +123,7 @@ export async function layFoundation(
     redis,
     queue,
     output,
+    budgets,
     door,
     surface,
     skills,
@@ -136,7 +149,7 @@ const noSandboxBanner =
 
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface, skills, sandbox } = foundation;
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
   const { observe } = foundation.telemetry;
   const { agent, queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -162,6 +175,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    budgets,
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),

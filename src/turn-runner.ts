@@ -5,6 +5,7 @@ import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
 import type { TurnLimits } from "./agent/limits.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
+import { createPaidModel } from "./agent/llm/paid.ts";
 import { runTurn } from "./agent/loop.ts";
 import type { McpPool } from "./agent/mcp/pool.ts";
 import { isFromPerson, type Speaker, type UserMessage } from "./agent/messages.ts";
@@ -19,6 +20,7 @@ import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
 import type { ToolServices } from "./agent/tools/tool.ts";
+import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
@@ -29,6 +31,7 @@ export interface TurnRunnerOptions {
   /** Writes the summaries of long conversations. */
   summariser: LanguageModel;
   limits: TurnLimits;
+  budgets: Pick<Budgets, "purse">;
   instructions: string;
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
@@ -117,8 +120,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
         ...mcpTools,
       ];
+      const purse = options.budgets.purse(thread, history.turn);
+      const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
       const task = createTaskTool({
         model,
+        pay,
         context,
         system,
         tools: makeTools,
@@ -136,6 +142,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         tools,
         system,
         context,
+        pay,
         limits,
         async followUps() {
           const messages = await followUps();

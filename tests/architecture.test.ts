@@ -24,7 +24,7 @@ function strangers(room: RegExp, allowed: RegExp): string[] {
     );
 }
 
-const agentTypes = "agent/(events|journal|history|messages|llm/model|tools/notes)\\.ts";
+const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/notes)\\.ts";
 const contracts = "adapters/adapter\\.ts|sandbox/sandbox\\.ts";
 
 test.each([

@@ -4,6 +4,7 @@ import { recordOf, replay } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
+import type { Purse } from "../src/agent/purse.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
@@ -12,6 +13,9 @@ import { memoryNotes } from "./agent/tools/services.ts";
 import { asking, tool } from "./agent/turn.ts";
 import { memoryChat } from "./fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "./fakes/scripted-model.ts";
+
+/** Pays for everything. */
+const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
 const none = { ok: false, summary: "", problems: [] };
 
@@ -24,6 +28,7 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
     model,
     summariser: model,
     limits: defaultTurnLimits,
+    budgets: { purse: () => openPurse },
     instructions: "",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
     notes: () => notes,

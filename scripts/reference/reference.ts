@@ -124,7 +124,12 @@ function example(schema: Schema, indent: string): string {
     .map(([key, value]) => {
       const part = asSchema(value);
       const about = part.description ? `${indent}# ${part.description}\n` : "";
-      if (part.properties) return `\n${about}${indent}${key}:\n${example(part, `${indent}  `)}`;
+      if (part.properties) {
+        const below = example(part, `${indent}  `);
+        // A key with nothing but comments below it would be null.
+        const isOn = /^\s*[^#\s]/m.test(below);
+        return `\n${about}${isOn ? indent : off}${key}:\n${below}`;
+      }
       const inner = inside(part);
       const layout = inner ? commented(inner, off) : "";
       if (part.default === undefined)

@@ -1,5 +1,6 @@
 import type { Usage } from "./llm/model.ts";
 import type { AssistantMessage, SummaryMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
+import type { UsedUp } from "./purse.ts";
 
 /**
  * Everything that a running turn tells the outside: the whole contract between the loop and what shows or
@@ -45,6 +46,7 @@ export interface StopOrder {
  * - `answered`: the model finished; `text` is its answer.
  * - `stopped`: somebody stopped it.
  * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, and it can be continued.
+ *   `usedUp`: it was the budget of a day, and not a limit of the turn.
  * - `refused`: the model declined.
  * - `model-error`: the model could not be reached or made no sense; `text` is safe to show.
  * - `suspended`: the worker shuts down; another one goes on from the journal.
@@ -53,7 +55,14 @@ export interface StopOrder {
 export type TurnOutcome =
   | { kind: "answered"; text: string; steps: number; usage: Usage }
   | { kind: "stopped"; order: StopOrder; steps: number; usage: Usage }
-  | { kind: "step-limit" | "budget"; text: string; limit: string; steps: number; usage: Usage }
+  | {
+      kind: "step-limit" | "budget";
+      text: string;
+      limit: string;
+      usedUp?: UsedUp;
+      steps: number;
+      usage: Usage;
+    }
   | { kind: "refused" | "model-error"; text: string; steps: number; usage: Usage }
   | { kind: "suspended" | "lost-lease"; steps: number; usage: Usage };
 

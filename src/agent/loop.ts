@@ -3,6 +3,7 @@ import type { ContextKeeper } from "./context/compaction.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
 import type { History } from "./history.ts";
 import { budgetLeft, defaultTurnLimits, limitReached, type TurnLimits } from "./limits.ts";
+import { BudgetReached } from "./llm/paid.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "./llm/model.ts";
 import {
   type AssistantMessage,
@@ -34,6 +35,8 @@ export interface Turn {
   recall?(): Promise<string | undefined>;
   /** Aborted with a {@link TurnAbort} as its reason. */
   signal: AbortSignal;
+  /** The same model at the expense of whoever pays for the turn (see `createPaidModel`). Default: nobody counts. */
+  pay?(model: LanguageModel): LanguageModel;
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?(): number;
 }
@@ -44,8 +47,9 @@ export interface Turn {
  * Does not throw for anything that a model, a tool or a person does; the outcome tells. The consumer must
  * store each event that `recordOf` names before it asks for the next one.
  */
-export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
-  const { limits = defaultTurnLimits, now = Date.now } = turn;
+export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
+  const { limits = defaultTurnLimits, now = Date.now, pay = (model) => model } = options;
+  const turn = { ...options, model: pay(options.model) };
   let messages: Message[] = [...turn.history.messages];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
@@ -72,7 +76,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
   /** Makes room in the window; false when there is none to make, or the turn is aborted meanwhile. */
   async function* makeRoom(force: boolean): AsyncGenerator<AgentEvent, boolean> {
     try {
-      const fitted = yield* turn.context.fit(messages, { fixed, force, signal: turn.signal });
+      const fitted = yield* turn.context.fit(messages, { fixed, force, pay, signal: turn.signal });
       messages = fitted.messages;
       usage = addUsage(usage, fitted.usage);
       return !fitted.tooLarge;
@@ -151,6 +155,12 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
       reply = yield* callModel(turn, steps, messages, "auto");
     }
     if (reply.kind === "aborted") return aborted();
+    if (reply.kind === "failed" && reply.error instanceof BudgetReached) {
+      const { usedUp } = reply.error;
+      // The step was not made.
+      steps -= 1;
+      return { kind: "budget", limit: usedUp.limit, usedUp, text: lastWords(messages), ...totals() };
+    }
     if (reply.kind === "failed") return { kind: "model-error", text: reply.error.message, ...totals() };
     usage = addUsage(usage, reply.usage);
     turn.context.learn(messages, fixed, reply.usage);

@@ -27,6 +27,8 @@ export interface UserMessage {
   at: number;
   /** W3C `traceparent` of the event that brought it, where traces are taken. No model reads it. */
   trace?: string;
+  /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
+  paidBy?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }

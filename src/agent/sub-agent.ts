@@ -16,6 +16,8 @@ export interface SubAgentOptions {
   /** Makes the tools that sub-agents may get, anew for each: what tools know of the files is its own. */
   tools(): readonly Tool[];
   dispatcher(tools: readonly Tool[]): Dispatcher;
+  /** See `Turn`. */
+  pay?(model: LanguageModel): LanguageModel;
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /** How many levels of sub-agents there may be. Default 1: they have none of their own. */
@@ -70,6 +72,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         system: `${options.system}\n\n${part}`,
         tools: options.dispatcher([...tools(), ...below]),
         limits: budget ? within(limits, budget) : limits,
+        ...(options.pay && { pay: options.pay }),
         signal,
         now,
       });

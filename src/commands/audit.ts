@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
-import { layFoundation } from "../app.ts";
+import { openRedis } from "../redis.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
 import { checkedLog, holdingAudit } from "../telemetry/audit/files.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
@@ -29,9 +29,9 @@ export async function command(args: string[]): Promise<number> {
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
 
   const setup = await setUp("warn");
-  const foundation = await layFoundation(setup);
+  const server = await openRedis(setup.config, setup.log);
   const out = file === undefined ? process.stdout : createWriteStream(resolve(file), { mode: 0o600 });
-  const log = { redis: foundation.redis, folder: auditFolder(setup.config), anchor };
+  const log = { redis: server.connect(), folder: auditFolder(setup.config), anchor };
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";
     return `${verb === "show" ? setup.masker.mask(shown(entry)) : line}\n`;
@@ -43,7 +43,7 @@ export async function command(args: string[]): Promise<number> {
       out.end();
       await once(out, "close");
     }
-    await foundation.close();
+    await server.close();
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budgetsSchema } from "./budgets.ts";
 
 /**
  * The one schema of everything that can be configured. Secrets and endpoints come from the environment (or
@@ -257,6 +258,7 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),
+  budgets: budgetsSchema.prefault({}),
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),

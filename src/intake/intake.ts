@@ -1,22 +1,27 @@
 import type { Redis } from "ioredis";
 import {
+  type Author,
   type ChatSurface,
   type Door,
   type InboundEvent,
   type MessageMark,
   type MessageRef,
   type ThreadId,
+  type ThreadRef,
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
-import { faultPoint } from "../queue/fault.ts";
+import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
 import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
+import { postNotice } from "../queue/notices.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { turnToContinue } from "../queue/paused.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
+import { createContinuing, isContinueWord } from "./continue.ts";
 import { isStopWord } from "./stop-word.ts";
 
 export interface IntakeOptions {
@@ -25,18 +30,20 @@ export interface IntakeOptions {
   output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
+  budgets: Pick<Budgets, "isOfToday" | "extend">;
+  /** Who may let a turn go on whose day's budget is used up. */
+  mayExtend(author: Author, thread: ThreadRef): boolean;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
 /** A mark that has not been set by then is left to the worker. */
 const markMs = 30_000;
-/** A short reply is of no use later. */
-const replyMs = 60_000;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
+type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
 /**
  * The one door: authorises, drops duplicates, makes the event durable, wakes the thread. What a person should
@@ -44,18 +51,16 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
  */
 export function createIntake(options: IntakeOptions): Door {
   const { redis } = options;
+  const continuing = createContinuing(options);
 
-  /** Says something about a message, once: a platform may tell of a message more than once. */
-  const reply = async (event: MessageEvent, markdown: string): Promise<void> => {
-    const isFirst = await redis.set(keys.replied(event.ref), "1", "EX", 86_400, "NX");
+  /** Says something about a message, or to whoever pressed its button, once: a platform may tell of it more than once. */
+  const reply = async (event: MessageEvent | ActionEvent, markdown: string): Promise<void> => {
+    const message =
+      event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
+    const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
     if (!isFirst) return;
     const surface = options.surface(event.thread.platform);
-    const key = `reply:${event.ref.message}`;
-    options.output
-      .write(surface, event.thread, "question", AbortSignal.timeout(replyMs), () =>
-        faultPoint("reply", () => surface.post(event.thread, { kind: "notice", markdown }, key)),
-      )
-      .catch((error: unknown) => options.onProblem("A reply could not be posted.", error));
+    postNotice(event.thread, { key: `reply:${message}`, markdown }, { ...options, surface });
   };
 
   /** Nobody waits for a mark. */
@@ -111,14 +116,24 @@ export function createIntake(options: IntakeOptions): Door {
 
     const thread = threadId(event.thread);
     const { id, name } = event.author;
-    const { at, trace } = event;
-    const text = textWithFiles(event);
-    const delivery = await deliver(
-      redis,
-      thread,
-      { role: "user", id: event.ref.message, author: { id, name }, text, at, ...(trace && { trace }) },
-      { onlyIfSession: event.addressed === "follow-up", now: options.now() },
-    );
+    const leave = isContinueWord(event.text) ? await continuing.leave(event) : undefined;
+    if (leave?.allowed === false) {
+      await reply(event, leave.reply);
+      return { kind: "refused", reply: leave.reply };
+    }
+    const message = {
+      role: "user" as const,
+      id: event.ref.message,
+      author: { id, name },
+      text: textWithFiles(event),
+      at: event.at,
+      ...(event.trace && { trace: event.trace }),
+      ...(leave?.paidBy !== undefined && { paidBy: leave.paidBy }),
+    };
+    const delivery = await deliver(redis, thread, message, {
+      onlyIfSession: event.addressed === "follow-up",
+      now: options.now(),
+    });
     switch (delivery.kind) {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
@@ -155,6 +170,14 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
+  const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
+    const turn = turnToContinue(event.action);
+    if (turn === undefined) return { kind: "ignored", why: "there is no such button" };
+    const verdict = await continuing.press(event, turn);
+    if (verdict.kind === "refused") await reply(event, verdict.reply);
+    return verdict;
+  };
+
   return {
     async receive(event) {
       const decision = permission(event);
@@ -174,7 +197,7 @@ export function createIntake(options: IntakeOptions): Door {
         case "stop":
           return receiveStop(event);
         case "action":
-          return { kind: "ignored", why: "there is no such button" };
+          return receiveAction(event);
       }
     },
   };

@@ -3,6 +3,7 @@ import type { Usage } from "../agent/llm/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { OutboundMessage } from "../adapters/adapter.ts";
 import type { Receipt } from "../queue/drive.ts";
+import { continueAction } from "../queue/paused.ts";
 
 /** Words and figures that are the same on every platform. */
 
@@ -74,7 +75,8 @@ export function count(n: number, one: string, many = `${one}s`): string {
 function cost(usage: Usage): string[] {
   const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   const parts = tokens > 0 ? [count(tokens, "token")] : [];
-  return usage.cost > 0 ? [...parts, `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`] : parts;
+  const dollars = `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`;
+  return usage.cost > 0 ? [...parts, usage.priceUnknown ? `at most ${dollars}` : dollars] : parts;
 }
 
 function files(changed: readonly string[]): string[] {
@@ -85,7 +87,7 @@ function files(changed: readonly string[]): string[] {
 }
 
 /** The last message of a turn: the answer, or what ended it, with the receipt as small print. */
-export function closingMessage(receipt: Receipt): OutboundMessage {
+export function closingMessage(turn: string, receipt: Receipt): OutboundMessage {
   const { outcome } = receipt;
   const figures = [
     ...(outcome.steps > 0 ? [count(outcome.steps, "step")] : []),
@@ -103,7 +105,8 @@ export function closingMessage(receipt: Receipt): OutboundMessage {
     case "budget":
       return {
         kind: "answer",
-        markdown: `${outcome.text}\n\n**Paused at the limit of ${outcome.limit} for one turn.** Write “continue” and I go on from here.`,
+        markdown: pausedText(outcome),
+        actions: [{ id: continueAction(turn), label: "Continue", style: "primary" }],
         ...small,
       };
     case "refused":
@@ -114,6 +117,17 @@ export function closingMessage(receipt: Receipt): OutboundMessage {
     case "lost-lease":
       throw new Error(`A turn that is ${outcome.kind} has no last message.`);
   }
+}
+
+function pausedText(outcome: Extract<TurnOutcome, { kind: "step-limit" | "budget" }>): string {
+  const { text, limit, usedUp, steps } = outcome;
+  if (!usedUp) {
+    return `${text}\n\n**Paused at the limit of ${limit} for one turn.** Press Continue or write “continue”, and I go on from here.`;
+  }
+  const why =
+    `**Paused: the budget of ${limit} is used up, or too small for the next step.** It begins anew at ${usedUp.resets}; ` +
+    `write “continue” then. Before that an administrator can add ${usedUp.extension} for today: with the Continue button, or with the word “continue”.`;
+  return steps > 0 ? `${text}\n\n${why}` : why;
 }
 
 function stopReceipt(receipt: Receipt, by: string): string {

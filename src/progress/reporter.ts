@@ -173,7 +173,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const lastMessage = (receipt: Receipt): OutboundMessage => {
-    const message = closingMessage(receipt);
+    const message = closingMessage(turn.id, receipt);
     return { ...message, markdown: options.mask([banner, message.markdown].filter(Boolean).join("\n\n")) };
   };
 

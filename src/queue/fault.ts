@@ -25,6 +25,8 @@ export type FaultPoint =
   | "permit"
   | "pause"
   | "audit"
+  | "reserve"
+  | "book"
   | "post"
   | "reply"
   | "progress"

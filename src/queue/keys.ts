@@ -59,6 +59,16 @@ export const keys = {
   auditHead: "heddle:{audit}:head",
   /** Present while somebody moves entries of the audit log to files, or reads all of it. */
   auditHeld: "heddle:{audit}:held",
+  /** Hash: `<subject> <measure>` to what was used on that day. All of budgets share one cluster slot. */
+  usage: (day: string) => `heddle:{budget}:usage:${day}`,
+  /** Hash: reservation to what it sets aside in the budget of that subject and day. */
+  held: (day: string, subject: string) => `heddle:{budget}:held:${day}:${subject}`,
+  /** Set: turns for whose sake that budget was extended. */
+  extended: (day: string, subject: string) => `heddle:{budget}:extended:${day}:${subject}`,
+  /** Set: subjects whose budget of that day is nearly used up, and whose thread was told so. */
+  warned: (day: string) => `heddle:{budget}:warned:${day}`,
+  /** Present for a while after a reservation was settled. */
+  booked: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
 
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,

@@ -39,4 +39,6 @@ export const scripts = {
   permit: script("permit"),
   pause: script("pause"),
   audit: script("audit"),
+  reserve: script("reserve"),
+  book: script("book"),
 } as const;

@@ -55,6 +55,7 @@ export interface RunOptions {
   journal?: JournalRecord[];
   followUps?: () => Promise<UserMessage[]>;
   recall?: NonNullable<Turn["recall"]>;
+  pay?: NonNullable<Turn["pay"]>;
   /** To abort the turn from within its model or tools. */
   controller?: AbortController;
   onEvent?: (event: AgentEvent, abort: (reason: TurnAbort) => void) => void;
@@ -86,6 +87,7 @@ export async function run(options: RunOptions) {
       return messages;
     },
     ...(options.recall && { recall: options.recall }),
+    ...(options.pay && { pay: options.pay }),
     signal: controller.signal,
     now: () => 1_000,
   });

@@ -126,6 +126,36 @@ describe("the console's page", () => {
     desk.expectInnocent();
   });
 
+  test("a button under a message: pressed, answered with a sentence, refused, and taken away", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await page.getByLabel("Message to Heddle").fill("Sort the archive");
+    await page.keyboard.press("Enter");
+    const { thread } = await desk.said();
+    const actions = [
+      { id: "continue:t1", label: "Continue", style: "primary" as const },
+      { id: "deny:t1", label: "No", style: "danger" as const, asksFor: "Why not?" },
+    ];
+    const message = { kind: "answer" as const, markdown: "Paused at the limit of 50 steps." };
+    const [shown] = await console.surface.post(thread, { ...message, actions }, "answer");
+    if (!shown) throw new Error("nothing was posted");
+
+    // Here one is asked for.
+    page.removeAllListeners("dialog");
+    page.once("dialog", (dialog) => void dialog.accept("too dear"));
+    await article(page, "answer").getByRole("button", { name: "No" }).click();
+    expect(await desk.events(2)).toMatchObject({ kind: "action", action: "deny:t1", text: "too dear" });
+
+    console.door.verdict = () => ({ kind: "ignored", why: "the work has gone on since" });
+    await article(page, "answer").getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("alert").getByText("Nothing happened: the work has gone on since.").waitFor();
+    expect(await desk.events(3)).toMatchObject({ kind: "action", action: "continue:t1", ref: shown });
+
+    await console.surface.edit(shown, message);
+    await article(page, "answer").getByRole("button").first().waitFor({ state: "detached" });
+    desk.expectInnocent();
+  });
+
   test("an edit takes the focus from nobody who is about to press Stop", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;

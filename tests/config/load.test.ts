@@ -31,6 +31,29 @@ describe("The configuration", () => {
     );
   });
 
+  test("takes budgets of the day, some of them for one person or channel", () => {
+    const { settings } = load(
+      {},
+      `
+budgets:
+  timeZone: Europe/Berlin
+  day: { cost: 100 }
+  user: { cost: 5, tokens: 2000000 }
+  users: { "slack:T1:U1": {} }
+`,
+    );
+    expect(settings.budgets).toMatchObject({
+      ...{ timeZone: "Europe/Berlin", day: { cost: 100 }, user: { cost: 5, tokens: 2_000_000 } },
+      ...{ users: { "slack:T1:U1": {} }, channel: {}, extensionPercent: 50, keepDays: 92 },
+    });
+    expect(() => load({}, "budgets: { timeZone: Mars }")).toThrow(
+      /budgets\.timeZone: expected a time zone, e\.g\. UTC/,
+    );
+    expect(() => load({}, "budgets: { channels: { general: { cost: 1 } } }")).toThrow(
+      /budgets\.channels\.general: /,
+    );
+  });
+
   test("takes other models, for when the first fails and for summaries, and limits of models nobody knows", () => {
     const { settings } = load(
       {},

@@ -182,6 +182,23 @@ describe("Other commands", () => {
     expect(stop.output()).toContain("Nothing is running");
   });
 
+  test("usage tells who has used what, and a task beyond the day's budget is not begun", {
+    timeout: 40_000,
+  }, async () => {
+    const settings = join(place.folder, "heddle.yaml");
+    await writeFile(settings, "demo: { stepDelayMs: 0 }");
+    expect(await heddle(["run", "Write a calculator"]).ended).toBe(0);
+    await writeFile(settings, "budgets: { user: { tokens: 2000 } }");
+    const run = heddle(["run", "Write a calculator"]);
+    expect(await run.ended).toBe(3);
+    expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person is used up");
+    const usage = heddle(["usage", "--by", "user", "--days", "1"]);
+    expect(await usage.ended).toBe(0);
+    expect(usage.output()).toMatch(/^user +turns +calls[^\n]*cost\nlocal:console:console +1 +4 /);
+    const wrong = heddle(["usage", "--by", "weather"]);
+    expect(await wrong.ended).toBe(2);
+  });
+
   test("manifest prints what Slack takes", async () => {
     const program = heddle(["manifest", "slack"]);
     expect(await program.ended).toBe(0);

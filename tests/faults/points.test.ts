@@ -78,7 +78,7 @@ const passingOn: Scenario = { ...stopped, armed: "gateway" };
 
 const sides = ["before", "after"] as const;
 const every = [
-  ...["claim", "take", "append", "post", "remember", "progress", "mark"].map((point) => ({
+  ...["claim", "take", "append", "post", "remember", "progress", "mark", "reserve", "book"].map((point) => ({
     point,
     scenario: working,
   })),

@@ -37,7 +37,9 @@ export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
   await chmod(folder, 0o755);
   const config = join(folder, "heddle.yaml");
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
-  await writeFile(config, `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds} }\n`);
+  const queue = `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds} }`;
+  // Never used up: only so that model calls are reserved and settled.
+  await writeFile(config, `${queue}\nbudgets: { day: { cost: 1000 } }\n`);
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000 }),

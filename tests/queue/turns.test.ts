@@ -53,6 +53,8 @@ function gateway(chat: Chat, { channel = "c" } = {}) {
     queue,
     output: createOutputScheduler(redis),
     surface: () => chat.surface,
+    budgets: { isOfToday: () => false, extend: async () => undefined },
+    mayExtend: () => false,
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
   });

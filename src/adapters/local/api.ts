@@ -58,6 +58,12 @@ const messageBody = z.object({
   key: z.string().min(8).max(64),
 });
 
+const pressBody = z.object({
+  action: z.string().min(1).max(80),
+  /** What the person wrote when asked for a sentence. */
+  text: z.string().max(4_000).exactOptional(),
+});
+
 /**
  * Answers a request below `/api/`; null when the answer is a stream that goes on. Failures are `{ error }`, one
  * sentence. ID is a thread's id: 8 to 32 of `a-z 0-9`, chosen by whoever writes its first message.
@@ -69,6 +75,7 @@ const messageBody = z.object({
  * | GET  /api/events[?thread=ID]        | Server-Sent Events, see {@link LiveStreams}                    |
  * | GET  /api/threads                   | a list of `ThreadSummary`, newest first                        |
  * | POST /api/threads/ID/messages       | `Verdict`, for `{ text, key }`; a new ID makes a new thread    |
+ * | POST /api/threads/ID/messages/ID/actions | `Verdict`, for `{ action }` or `{ action, text }`: a button of the message |
  * | POST /api/threads/ID/stop           | `Verdict`, for `{}`                                            |
  * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace                        |
  * | GET  /api/threads/ID/file?path=PATH | a file of the workspace                                        |
@@ -107,6 +114,8 @@ export async function answerApi(
 
   const thread = consoleThread(id);
   switch (`${request.method} ${route}`) {
+    case "POST /api/threads/ID/messages/ID/actions":
+      return await press(services, request, thread, item);
     case "POST /api/threads/ID/stop":
       return json(200, await services.door.stop(thread, services.author));
     case "GET /api/threads/ID/files":
@@ -138,6 +147,19 @@ async function postMessage(services: Services, request: IncomingMessage, id: str
   if (!message.success) return problem(400, `The message was not taken: ${z.prettifyError(message.error)}`);
   const { text, key } = message.data;
   return json(200, await services.door.say(consoleThread(id), text, services.author, key));
+}
+
+async function press(
+  services: Services,
+  request: IncomingMessage,
+  thread: ThreadRef,
+  message: string,
+): Promise<Reply> {
+  const body = await readJson(request, maxBodyBytes);
+  if (!body.ok) return body.reply;
+  const pressed = pressBody.safeParse(body.value);
+  if (!pressed.success) return problem(400, `The button was not pressed: ${z.prettifyError(pressed.error)}`);
+  return json(200, await services.door.press(thread, { message, ...pressed.data }, services.author));
 }
 
 async function listFiles(services: Services, thread: ThreadRef): Promise<Reply> {

@@ -4,7 +4,7 @@ import type { Redis } from "ioredis";
 import type { Author, Door, ThreadRef, Verdict } from "../adapter.ts";
 import { Conversations, consoleMessageRef, consoleThread } from "./conversations.ts";
 
-/** What a person at the console or at the terminal can do. Both methods throw when the {@link Door} throws. */
+/** What a person at the console or at the terminal can do. The methods throw when the {@link Door} throws. */
 export interface LocalDoor {
   /**
    * Puts the message into the thread, where the page shows it, and hands it to the intake. A refusal appears in
@@ -12,6 +12,15 @@ export interface LocalDoor {
    */
   say(thread: ThreadRef, text: string, author: Author, key?: string): Promise<Verdict>;
   stop(thread: ThreadRef, author: Author): Promise<Verdict>;
+  /** Presses a button of a message; ignored when the message does not offer it. */
+  press(thread: ThreadRef, button: PressedButton, author: Author): Promise<Verdict>;
+}
+
+export interface PressedButton {
+  message: string;
+  action: string;
+  /** What the person wrote when asked for a sentence. */
+  text?: string;
 }
 
 export function createLocalDoor(options: { redis: Redis; door: Door; now?: () => number }): LocalDoor {
@@ -49,6 +58,22 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
 
     async stop(thread, author) {
       return await door.receive({ kind: "stop", target: { thread }, author, at: now() });
+    },
+
+    async press(thread, { message, action, text }, author) {
+      const [found] = await conversations.find(thread.thread, [message]);
+      const actions = found && "actions" in found ? found.actions : undefined;
+      if (!actions?.some(({ id }) => id === action))
+        return { kind: "ignored", why: "this button is no longer there" };
+      return await door.receive({
+        kind: "action",
+        thread,
+        ref: consoleMessageRef(thread.thread, message),
+        author,
+        action,
+        ...(text !== undefined && { text }),
+        at: now(),
+      });
     },
   };
 }

@@ -32,11 +32,17 @@ export interface ContextKeeper {
    * array: see {@link TokenCounter.countMessages} for what may be done with it.
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
+   * @param pay see `Turn`
    * @param force compact although the size does not ask for it (`/compact`, an overflow told by the service)
    */
   fit(
     messages: Message[],
-    options: { fixed: string; force: boolean; signal: AbortSignal },
+    options: {
+      fixed: string;
+      force: boolean;
+      pay?: (model: LanguageModel) => LanguageModel;
+      signal: AbortSignal;
+    },
   ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage; tooLarge: boolean }>;
   /** Corrects the estimate by what the service counted for these messages. */
   learn(messages: readonly Message[], fixed: string, usage: Usage): void;
@@ -82,7 +88,7 @@ export function createContextKeeper(options: {
     Math.ceil((countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
-    async *fit(messages, { fixed, force, signal }) {
+    async *fit(messages, { fixed, force, pay = (paid) => paid, signal }) {
       const limit = usable * policy.startAt;
       const before = sizeOf(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
@@ -116,7 +122,7 @@ export function createContextKeeper(options: {
       // A lone summary cannot become shorter by being summarised again.
       if (head.length > 0 && !(head.length === 1 && head[0]?.role === "summary")) {
         const budget = Math.floor(target / 3 / correction);
-        const made = await makeSummary(head, budget, signal);
+        const made = await makeSummary(pay(options.summariser ?? model), head, budget, signal);
         usage = addUsage(usage, made.usage);
         const size = sizeOf(current, fixed);
         const next = afterSummary(made.message, current, keep);
@@ -158,13 +164,14 @@ export function createContextKeeper(options: {
   };
 
   async function makeSummary(
+    writer: LanguageModel,
     head: readonly Message[],
     budget: number,
     signal: AbortSignal,
   ): Promise<{ message: SummaryMessage; usage: Usage }> {
     const limits = { tokens: budget, counter };
     try {
-      const { text, usage } = await summarise(options.summariser ?? model, head, limits, signal);
+      const { text, usage } = await summarise(writer, head, limits, signal);
       const message = summaryMessage(head, text || stateWithoutModel(head, limits), limits);
       // One that is no shorter than what it stands for is no summary.
       if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };

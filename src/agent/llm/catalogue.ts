@@ -95,3 +95,22 @@ const catalogue = new Map<string, ModelFacts>([
   ["MiniMax-M2.1", miniMax(0.3, 1.2)],
   ["MiniMax-M2", miniMax(0.3, 1.2)],
 ]);
+
+const prices = [...catalogue.values()].flatMap(({ price = [] }) => price);
+const longPrompts = prices.flatMap(({ longPrompt = [] }) => longPrompt);
+
+/** What a call costs at most among the models above, for a model whose price nobody has told. */
+export const dearestPrice: NonNullable<ModelLimits["price"]> = {
+  ...dearestOf(prices),
+  longPrompt: { ...dearestOf(longPrompts), above: Math.min(...longPrompts.map(({ above }) => above)) },
+};
+
+function dearestOf(some: readonly TokenPrice[]): TokenPrice {
+  const most = (kind: keyof TokenPrice) => Math.max(...some.map((price) => price[kind]));
+  return {
+    input: most("input"),
+    output: most("output"),
+    cacheRead: most("cacheRead"),
+    cacheWrite: most("cacheWrite"),
+  };
+}

@@ -1,15 +1,16 @@
+import { dearestPrice } from "./catalogue.ts";
 import type { ModelLimits, Usage } from "./model.ts";
 
 /** The tokens of one model call. `input` excludes those read from or written to a cache. */
 export type CallTokens = Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite">;
 
-/** The usage of one model call with its cost at `price`; the cost is 0 when the price is unknown. */
+/** The usage of one model call with its cost at `price`; an unknown price counts as the dearest known one. */
 export function callUsage(tokens: CallTokens, price: ModelLimits["price"]): Usage {
-  return { ...tokens, cost: costOf(tokens, price), calls: 1 };
+  const usage = { ...tokens, cost: costOf(tokens, price ?? dearestPrice), calls: 1 };
+  return price ? usage : { ...usage, priceUnknown: true };
 }
 
-function costOf(tokens: CallTokens, price: ModelLimits["price"]): number {
-  if (!price) return 0;
+function costOf(tokens: CallTokens, price: NonNullable<ModelLimits["price"]>): number {
   const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
   const rate = price.longPrompt && prompt > price.longPrompt.above ? price.longPrompt : price;
   const perMillion =

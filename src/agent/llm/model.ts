@@ -14,8 +14,7 @@ export interface ModelLimits {
   maxOutputTokens: number;
   images: boolean;
   /**
-   * Absent when unknown; an unknown price is counted conservatively by whoever keeps budgets. Some models
-   * charge a whole request at another rate when its prompt has more than `above` tokens.
+   * Absent when unknown; then the dearest known one counts (see `callUsage`). Some models charge a whole request at another rate when its prompt has more than `above` tokens.
    */
   price?: TokenPrice & { longPrompt?: TokenPrice & { above: number } };
 }
@@ -26,8 +25,10 @@ export interface Usage {
   output: number;
   cacheRead: number;
   cacheWrite: number;
-  /** US dollars; 0 when the price is unknown. */
+  /** US dollars. */
   cost: number;
+  /** The price of some of it is unknown: `cost` is what it may be at most. */
+  priceUnknown?: true;
   /** How many model calls these figures cover. */
   calls: number;
 }
@@ -42,6 +43,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cacheWrite: a.cacheWrite + b.cacheWrite,
     cost: a.cost + b.cost,
     calls: a.calls + b.calls,
+    ...((a.priceUnknown || b.priceUnknown) && { priceUnknown: true }),
   };
 }
 

@@ -143,6 +143,43 @@ describe("stopping", () => {
   });
 });
 
+describe("buttons", () => {
+  const actions = [{ id: "continue:t1", label: "Continue", style: "primary" as const }];
+
+  async function offered(): Promise<string> {
+    await say("hello");
+    const message = { kind: "answer" as const, markdown: "Paused.", actions };
+    const [ref] = await console.surface.post(consoleThread(thread), message, "answer");
+    return ref?.message.split(".")[1] ?? "";
+  }
+  const press = (message: string, json: unknown) =>
+    call(console.url, `/api/threads/${thread}/messages/${message}/actions`, { method: "POST", json });
+
+  test("a button is shown with its message, and pressing it reaches the intake", async () => {
+    const message = await offered();
+    expect(await conversation()).toMatchObject({ messages: [{ kind: "person" }, { actions }] });
+    console.door.verdict = () => ({ kind: "acted", thread: "local:console:main:x" });
+    const answer = await press(message, { action: "continue:t1", text: "go on" });
+    expect(answer.json()).toMatchObject({ kind: "acted" });
+    expect(console.door.events.at(-1)).toMatchObject({
+      ...{ kind: "action", thread: { thread }, ref: { message: `${thread}.${message}` } },
+      ...{ action: "continue:t1", text: "go on", author: { id: "console" } },
+    });
+  });
+
+  test("a button that the message does not offer cannot be pressed", async () => {
+    const message = await offered();
+    for (const answer of [
+      await press(message, { action: "approve:x" }),
+      await press("0123456789", { action: "continue:t1" }),
+    ]) {
+      expect(answer.json()).toEqual({ kind: "ignored", why: "this button is no longer there" });
+    }
+    expect((await press(message, {})).status).toBe(400);
+    expect(console.door.events.map(({ kind }) => kind)).toEqual(["message"]);
+  });
+});
+
 describe("files", () => {
   test("the workspace is listed", async () => {
     await say("hello");

@@ -108,6 +108,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
 
 function accept(event: InboundEvent): Verdict {
   if (event.kind === "message") return { kind: "accepted", thread: threadId(event.thread), position: 1 };
+  if (event.kind === "action") return { kind: "acted", thread: threadId(event.thread) };
   if (event.kind !== "stop" || "message" in event.target)
     return { kind: "ignored", why: "the console stops threads only" };
   return { kind: "stopping", thread: threadId(event.target.thread) };

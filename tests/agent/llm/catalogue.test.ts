@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { catalogued } from "../../../src/agent/llm/catalogue.ts";
 import { callUsage } from "../../../src/agent/llm/cost.ts";
+import { addUsage, noUsage } from "../../../src/agent/llm/model.ts";
 
 describe("The catalogue", () => {
   test.each(["anthropic/claude-sonnet-5-5", "openai/gpt-6-astra", "minimax/MiniMax-M2.5"])(
@@ -44,7 +45,11 @@ describe("callUsage", () => {
     expect(callUsage({ ...short, cacheRead: 41 }, price).cost).toBeCloseTo((5 * 1_101) / 1e6);
   });
 
-  test("costs nothing when the price is unknown", () => {
-    expect(callUsage(tokens, undefined).cost).toBe(0);
+  test("counts the dearest known price when the price is unknown, and says so", () => {
+    const dearest = callUsage(tokens, undefined);
+    expect(dearest.cost).toBeGreaterThanOrEqual(
+      callUsage(tokens, catalogued("openai/gpt-6-astra").price).cost,
+    );
+    expect(addUsage(noUsage, dearest).priceUnknown).toBe(true);
   });
 });

@@ -19,6 +19,12 @@ export function stopThread(thread) {
   return request("POST", `/api/threads/${thread}/stop`, {});
 }
 
+/** Presses a button of a message; `text` is what the person wrote when it asks for a sentence. */
+export function pressAction(thread, message, action, text) {
+  const body = text === undefined ? { action } : { action, text };
+  return request("POST", `/api/threads/${thread}/messages/${message}/actions`, body);
+}
+
 export function listFiles(thread) {
   return request("GET", `/api/threads/${thread}/files`);
 }

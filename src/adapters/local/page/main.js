@@ -1,5 +1,5 @@
 /** The page: which thread is open, what its stream brings, and what the person does. */
-import { connect, getStatus, postMessage, randomId, signIn, stopThread } from "./api.js";
+import { connect, getStatus, postMessage, pressAction, randomId, signIn, stopThread } from "./api.js";
 import { Composer } from "./composer.js";
 import { byId } from "./dom.js";
 import { openDrawer, setUpDrawers } from "./drawers.js";
@@ -18,7 +18,7 @@ const log = byId("log");
 const scroller = byId("scroller");
 const threads = new ThreadList(byId("thread-list"));
 const files = new WorkspacePanel(byId("file-list"));
-const conversation = new Conversation(log, stop);
+const conversation = new Conversation(log, stop, press);
 const composer = new Composer(send);
 
 let current = null;
@@ -101,6 +101,19 @@ async function stop() {
     note(error.message);
   }
   showStopping(false);
+}
+
+async function press(message, { id, asksFor }) {
+  const text = asksFor ? prompt(asksFor) : undefined;
+  // Taken back.
+  if (text === null) return;
+  try {
+    const verdict = await pressAction(current, message.id, id, text);
+    // Why it was refused is said in the thread.
+    note(verdict.kind === "ignored" ? `Nothing happened: ${verdict.why}.` : "");
+  } catch (error) {
+    note(error.message);
+  }
 }
 
 /** What was asked to stop says so until it has stopped. */

@@ -16,16 +16,21 @@ function isRunning(message) {
   return message.stoppable === true || message.mark === "taken" || message.mark === "waiting";
 }
 
-/** Shows messages in `log`; `onStop` is called when a message's stop button is pressed. */
+/**
+ * Shows messages in `log`; `onStop` is called when a message's stop button is pressed, `onPress(message, action)`
+ * when it is another button.
+ */
 export class Conversation {
   #log;
   #onStop;
+  #onPress;
   #shown = new Map();
   #thread = "";
 
-  constructor(log, onStop) {
+  constructor(log, onStop, onPress) {
     this.#log = log;
     this.#onStop = onStop;
+    this.#onPress = onPress;
   }
 
   get running() {
@@ -49,7 +54,7 @@ export class Conversation {
   put(message) {
     let shown = this.#shown.get(message.id);
     if (!shown) {
-      shown = { message, ...messageElement(this.#onStop) };
+      shown = { message, ...messageElement(this.#onStop, this.#onPress) };
       const later = [...this.#shown.values()].find((other) => other.message.place > message.place);
       this.#log.insertBefore(shown.article, later ? later.article : null);
       this.#shown.set(message.id, shown);
@@ -67,7 +72,7 @@ export class Conversation {
 }
 
 /** The parts stay while their content changes, so that an edit takes neither focus nor place from anybody. */
-function messageElement(onStop) {
+function messageElement(onStop, onPress) {
   const name = element("span", { class: "name" });
   const head = element("header", {}, name);
   const body = element("div", { class: "body" });
@@ -75,7 +80,9 @@ function messageElement(onStop) {
   const button = element("button", { type: "button", class: "stop", onclick: onStop }, icon("stop"), "Stop");
   const foot = element("footer", {}, mark, button);
   const print = element("div", { class: "print" });
-  const article = element("article", {}, head, body, print, foot);
+  const actions = element("div", { class: "actions" });
+  const article = element("article", {}, head, body, actions, print, foot);
+  let offered = "";
 
   const show = (thread, message) => {
     const person = message.kind === "person";
@@ -83,6 +90,15 @@ function messageElement(onStop) {
     name.textContent = person ? message.name : "Heddle";
     head.replaceChildren(name, timeElement(message.at));
     body.replaceChildren(...bodyOf(thread, message));
+    // Only when they change: an edit of the text must not take a button from under a finger.
+    if (JSON.stringify(message.actions) !== offered) {
+      offered = JSON.stringify(message.actions);
+      const buttons = (message.actions ?? []).map((action) =>
+        actionButton(action, () => onPress(message, action)),
+      );
+      actions.replaceChildren(...buttons);
+    }
+    actions.hidden = !message.actions;
     print.replaceChildren(...(message.footer ? renderMarkdown(message.footer) : []));
     print.hidden = !message.footer;
     mark.className = `mark ${message.mark}`;
@@ -92,6 +108,10 @@ function messageElement(onStop) {
     foot.hidden = mark.hidden && button.hidden;
   };
   return { article, show };
+}
+
+function actionButton({ label, style }, onclick) {
+  return element("button", { type: "button", class: `action ${style}`, onclick }, label);
 }
 
 function bodyOf(thread, message) {

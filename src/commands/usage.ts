@@ -1,0 +1,57 @@
+import { parseArgs } from "node:util";
+import { layFoundation } from "../app.ts";
+import { addUsage } from "../agent/llm/model.ts";
+import { lastDays, readUsage, type UsageRow } from "../queue/usage.ts";
+import { setUp, UsageError } from "./setup.ts";
+
+const dimensionOf = { day: "all", user: "user", channel: "channel", model: "model" } as const;
+
+/** Prints what was used in the last days: by day, or the days together by person, channel or model. */
+export async function command(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { days: { type: "string", default: "7" }, by: { type: "string", default: "day" } },
+  });
+  const by = (["day", "user", "channel", "model"] as const).find((name) => name === values.by);
+  const count = Number(values.days);
+  if (!by || !Number.isInteger(count) || count < 1 || count > 3_650)
+    throw new UsageError("Write heddle usage [--days 1 to 3650] [--by day|user|channel|model].");
+  const setup = await setUp("warn");
+  const foundation = await layFoundation(setup);
+  try {
+    const days = lastDays(setup.config.settings.budgets.timeZone, Date.now(), count);
+    const rows = await readUsage(foundation.redis, days);
+    const wanted = rows.filter(({ dimension }) => dimension === dimensionOf[by]);
+    process.stdout.write(setup.masker.mask(table(by, wanted)));
+    return 0;
+  } finally {
+    await foundation.close();
+  }
+}
+
+function table(by: keyof typeof dimensionOf, rows: readonly UsageRow[]): string {
+  if (rows.length === 0) return "Nothing was used in these days.\n";
+  const sums = new Map<string, UsageRow>();
+  for (const row of rows) {
+    const name = by === "day" ? row.day : row.id;
+    const before = sums.get(name);
+    const sum = before && {
+      ...before,
+      usage: addUsage(before.usage, row.usage),
+      turns: before.turns + row.turns,
+    };
+    sums.set(name, sum ?? row);
+  }
+  const lines = [...sums].map(([name, { usage, turns }]) => {
+    const { input, output, cacheRead, cacheWrite, calls } = usage;
+    const tokens = [input, cacheRead, cacheWrite, output].map((figure) => figure.toLocaleString("en-US"));
+    return [name, String(turns), String(calls), ...tokens, `$${usage.cost.toFixed(4)}`];
+  });
+  const all = [[by, "turns", "calls", "input", "from cache", "to cache", "output", "cost"], ...lines];
+  const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? [];
+  const cells = (line: readonly string[]) =>
+    line.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+    );
+  return all.map((line) => `${cells(line).join("  ")}\n`).join("");
+}

@@ -1,0 +1,56 @@
+import { z } from "zod";
+
+/** What may be used in a day, in `heddle.yaml`. */
+
+const budget = z.strictObject({
+  cost: z
+    .number()
+    .positive()
+    .exactOptional()
+    .describe("US dollars; a model of unknown price counts as the dearest known"),
+  tokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000_000_000)
+    .exactOptional()
+    .describe("input and output tokens, caches included"),
+});
+const place = (what: string) =>
+  z.string().regex(/^[^:]+:[^:]+:[^:]+$/, `expected platform:workspace:${what}`);
+
+export const budgetsSchema = z.strictObject({
+  timeZone: z
+    .string()
+    .refine(isTimeZone, "expected a time zone, e.g. UTC or Europe/Berlin")
+    .default("UTC")
+    .describe("whose midnight begins a new day"),
+  day: budget.prefault({}).describe("what all threads together may use in a day; without limit by default"),
+  user: budget.prefault({}).describe("what each person may use in a day"),
+  users: z
+    .record(place("user"), budget)
+    .default({})
+    .describe("instead of it for some, e.g. slack:T012345:U012345; {} is without limit"),
+  channel: budget.prefault({}).describe("what each channel may use in a day"),
+  channels: z
+    .record(place("channel"), budget)
+    .default({})
+    .describe("instead of it for some, e.g. slack:T012345:C012345; {} is without limit"),
+  extensionPercent: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(50)
+    .describe("what an administrator's “continue” adds to a used-up budget for the day"),
+  keepDays: z.number().int().min(2).max(3_650).default(92).describe("how long the usage of a day is kept"),
+});
+
+function isTimeZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

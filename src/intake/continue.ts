@@ -1,0 +1,82 @@
+import type { Redis } from "ioredis";
+import {
+  type Author,
+  type InboundEvent,
+  type ThreadRef,
+  threadId,
+  type Verdict,
+} from "../adapters/adapter.ts";
+import type { Budgets } from "../queue/budgets.ts";
+import { deliver } from "../queue/mailbox.ts";
+import { type PausedTurn, pausedTurn } from "../queue/paused.ts";
+import type { TurnQueue } from "../queue/turns.ts";
+
+export interface ContinueOptions {
+  redis: Redis;
+  queue: TurnQueue;
+  budgets: Pick<Budgets, "isOfToday" | "extend">;
+  /** Who may let a turn go on whose day's budget is used up. */
+  mayExtend(author: Author, thread: ThreadRef): boolean;
+  now(): number;
+}
+
+/** Whoever writes it lets a paused turn go on. `paidBy`: see `UserMessage`. */
+type Leave = { allowed: true; paidBy?: string } | { allowed: false; reply: string };
+
+/** Goes on with turns that a limit has ended: by a button, or by the word. */
+export interface Continuing {
+  /** Somebody pressed the button of that turn. */
+  press(event: Extract<InboundEvent, { kind: "action" }>, turn: string): Promise<Verdict>;
+  /** Asked before the word is taken as the message that it is. */
+  leave(event: Pick<InboundEvent & { thread: ThreadRef }, "thread" | "author">): Promise<Leave>;
+}
+
+/** Whether the whole message asks to go on. */
+export function isContinueWord(text: string): boolean {
+  return /^[/!]?continue[\s.!]*$/i.test(text.normalize("NFKC").trim());
+}
+
+export function createContinuing(options: ContinueOptions): Continuing {
+  const { redis, queue, budgets, mayExtend } = options;
+
+  /** A used-up budget of the day is extended by those who may; all else anybody may go on with. */
+  const leaveFor = async (paused: PausedTurn, author: Author, thread: ThreadRef): Promise<Leave> => {
+    const { usedUp } = paused.outcome;
+    if (!usedUp || !budgets.isOfToday(usedUp.budget)) return { allowed: true };
+    if (!mayExtend(author, thread)) {
+      return {
+        allowed: false,
+        reply: `The budget of ${usedUp.limit} is used up until ${usedUp.resets}, and only an administrator can extend it. Please ask one, or write “continue” after that.`,
+      };
+    }
+    const paidBy = await budgets.extend(usedUp.budget, paused.turn);
+    return { allowed: true, ...(paidBy !== undefined && { paidBy }) };
+  };
+
+  return {
+    async press({ thread: place, ref, author, at }, turn) {
+      const thread = threadId(place);
+      const paused = await pausedTurn(redis, thread);
+      if (paused?.turn !== turn) return { kind: "ignored", why: "the work has gone on since" };
+      const leave = await leaveFor(paused, author, place);
+      if (!leave.allowed) return { kind: "refused", reply: leave.reply };
+      const { id, name } = author;
+      const message = {
+        role: "user" as const,
+        id: `${ref.message}~continue`,
+        author: { id, name },
+        text: "continue",
+        at,
+        ...(leave.paidBy !== undefined && { paidBy: leave.paidBy }),
+      };
+      await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+      await queue.wake(thread);
+      return { kind: "acted", thread };
+    },
+
+    async leave({ thread, author }) {
+      const paused = await pausedTurn(redis, threadId(thread));
+      return paused ? leaveFor(paused, author, thread) : { allowed: true };
+    },
+  };
+}

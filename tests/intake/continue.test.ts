@@ -1,0 +1,255 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Author, OutboundMessage } from "../../src/adapters/adapter.ts";
+import { createMasker } from "../../src/agent/context/mask.ts";
+import { isContinueWord } from "../../src/intake/continue.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { createReporter, progressKey } from "../../src/progress/reporter.ts";
+import { type BudgetSettings, createBudgets } from "../../src/queue/budgets.ts";
+import { createDrive } from "../../src/queue/drive.ts";
+import { markMessage } from "../../src/queue/marks.ts";
+import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
+import { readJournal } from "../../src/queue/sessions.ts";
+import { createSlots } from "../../src/queue/slots.ts";
+import { watchStops } from "../../src/queue/stops.ts";
+import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { createTurnRunner } from "../../src/turn-runner.ts";
+import { memoryNotes } from "../agent/tools/services.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const person = (name: string): Author => ({ id: `U${name}`, name, standing: "member", roles: [] });
+const ada = person("Ada");
+const bob = person("Bob");
+/** The administrator. */
+const root = person("Root");
+
+const noSandbox = { ok: false, summary: "", problems: [] };
+const unlimited: BudgetSettings = {
+  ...{ timeZone: "UTC", keepDays: 10, extensionPercent: 50 },
+  ...{ day: {}, user: {}, users: {}, channel: {}, channels: {} },
+};
+let clock = Date.UTC(2026, 5, 1, 12);
+
+/** The whole path of a message, between a chat in memory and a scripted model whose calls cost one cent each. */
+async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps = 10) {
+  const chat = memoryChat();
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  const output = createOutputScheduler(redis);
+  const onProblem = (problem: string, error: unknown) => {
+    throw new Error(problem, { cause: error });
+  };
+  const onError = (error: unknown) => onProblem("", error);
+  const { model, requests } = scriptedModel(replies);
+  // Each test on a day of its own.
+  let now = (clock += 40 * 86_400_000);
+  const budgets = createBudgets({
+    redis,
+    settings: { ...unlimited, ...settings },
+    now: () => now,
+    warn(_thread, { markdown, key }) {
+      void chat.surface.post(thread, { kind: "notice", markdown }, key);
+    },
+    onError,
+  });
+  const surface = () => chat.surface;
+  const intake = createIntake({
+    ...{ redis, queue, output, surface, budgets, onProblem },
+    mayExtend: ({ id }) => id === root.id,
+    now: Date.now,
+  });
+  const masker = createMasker([]);
+  const runner = createTurnRunner({
+    // A call is reckoned with at a hundredth of a cent, so that the budgets below are used up to the end.
+    model: { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } },
+    summariser: model,
+    limits: { steps, wallMs: 60_000 },
+    budgets,
+    instructions: "",
+    sandbox: {
+      backend: createBubblewrapBackend({ dataDir: "" }),
+      probe: noSandbox,
+      refresh: async () => noSandbox,
+    },
+    notes: memoryNotes,
+    journal: (id) => readJournal(redis, id),
+    surface,
+    skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
+    mcp: { tools: async () => [], status: () => [], close: async () => {} },
+    masker,
+    log: createLog("silent", masker, { terminal: false }),
+  });
+  const stops = await watchStops(redis, server.client(), onError);
+  const worker = await startTurnWorker({
+    ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
+    slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
+    drive: createDrive({
+      ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
+      newId: () => randomUUID().slice(0, 8),
+      display: (lease, turn) =>
+        createReporter({
+          ...{ surface: chat.surface, output, thread: lease.thread, turn, onProblem },
+          onProgressPosted: async () => {},
+          overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+          mark: (ref, mark, signal) =>
+            markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
+          publish() {},
+          mask: (text) => text,
+        }),
+      flushOutbox: (lease, signal, progressQuiet) =>
+        flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem }),
+    }),
+  });
+  closers.push(async () => {
+    await worker.close();
+    await stops.close();
+    await queue.close();
+  });
+
+  const thread = { platform: "memory", workspace: "w", channel: "c", thread: randomUUID().slice(0, 8) };
+  let sent = 0;
+  const place = { platform: "memory", workspace: "w", channel: "c" };
+  return {
+    requests,
+    passes: (ms: number) => (now += ms),
+    says: (author: Author, text: string) => {
+      const ref = { ...place, message: `${thread.thread}-${++sent}` };
+      const message = { thread, ref, author, text, attachments: [], at: Date.now() };
+      return intake.receive({ kind: "message", addressed: "mention", ...message });
+    },
+    presses: (author: Author, shown: { message: OutboundMessage; ref: { message: string } }) => {
+      const action = shown.message.actions?.[0]?.id ?? "";
+      const ref = { ...place, message: shown.ref.message };
+      return intake.receive({ kind: "action", thread, ref, author, action, at: Date.now() });
+    },
+    /** The n-th message with that text, once it is there. */
+    shows: (text: string, nth = 1) =>
+      chat.until(() => chat.shown.filter(({ message }) => message.markdown.includes(text))[nth - 1]),
+  };
+}
+
+const price = { input: 0, output: 1, cacheRead: 0, cacheWrite: 0 };
+const look: Reply = { text: "Looking.", calls: [{ name: "recall_notes" }] };
+const hourMs = 3_600_000;
+
+describe("A budget that is used up", () => {
+  test("pauses the turn with a clear message, and goes on when an administrator presses Continue", async () => {
+    const { says, presses, shows, requests } = await heddle({ user: { cost: 0.02 } }, [
+      ...[look, look],
+      { text: "All done." },
+    ]);
+    await says(ada, "look twice");
+    const paused = await shows("Paused");
+    expect(paused.message).toMatchObject({
+      markdown:
+        "Looking.\n\n**Paused: the budget of $0.02 a day for one person is used up, or too small for the next step.** " +
+        "It begins anew at midnight (UTC); write “continue” then. Before that an administrator can add $0.01 for today: " +
+        "with the Continue button, or with the word “continue”.",
+      actions: [{ label: "Continue", style: "primary" }],
+    });
+    expect(requests).toHaveLength(2);
+
+    expect(await presses(bob, paused)).toMatchObject({ kind: "refused" });
+    await shows("only an administrator can extend it");
+    expect(await presses(root, paused)).toMatchObject({ kind: "acted" });
+    await shows("All done.");
+    expect(requests[2]?.messages.at(-1)).toMatchObject({ author: { name: "Root" }, text: "continue" });
+    expect(await presses(root, paused)).toMatchObject({ kind: "ignored" });
+
+    // The extension was for the one who had asked, and is used up as well now.
+    await says(ada, "and more");
+    await shows("$0.03 a day for one person");
+  });
+
+  test("is warned of before, in the thread", async () => {
+    const { says, shows } = await heddle({ channel: { cost: 0.0125 } }, [look, { text: "Done." }]);
+    await says(ada, "look");
+    const { message } = await shows("80 % of the budget of $0.01 a day for this channel is used");
+    expect(message.kind).toBe("notice");
+    await shows("Done.");
+  });
+
+  test("is extended by an administrator's word, and not by another's", async () => {
+    const { says, shows, requests } = await heddle({ channel: { tokens: 400 } }, [
+      look,
+      look,
+      { text: "Done." },
+    ]);
+    await says(ada, "look");
+    await shows("Paused");
+    const made = requests.length;
+    expect(await says(bob, "continue")).toMatchObject({
+      kind: "refused",
+      reply: expect.stringMatching(
+        /^The budget of 400 tokens a day for this channel is used up until midnight/,
+      ),
+    });
+    expect(requests).toHaveLength(made);
+    expect(await says(root, "Continue!")).toMatchObject({ kind: "accepted" });
+    await shows("600 tokens a day for this channel");
+  });
+
+  test("is whole again on the next day, and anybody may go on", async () => {
+    const { says, presses, shows, passes } = await heddle({ day: { cost: 0.01 } }, [look, { text: "Done." }]);
+    await says(ada, "look");
+    const paused = await shows("Paused: the budget of $0.01 a day for everybody together");
+    expect(await presses(ada, paused)).toMatchObject({ kind: "refused" });
+    passes(12 * hourMs);
+    expect(await presses(bob, paused)).toMatchObject({ kind: "acted" });
+    await shows("Done.");
+  });
+
+  test("costs nothing and says so at once, before the first step", async () => {
+    const { says, shows, requests } = await heddle({ user: { cost: 0.01 } }, [{ text: "One." }]);
+    await says(ada, "one");
+    await shows("One.");
+    await says(ada, "two");
+    const { message } = await shows("Paused");
+    expect(message.markdown).toMatch(/^\*\*Paused: the budget of \$0\.01 a day for one person/);
+    expect(message.footer ?? "").not.toContain("step");
+    expect(requests).toHaveLength(1);
+  });
+});
+
+test("A turn that ended at its step limit goes on when anybody presses Continue", async () => {
+  const { says, presses, shows } = await heddle(
+    {},
+    [look, { text: "Half of it." }, { text: "The rest." }],
+    1,
+  );
+  await says(ada, "look");
+  const paused = await shows("Paused at the limit of 1 steps for one turn");
+  expect(await presses(bob, paused)).toMatchObject({ kind: "acted" });
+  await shows("The rest.");
+});
+
+test("A button of nobody's is ignored", async () => {
+  const { presses } = await heddle({}, []);
+  const message: OutboundMessage = { kind: "notice", markdown: "" };
+  expect(await presses(ada, { message, ref: { message: "m" } })).toMatchObject({ kind: "ignored" });
+});
+
+test.each([
+  ["continue", true],
+  ["Continue!", true],
+  ["/continue", true],
+  ["please continue with the tests", false],
+])("%j asks to go on: %s", (text, expected) => {
+  expect(isContinueWord(text)).toBe(expected);
+});
