@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import type { Speaker } from "../agent/messages.ts";
 
 /**
@@ -245,3 +246,11 @@ export interface Attendance {
   /** Threads where people may go on writing without a mention, the latest first. */
   threads(platform: string, workspace: string): Promise<ThreadRef[]>;
 }
+
+/** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */
+export interface Reconnect {
+  platform: string;
+}
+
+/** For whoever counts them in this process. */
+export const reconnects = channel("heddle:reconnects");

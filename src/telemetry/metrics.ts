@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { SurfaceError } from "../adapters/adapter.ts";
+import { type Reconnect, reconnects, SurfaceError } from "../adapters/adapter.ts";
 import { readBacklog } from "../queue/backlog.ts";
 import { measuredModel } from "./measured-model.ts";
 import { measuredSandbox } from "./measured-sandbox.ts";
@@ -13,8 +13,7 @@ export interface Metrics {
   readonly contentType: string;
   /** The figures in Prometheus' text format. */
   render(): Promise<string>;
-  /** A platform's connection was lost and is made anew. */
-  reconnected(platform: string): void;
+  close(): void;
 }
 
 /** Seconds; a call of a model takes from tenths of a second to minutes. */
@@ -51,9 +50,12 @@ export function createMetrics(redis: Redis): Metrics {
   const tools = counter("heddle_tool_calls_total", "Calls of tools, by how they ended.", ["tool", "status"]);
   const toolSeconds = histogram("heddle_tool_duration_seconds", "How long tools ran.", ["tool"]);
   const rateLimits = counter("heddle_rate_limits_total", "Writes that a platform put off.", ["platform"]);
-  const reconnects = counter("heddle_reconnects_total", "Connections to a platform that were lost.", [
+  const reconnected = counter("heddle_reconnects_total", "Connections to a platform that were made anew.", [
     "platform",
   ]);
+  // Only adapters publish there.
+  const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
+  reconnects.subscribe(onReconnect);
   gaugesOfAll(registry, redis);
   const toolName = boundedLabel(200);
 
@@ -119,7 +121,7 @@ export function createMetrics(redis: Redis): Metrics {
     observer,
     contentType: registry.contentType,
     render: () => registry.metrics(),
-    reconnected: (platform) => reconnects.inc({ platform }),
+    close: () => reconnects.unsubscribe(onReconnect),
   };
 }
 

@@ -51,6 +51,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
     observe: observeAll(observers),
     metrics,
     async close() {
+      metrics?.close();
       await audit.settled();
       await traces?.close();
     },

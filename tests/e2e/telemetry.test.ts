@@ -20,7 +20,7 @@ afterEach(async ({ task }) => {
   await place.clean();
 });
 
-async function stage(env: Record<string, string> = {}) {
+async function stage() {
   const [redis, collector, model] = await Promise.all([
     startRedis(),
     startCollector({ authorization: collectorKey }),
@@ -34,7 +34,6 @@ async function stage(env: Record<string, string> = {}) {
     HEDDLE_LOG_LEVEL: "trace",
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=${encodeURIComponent(collectorKey)}`,
-    ...env,
   };
   return {
     redis,
@@ -115,15 +114,19 @@ test("One task is one trace across processes, counted by both, in the audit log,
     const program = on.start(["audit", ...args], { HEDDLE_LOG_LEVEL: "silent" });
     return { code: await program.ended, output: program.output() };
   };
-  expect(await audit("verify")).toMatchObject({ code: 0, output: expect.stringMatching(/whole: 5 entries/) });
-  const exported = (await audit("export", "--thread", "local:console:abcdefgh:abcdefgh")).output;
-  const told = (await audit("show")).output;
+  const { code, output: told } = await audit("show");
+  expect(code).toBe(0);
+  expect(told).toContain("The audit log is whole: 5 entries.");
   expect([...told.matchAll(/Z {2}([a-z-]+)/g)].map(([, what]) => what)).toEqual([
     ...["asked", "turn-began", "tool-began", "tool-ended", "turn-ended"],
   ]);
   expect(told).toMatch(/echo \[masked\]; echo tool-said-this/);
   expect(told).not.toMatch(/dear Heddle/);
-  expect(exported).toBeDefined();
+  await on.redis.client().xdel("heddle:{audit}:log", "2-0");
+  expect(await audit("verify")).toMatchObject({
+    code: 1,
+    output: expect.stringContaining("Entry 1 is followed by 3: some are missing or moved."),
+  });
 
   // The log
   const logs = `${worker.output()}\n${gateway.output()}`;
@@ -136,22 +139,4 @@ test("One task is one trace across processes, counted by both, in the audit log,
   const toolLine = lines.find(({ msg }) => msg === "a tool ended");
   expect(toolLine).toMatchObject({ turn: turn?.attributes["heddle.turn"], step: 1 });
   expect(toolLine?.thread).toBe(turn?.attributes["gen_ai.conversation.id"]);
-});
-
-test("A worker ends in time also when the collector is away, and a changed audit log is found", {
-  timeout: 30_000,
-}, async () => {
-  await using on = await stage({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" });
-  on.model.push({ content: [{ type: "text", text: "Done." }] });
-  const run = on.start(["run", "hello"], { HEDDLE_LOG_LEVEL: "warn" });
-  const before = Date.now();
-  expect(await run.ended).toBe(0);
-  expect(Date.now() - before).toBeLessThan(12_000);
-  expect(run.output()).toMatch(/traces could not be sent/);
-
-  const redis = on.redis.client();
-  await redis.xdel("heddle:{audit}:log", "2-0");
-  const verify = on.start(["audit", "verify"], { HEDDLE_LOG_LEVEL: "silent" });
-  expect(await verify.ended).toBe(1);
-  expect(verify.output()).toContain("Entry 1 is followed by 3: some are missing or moved.");
 });
