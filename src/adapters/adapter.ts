@@ -1,4 +1,4 @@
-import { channel } from "node:diagnostics_channel";
+import * as diagnostics from "node:diagnostics_channel";
 import type { Speaker } from "../agent/messages.ts";
 
 /**
@@ -253,4 +253,4 @@ export interface Reconnect {
 }
 
 /** For whoever counts them in this process. */
-export const reconnects = channel("heddle:reconnects");
+export const reconnects = diagnostics.channel("heddle:reconnects");

@@ -85,6 +85,7 @@ function concerns(entry: AuditEntry, thread: string): boolean {
 }
 
 /** One line for people: when, what, where, and the rest as it is. */
-function shown({ n, at, what, before: _, hash: __, ...rest }: AuditEntry): string {
+function shown(entry: AuditEntry): string {
+  const { n, at, what, before: _before, hash: _hash, ...rest } = entry;
   return `${String(n).padStart(6)}  ${new Date(at).toISOString()}  ${what.padEnd(10)}  ${JSON.stringify(rest)}`;
 }

@@ -56,7 +56,7 @@ export function createMetrics(redis: Redis): Metrics {
   // Only adapters publish there.
   const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
   reconnects.subscribe(onReconnect);
-  gaugesOfAll(registry, redis);
+  const readAll = gaugesOfAll(registry, redis);
   const toolName = boundedLabel(200);
 
   const observer: Observer = {
@@ -120,38 +120,41 @@ export function createMetrics(redis: Redis): Metrics {
   return {
     observer,
     contentType: registry.contentType,
-    render: () => registry.metrics(),
+    async render() {
+      await readAll();
+      return await registry.metrics();
+    },
     close: () => reconnects.unsubscribe(onReconnect),
   };
 }
 
-/** Read from Redis when somebody asks, and the same in every process. */
-function gaugesOfAll(registry: Registry, redis: Redis): void {
+/** Figures of all processes together, the same in each. Returns how to read them from Redis. */
+function gaugesOfAll(registry: Registry, redis: Redis): () => Promise<void> {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const waiting = gauge("heddle_mailbox_messages", "Messages that no turn has taken, in all threads.");
   const age = gauge("heddle_mailbox_oldest_age_seconds", "Age of the oldest of them.");
   const running = gauge("heddle_turns_running", "Turns that run, in all workers.");
   const outbox = gauge("heddle_outbox_entries", "What threads must still show.");
   const ping = gauge("heddle_redis_ping_seconds", "How long Redis took to answer.");
-  new Gauge({
-    name: "heddle_redis_up",
-    help: "1 when Redis answered for this scrape.",
-    registers: [registry],
-    async collect() {
-      const before = performance.now();
-      const looking = redis.ping().then(async () => {
-        ping.set((performance.now() - before) / 1_000);
-        return await readBacklog(redis, Date.now());
-      });
-      // The client waits for a server that is away; whoever asks for metrics does not.
-      const backlog = await Promise.race([looking, delay(patienceMs, undefined, { ref: false })]);
-      this.set(backlog ? 1 : 0);
-      waiting.set(backlog?.messages ?? Number.NaN);
-      age.set(backlog ? backlog.oldestMs / 1_000 : Number.NaN);
-      running.set(backlog?.running ?? Number.NaN);
-      outbox.set(backlog?.outbox ?? Number.NaN);
-    },
-  });
+  const up = gauge("heddle_redis_up", "1 when Redis answered for this scrape.");
+  return async () => {
+    const before = performance.now();
+    const look = async () => {
+      await redis.ping();
+      ping.set((performance.now() - before) / 1_000);
+      return await readBacklog(redis, Date.now());
+    };
+    // The client waits for a server that is away; whoever asks for metrics does not.
+    const backlog = await Promise.race([
+      look().catch(() => undefined),
+      delay(patienceMs, undefined, { ref: false }),
+    ]);
+    up.set(backlog ? 1 : 0);
+    waiting.set(backlog?.messages ?? Number.NaN);
+    age.set(backlog ? backlog.oldestMs / 1_000 : Number.NaN);
+    running.set(backlog?.running ?? Number.NaN);
+    outbox.set(backlog?.outbox ?? Number.NaN);
+  };
 }
 
 /** A scrape that takes longer is of no use: Prometheus gives up after 10 s by default. */

@@ -14,14 +14,14 @@ export function traceparent(span: Span): string {
 }
 
 /** The context behind a `traceparent`; that of a new trace when it is none. */
-export function behind(traceparent: string | undefined): Context {
-  const remote = remoteSpan(traceparent);
+export function behind(parent: string | undefined): Context {
+  const remote = remoteSpan(parent);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT;
 }
 
-export function remoteSpan(traceparent = ""): SpanContext | undefined {
+export function remoteSpan(parent = ""): SpanContext | undefined {
   const [, traceId = "", spanId = "", flags = ""] =
-    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
+    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(parent) ?? [];
   const remote = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
   return isSpanContextValid(remote) ? remote : undefined;
 }

@@ -105,6 +105,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
     closing(receipt) {
       const { kind, steps, usage } = receipt.outcome;
       span?.setAttributes({ "heddle.outcome": kind, "heddle.steps": steps, ...usageAttributes(usage) });
+      endCall(kind === "model-error");
       if (kind === "model-error") span?.setStatus({ code: SpanStatusCode.ERROR });
       const entries = display.closing(receipt);
       return span ? withTrace(entries, traceparent(span)) : entries;
@@ -165,11 +166,11 @@ function usageAttributes({ input, output, cacheRead, cacheWrite, cost }: Usage) 
 }
 
 /** With the trace in each post, so that whoever makes it, now or after a crash, goes on with it. */
-function withTrace(entries: Record<string, OutboxEntry>, trace: string): Record<string, OutboxEntry> {
+function withTrace(entries: Record<string, OutboxEntry>, parent: string): Record<string, OutboxEntry> {
   return Object.fromEntries(
     Object.entries(entries).map(([key, entry]) => [
       key,
-      entry.do === "post" ? { ...entry, message: { ...entry.message, trace } } : entry,
+      entry.do === "post" ? { ...entry, message: { ...entry.message, trace: parent } } : entry,
     ]),
   );
 }

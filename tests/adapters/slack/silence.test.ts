@@ -34,7 +34,9 @@ describe.concurrent("A connection to Slack is made anew, and counted,", () => {
     const count = (message: unknown) => void counted.push(message);
     const slack = await connectedSlack();
     reconnects.subscribe(count);
-    onTestFinished(() => void reconnects.unsubscribe(count));
+    onTestFinished(() => {
+      reconnects.unsubscribe(count);
+    });
     slack.freeze();
     await slack.until(() => slack.connections === 2, 14_000);
     expect(counted).toContainEqual({ platform: "slack" });
