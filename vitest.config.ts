@@ -19,7 +19,17 @@ export default defineConfig({
         // Shared workers: importing the same modules again for every file would take most of the time.
         test: { name: "unit", include: ["tests/**/*.test.ts"], exclude: isolated, isolate: false },
       },
-      { extends: true, test: { name: "integration", include: isolated, isolate: true } },
+      {
+        extends: true,
+        // They wait for whole programs, which a busy machine starts slowly.
+        test: {
+          name: "integration",
+          include: isolated,
+          isolate: true,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
     ],
   },
 });

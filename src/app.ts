@@ -28,7 +28,11 @@ import { redisNotes } from "./queue/notes.ts";
 import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
+import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
+import { createFiring } from "./queue/schedule-firing.ts";
+import { type ScheduleLimits, threadSchedules } from "./queue/schedules.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
@@ -151,9 +155,13 @@ const noSandboxBanner =
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
   const { observe } = foundation.telemetry;
-  const { agent, queue: queueSettings, sessions } = config.settings;
+  const { agent, queue: queueSettings, schedules, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) => log.error({ err: error }, "the worker met an error");
+  const onError = (error: unknown) =>
+    log.error(
+      { err: error },
+      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error",
+    );
 
   const pool = createMcpPool({
     config: foundation.mcp,
@@ -166,6 +174,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   });
   for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
+  const clock = openScheduleClock(redis);
+  const scheduleLimits: ScheduleLimits = {
+    perThread: schedules.perThread,
+    shortestMs: schedules.shortestMinutes * 60_000,
+    longestMs: sessions.expireDays * 86_400_000,
+  };
   const agentRunner = createTurnRunner({
     model: observe.model(models.model),
     summariser: observe.model(models.summariser),
@@ -179,6 +193,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     instructions: agent.instructions,
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    schedules: (thread, asked) =>
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -237,11 +253,26 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
+  const ticks = await takeScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: async () => ({ allowed: true }),
+      mask: (text) => masker.mask(text),
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
   return {
     async close() {
-      await worker.close();
+      await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close()]);
+      await Promise.all([stops.close(), pool.close(), clock.close()]);
     },
   };
 }

@@ -10,6 +10,8 @@ const usage = `Heddle: an agent for your team's chat.
   heddle workspaces list | export <thread> [file] | clean
                                              the threads' files: which there are, one as tar, archive idle ones
   heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
+  heddle schedules list | cancel <thread> <id>
+                                             what is planned for later, in all threads
   heddle usage [--days N] [--by day|user|channel|model]
                                              tokens, cost and turns of the last days
   heddle stop <thread>                       stop what runs in a thread
@@ -23,6 +25,7 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),
   audit: () => import("./commands/audit.ts"),
+  schedules: () => import("./commands/schedules.ts"),
   usage: () => import("./commands/usage.ts"),
   stop: () => import("./commands/stop.ts"),
 };

@@ -9,6 +9,8 @@ export async function openRedis(
 ): Promise<RedisServer> {
   return await connectRedis({
     ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+    ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
+    ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
     dataDir,
     production: environment.NODE_ENV === "production",
     allowEmbedded: environment.EMBEDDED_REDIS === "1",

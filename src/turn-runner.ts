@@ -19,6 +19,7 @@ import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
+import type { ScheduleStore } from "./agent/tools/schedules.ts";
 import type { ToolServices } from "./agent/tools/tool.ts";
 import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
@@ -36,6 +37,11 @@ export interface TurnRunnerOptions {
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
+  /**
+   * What is planned in a thread; `asked` is the person's message that its turn works on. Absent where nothing can
+   * start a turn by itself.
+   */
+  schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   /** A thread's whole journal. */
   journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
@@ -91,10 +97,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
-      const speakers = speakersOf(history.turn?.asked ?? []);
-      const notes = options.notes(thread, () => speakers);
+      const asked = (history.turn?.asked ?? []).filter(isFromPerson);
+      const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
         notes,
+        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
@@ -146,7 +153,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         limits,
         async followUps() {
           const messages = await followUps();
-          speakers.push(...speakersOf(messages));
+          asked.push(...messages.filter(isFromPerson));
           return messages;
         },
         async recall() {
@@ -182,11 +189,6 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
-}
-
-/** The people among the authors: Heddle itself tells of deleted messages. */
-function speakersOf(messages: readonly UserMessage[]): Speaker[] {
-  return messages.filter(isFromPerson).map(({ author }) => author);
 }
 
 /** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */

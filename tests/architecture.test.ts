@@ -24,7 +24,7 @@ function strangers(room: RegExp, allowed: RegExp): string[] {
     );
 }
 
-const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/notes)\\.ts";
+const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/(notes|schedules))\\.ts";
 const contracts = "adapters/adapter\\.ts|sandbox/sandbox\\.ts";
 
 test.each([
@@ -40,7 +40,11 @@ test.each([
     /^adapters\/local\//,
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
-  ["intake knows the contracts and the queue", /^intake\//, new RegExp(`^(intake/|queue/|${contracts})`)],
+  [
+    "intake knows the contracts and the queue",
+    /^intake\//,
+    new RegExp(`^(intake/|queue/|${contracts}|agent/tools/schedules\\.ts)`),
+  ],
   [
     "the queue knows the agent's types, not its inside",
     /^queue\//,

@@ -105,6 +105,8 @@ export type InboundEvent =
       action: string;
       /** What the person wrote when asked for a sentence. */
       text?: string;
+      /** The adapter tells the person alone when it is refused, so that nobody else has to. */
+      tellsRefusal?: true;
       at: number;
     };
 
@@ -115,7 +117,7 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button did what it says. */
+  /** A button or a command word did what it says. */
   | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
@@ -138,10 +140,20 @@ export interface OutboundMessage {
   footer?: string;
   /** Whether a Stop button belongs to it. */
   stoppable?: boolean;
+  /** The same with its list of tasks apart, for platforms that show tasks as cards. */
+  cards?: TaskCards;
   /** Buttons, at most five; an edit without them takes them away. */
   actions?: ActionButton[];
   /** W3C `traceparent` of the turn that says it, where traces are taken; no surface shows it. */
   trace?: string;
+}
+
+export interface TaskCards {
+  /** Everything but the tasks, as Markdown. */
+  markdown: string;
+  /** Over the tasks; plain text, as theirs. */
+  title: string;
+  tasks: { id: string; title: string; state: "running" | "done" | "failed" }[];
 }
 
 /** Pressing it brings an `action` event. */
@@ -198,6 +210,8 @@ export interface ChatSurface {
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
   /** Shows the state of somebody's message, replacing the earlier mark. */
   mark(ref: MessageRef, mark: MessageMark): Promise<void>;
+  /** Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails. */
+  status?(thread: ThreadRef, text: string | undefined): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
@@ -245,6 +259,21 @@ export interface Attendance {
   present(platform: string, workspace: string): Promise<void>;
   /** Threads where people may go on writing without a mention, the latest first. */
   threads(platform: string, workspace: string): Promise<ThreadRef[]>;
+}
+
+/** A thread as its person sees it in a list. */
+export interface RecentThread {
+  thread: ThreadRef;
+  /** What the person began it with. */
+  title: string;
+  status: "running" | "waiting" | "idle";
+  /** When something last happened there, ms. */
+  activeAt: number;
+}
+
+export interface RecentThreads {
+  /** The threads that a person has begun, the latest first, some ten at most. */
+  of(platform: string, workspace: string, person: string): Promise<RecentThread[]>;
 }
 
 /** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */

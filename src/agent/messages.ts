@@ -27,6 +27,8 @@ export interface UserMessage {
   at: number;
   /** W3C `traceparent` of the event that brought it, where traces are taken. No model reads it. */
   trace?: string;
+  /** The author wrote it earlier, for now: it is no message on the platform, and nobody may be there. */
+  scheduled?: true;
   /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
   paidBy?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
@@ -139,5 +141,6 @@ export function textOf(message: AssistantMessage): string {
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
 export function userText(message: UserMessage): string {
   const name = message.author.name.replaceAll(/[\]\n]/g, " ");
-  return message.author.id === heddle.id ? message.text : `[${name}] ${message.text}`;
+  if (message.author.id === heddle.id) return message.text;
+  return `[${message.scheduled ? `scheduled by ${name}` : name}] ${message.text}`;
 }

@@ -65,6 +65,8 @@ async function redis({ environment, dataDir }: Config): Promise<Finding[]> {
   try {
     const server = await connectRedis({
       ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+      ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
+      ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
       dataDir,
       production: environment.NODE_ENV === "production",
       allowEmbedded: environment.EMBEDDED_REDIS === "1",
@@ -119,9 +121,9 @@ async function disk({ dataDir }: Config): Promise<Finding[]> {
   ];
 }
 
-async function slack({ environment }: Config): Promise<Finding[]> {
-  const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_API_URL } = environment;
-  if (!SLACK_BOT_TOKEN && !SLACK_APP_TOKEN) {
+async function slack({ environment, settings }: Config): Promise<Finding[]> {
+  const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID, SLACK_API_URL } = environment;
+  if (!SLACK_BOT_TOKEN && !SLACK_APP_TOKEN && !SLACK_CLIENT_ID) {
     return [
       {
         level: "warning",
@@ -130,13 +132,20 @@ async function slack({ environment }: Config): Promise<Finding[]> {
       },
     ];
   }
-  const { checkSlack } = await import("../adapters/slack/check.ts");
-  const problems = await checkSlack({
-    botToken: SLACK_BOT_TOKEN ?? "",
-    appToken: SLACK_APP_TOKEN ?? "",
-    ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
-  });
-  return problems.map((finding) => ({ what: "slack", ...finding }));
+  const [{ checkSlack }, { chooseEvents, chooseWorkspaces }] = await Promise.all([
+    import("../adapters/slack/check.ts"),
+    import("../adapters/slack/choice.ts"),
+  ]);
+  try {
+    const finding = await checkSlack({
+      workspaces: chooseWorkspaces(environment, settings.slack.workspaces),
+      events: chooseEvents(environment, settings.slack.http),
+      ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
+    });
+    return [{ what: "slack", ...finding }];
+  } catch (error) {
+    return [{ level: "error", what: "slack", text: error instanceof Error ? error.message : String(error) }];
+  }
 }
 
 async function mcp(_config: Config, { servers, secrets }: McpConfig): Promise<Finding[]> {

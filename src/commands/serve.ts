@@ -75,7 +75,7 @@ async function closeAll(parts: readonly Running[], foundation: Foundation): Prom
 }
 
 function banner({ server, sandbox, config }: Foundation, model: string, url: string): string {
-  const { SLACK_BOT_TOKEN } = config.environment;
+  const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID } = config.environment;
   const lines = [
     [
       "model",
@@ -86,7 +86,7 @@ function banner({ server, sandbox, config }: Foundation, model: string, url: str
     ["redis", server.describe],
     ["sandbox", sandbox.probe.ok ? sandbox.probe.summary : "none: the agent has no shell and no files"],
     ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
-    ...(url && SLACK_BOT_TOKEN ? [["slack", "connected"]] : []),
+    ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", "connected"]] : []),
     ...(url ? [["console", url]] : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;

@@ -25,10 +25,14 @@ export interface Config {
 const secretNames = [
   "SLACK_BOT_TOKEN",
   "SLACK_APP_TOKEN",
+  "SLACK_SIGNING_SECRET",
+  "SLACK_CLIENT_SECRET",
+  "SLACK_STATE_SECRET",
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
   "MINIMAX_API_KEY",
   "HEDDLE_CONSOLE_TOKEN",
+  "REDIS_SENTINEL_PASSWORD",
 ] as const satisfies readonly (keyof Environment)[];
 
 /**

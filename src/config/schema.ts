@@ -21,6 +21,20 @@ export const environmentSchema = z.object({
     .string()
     .optional()
     .describe("Slack: app-level token with connections:write (Socket Mode)"),
+  SLACK_SIGNING_SECRET: z
+    .string()
+    .optional()
+    .describe("Slack: takes events as requests instead of Socket Mode (Basic Information)"),
+  SLACK_CLIENT_ID: z
+    .string()
+    .optional()
+    .describe("Slack: lets the workspaces of slack.workspaces install the app; instead of SLACK_BOT_TOKEN"),
+  SLACK_CLIENT_SECRET: z.string().optional().describe("Slack: belongs to SLACK_CLIENT_ID"),
+  SLACK_STATE_SECRET: z
+    .string()
+    .min(32, "expected at least 32 characters")
+    .optional()
+    .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
   SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
   ANTHROPIC_API_KEY: z.string().min(1).optional().describe("key for anthropic/* models"),
   ANTHROPIC_BASE_URL: url.optional().describe("another address of the Anthropic Messages API"),
@@ -30,9 +44,14 @@ export const environmentSchema = z.object({
   MINIMAX_BASE_URL: url.optional().describe("another address of MiniMax's Anthropic-compatible API"),
   REDIS_URL: z
     .string()
-    .regex(/^(redis|rediss|unix):\/\/|^\//, "expected redis://, rediss:// or the path of a socket")
+    .regex(
+      /^(rediss?(\+cluster|\+sentinel)?|unix):\/\/|^\//,
+      "expected redis://, redis+cluster://, redis+sentinel://, the same with rediss, or the path of a socket",
+    )
     .optional()
     .describe("Redis or Valkey; without it a server of the system is started, else the embedded one"),
+  REDIS_CA: z.string().min(1).optional().describe("a file with the certificates (PEM) that rediss:// trusts"),
+  REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe("of the sentinels, where they ask for one"),
   HEDDLE_MODEL: modelName.optional().describe("the model; without it the first key found decides"),
   HEDDLE_DATA_DIR: z.string().min(1).default("./data").describe("workspaces and the local Redis live here"),
   HEDDLE_CONFIG: z.string().min(1).default("./heddle.yaml").describe("the settings file"),
@@ -144,6 +163,16 @@ export const settingsSchema = z.strictObject({
         .min(1)
         .default(["octagonal_sign", "stop_sign", "no_entry", "black_square_for_stop"])
         .describe("reactions that stop a turn"),
+      http: z
+        .strictObject({
+          host: z.string().min(1).default("127.0.0.1").describe("address that takes Slack's requests"),
+          port: count(0, 65_535).default(3000).describe("its port; 0 takes a free one"),
+        })
+        .prefault({}),
+      workspaces: z
+        .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
+        .default([])
+        .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
     })
     .prefault({}),
   skills: z
@@ -256,6 +285,17 @@ export const settingsSchema = z.strictObject({
         .default(5)
         .describe("a worker that does not respond for this long is killed"),
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
+    })
+    .prefault({}),
+  schedules: z
+    .strictObject({
+      perThread: count(1, 1_000).default(20).describe("tasks that may be planned in one thread"),
+      shortestMinutes: z
+        .number()
+        .positive()
+        .max(1_440)
+        .default(5)
+        .describe("least time between two turns that begin by themselves"),
     })
     .prefault({}),
   budgets: budgetsSchema.prefault({}),

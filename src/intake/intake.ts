@@ -11,6 +11,7 @@ import {
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { describeSchedule, type Schedule } from "../agent/tools/schedules.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
@@ -19,9 +20,12 @@ import { markMessage } from "../queue/marks.ts";
 import { postNotice } from "../queue/notices.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
+import { OutOfMemory } from "../queue/redis/memory.ts";
+import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import { permission } from "./access.ts";
 import { createContinuing, isContinueWord } from "./continue.ts";
+import { type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
 
 export interface IntakeOptions {
@@ -95,6 +99,42 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
+  /** Nothing can be stored, so that the person is told at once and past the line. */
+  const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<Verdict> => {
+    options.onProblem(error.message, error);
+    const markdown =
+      "I could not take this message: my memory is full. Please write again when it is mended.";
+    const key = `reply:${event.ref.message}`;
+    await options.surface(event.thread.platform).post(event.thread, { kind: "notice", markdown }, key);
+    return { kind: "refused", reply: markdown };
+  };
+
+  const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const planned = await listSchedules(redis, thread, options.now());
+    if (event.addressed === "follow-up" && planned.length === 0) {
+      return { kind: "ignored", why: "nothing is planned in that thread" };
+    }
+    await reply(event, await answerTo(words, thread, planned));
+    mark(event.ref, "answered");
+    return { kind: "acted", thread };
+  };
+
+  const answerTo = async (
+    words: ScheduleWords,
+    thread: ThreadId,
+    planned: readonly Schedule[],
+  ): Promise<string> => {
+    if (planned.length === 0) return "Nothing is planned in this thread.";
+    if (words.do === "cancel") {
+      return (await cancelSchedule(redis, thread, words.id))
+        ? `Schedule ${words.id} is cancelled.`
+        : `There is no schedule ${words.id} in this thread; \`/schedules\` lists them.`;
+    }
+    const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
+    return [...list, "", "`/unschedule <id>` cancels one."].join("\n");
+  };
+
   const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
     if (isStopWord(event.text)) {
       const verdict = await receiveStop({
@@ -107,6 +147,8 @@ export function createIntake(options: IntakeOptions): Door {
       await reply(event, "Nothing is running in this thread.");
       return verdict;
     }
+    const words = scheduleWordsIn(event.text);
+    if (words) return receiveScheduleWords(event, words);
     if (event.text.trim() === "" && event.attachments.length === 0) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       const markdown = "You called me without a task. Write what you need in the same message, and I start.";
@@ -174,7 +216,7 @@ export function createIntake(options: IntakeOptions): Door {
     const turn = turnToContinue(event.action);
     if (turn === undefined) return { kind: "ignored", why: "there is no such button" };
     const verdict = await continuing.press(event, turn);
-    if (verdict.kind === "refused") await reply(event, verdict.reply);
+    if (verdict.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
     return verdict;
   };
 
@@ -190,7 +232,12 @@ export function createIntake(options: IntakeOptions): Door {
       }
       switch (event.kind) {
         case "message":
-          return receiveMessage(event);
+          try {
+            return await receiveMessage(event);
+          } catch (error) {
+            if (error instanceof OutOfMemory) return refuseForMemory(event, error);
+            throw error;
+          }
         case "edit":
         case "delete":
           return receiveAmendment(event);

@@ -4,6 +4,7 @@ import {
   type MessageRef,
   type OutboundMessage,
   parseThreadId,
+  type TaskCards,
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
@@ -22,6 +23,7 @@ import {
   verdict,
 } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { createThreadStatus } from "./thread-status.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -79,6 +81,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let tail = "";
   let notice = "";
 
+  const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
     surface,
     output: options.output,
@@ -90,6 +93,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     overtaken: options.overtaken,
     onProblem: options.onProblem,
   });
+
+  /** What was scheduled is no message of the platform's. */
+  const isMarked = ({ scheduled }: UserMessage) => !scheduled;
 
   const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
@@ -110,17 +116,42 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
   };
 
+  const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
+    if (tools.length === 0) return {};
+    const tasks = tools.map((line) => ({
+      id: line.callId,
+      title: options.mask(line.text.replaceAll("`", "")),
+      state: cardState(line.status),
+    }));
+    const hidden = hiddenTools > 0 ? ` · ${count(hiddenTools, "earlier call")}` : "";
+    return {
+      cards: {
+        title: `${title}${hidden}`,
+        tasks,
+        markdown: options.mask(around.filter(Boolean).join("\n\n")),
+      },
+    };
+  };
+
   const working = (): OutboundMessage => {
-    const parts = [banner, `⏳ **Working** · step ${step}`, plan, toolList()];
-    if (tail) parts.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
-    if (text) parts.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
-    if (notice) parts.push(`_${notice}_`);
-    return { kind: "progress", stoppable: true, markdown: options.mask(parts.filter(Boolean).join("\n\n")) };
+    const above = [banner, `⏳ **Working** · step ${step}`, plan];
+    const below: string[] = [];
+    if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+    if (notice) below.push(`_${notice}_`);
+    const parts = [...above, toolList(), ...below];
+    return {
+      kind: "progress",
+      stoppable: true,
+      markdown: options.mask(parts.filter(Boolean).join("\n\n")),
+      ...taskCards("Working", [...above, ...below]),
+    };
   };
 
   const apply = (event: AgentEvent) => {
     switch (event.type) {
       case "step-start":
+        status.show("is thinking…");
         step = event.step;
         text = "";
         break;
@@ -137,6 +168,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         notice = "";
         break;
       case "tool-start":
+        status.show(`is using ${event.call.name}…`);
         // Its result is shown as the plan.
         if (event.call.name === "todo") return;
         tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
@@ -180,7 +212,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   return {
     took(messages) {
       asked.push(...messages);
-      for (const taken of messages) marking.push(showTaken(refOf(taken)));
+      for (const taken of messages.filter(isMarked)) marking.push(showTaken(refOf(taken)));
       options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {
@@ -196,6 +228,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           ? {
               kind: "progress",
               markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              ...taskCards("What was done", [headline, plan]),
             }
           : null;
       const entries: Record<string, OutboxEntry> = {
@@ -207,7 +240,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
       };
       const end = (messages: readonly UserMessage[], state: MessageMark) => {
-        for (const ref of messages.map(refOf)) {
+        for (const ref of messages.filter(isMarked).map(refOf)) {
           entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
         }
       };
@@ -217,6 +250,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
+      status.end();
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {
@@ -241,6 +275,20 @@ function sign(status: ToolLine["status"]): string {
       return "■";
     case "unknown":
       return "?";
+  }
+}
+
+function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
+  switch (status) {
+    case "running":
+      return "running";
+    case "ok":
+    case "partial":
+      return "done";
+    case "error":
+    case "stopped":
+    case "unknown":
+      return "failed";
   }
 }
 

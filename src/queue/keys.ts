@@ -32,6 +32,10 @@ export const keys = {
   settled: (thread: ThreadId, key: string) => session(thread, `settled:${key}`),
   /** Hash: id to JSON note. The owner is a thread, a channel or a person; a thread's are in its slot. */
   notes: (scope: NoteScope, owner: string) => `heddle:{${owner}}:notes:${scope}`,
+  /** Hash: id to JSON of what is planned there. */
+  schedules: (thread: ThreadId) => session(thread, "schedules"),
+  /** Present for a day after the thread was told of a scheduled task that is due. */
+  announced: (thread: ThreadId, firing: string) => session(thread, `announced:${firing}`),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
 
@@ -44,6 +48,8 @@ export const keys = {
 
   /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
   slots: (place: string) => `heddle:{slots}:${place}`,
+  /** Sorted set: threads whose people wait for a slot of that place. */
+  slotLine: (place: string) => `heddle:{slots}:${place}:line`,
   /** The state of somebody's message. */
   marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
   /** Sorted set: who writes it to the platform at this moment. */
@@ -89,3 +95,4 @@ export const channels = {
 /** BullMQ's prefix; the braces keep all of its keys in one slot. */
 export const queuePrefix = "{heddle}";
 export const queueName = "turns";
+export const scheduleQueueName = "schedules";

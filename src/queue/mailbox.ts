@@ -1,10 +1,11 @@
-import type { ChainableCommander, Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
+import { isOutOfMemory, OutOfMemory } from "./redis/memory.ts";
 import { scripts } from "./scripts.ts";
 
 const daySeconds = 86_400;
@@ -21,6 +22,7 @@ export type Delivery =
  * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
  * When this resolves the message survives any crash.
  *
+ * @throws {OutOfMemory} when nothing of it could be stored
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
  */
 export async function deliver(
@@ -30,18 +32,35 @@ export async function deliver(
   options: { onlyIfSession: boolean; now: number },
 ): Promise<Delivery> {
   const record: JournalRecord = { type: "user", message };
-  const result = (await scripts.deliver.run(
-    redis,
-    [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
-    [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
-  )) as number;
+  let result: unknown;
+  try {
+    result = await scripts.deliver.run(
+      redis,
+      [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
+      [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
+    );
+  } catch (error) {
+    throw isOutOfMemory(error) ? new OutOfMemory(error) : error;
+  }
   if (result === -2) return { kind: "no-session" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
   await faultPoint("list", () =>
-    all(redis.pipeline().zadd(keys.waiting, options.now, thread).zadd(keys.threads, options.now, thread)),
+    Promise.all([
+      redis.zadd(keys.waiting, options.now, thread),
+      redis.zadd(keys.threads, options.now, thread),
+    ]),
   );
-  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+  // See the header of deliver.lua.
+  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
+}
+
+/** The messages that no turn has taken, oldest first. */
+export async function waitingIn(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
+  // Only `user` records are ever put into a mailbox.
+  return (await redis.lrange(keys.mail(thread), 0, -1)).map(
+    (entry) => (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message,
+  );
 }
 
 /** Records a stop order and tells the worker. False when the thread has nothing to stop. */
@@ -77,14 +96,9 @@ export async function rememberMessages(
   thread: ThreadId,
   refs: readonly MessageRef[],
 ): Promise<void> {
-  const pipeline = redis.pipeline();
-  for (const ref of refs) pipeline.set(keys.reference(ref), thread, "EX", referenceSeconds);
-  await faultPoint("remember", () => all(pipeline));
-}
-
-/** Runs a pipeline. Its own `exec` resolves also when a command was refused, for instance for lack of memory. */
-async function all(pipeline: ChainableCommander): Promise<void> {
-  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  await faultPoint("remember", () =>
+    Promise.all(refs.map((ref) => redis.set(keys.reference(ref), thread, "EX", referenceSeconds))),
+  );
 }
 
 export async function threadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {

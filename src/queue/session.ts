@@ -130,6 +130,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.head(thread),
     keys.log(thread, generation),
     keys.notes("thread", thread),
+    keys.schedules(thread),
     keys.asked(thread),
     keys.outbox(thread),
   ]) {

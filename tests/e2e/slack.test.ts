@@ -144,6 +144,34 @@ test("A direct message is a thread of its own", async () => {
   expect(answer.threadTs).toBe(message.ts);
 });
 
+test("/agent begins a thread with the question, and the answer comes in it", async () => {
+  model.push(says("Built."));
+  await heddle();
+  const general = slack.channel("general");
+  slack.user("ada").commands(general, "/agent build it");
+  const answer = await slack.message(({ text }) => text.includes("Built."));
+  const [root] = general.messages;
+  expect(root?.text).toContain("build it");
+  expect(answer.threadTs).toBe(root?.ts);
+});
+
+test("Without Socket Mode, signed requests bring the question in and the press of Stop", async () => {
+  model.push({
+    content: [{ type: "tool_use", name: "bash", input: { command: "echo begun; sleep 600" } }],
+  });
+  const config = `${place.folder}/http.yaml`;
+  await writeFile(config, "slack: { http: { port: 0 } }\n");
+  const signing = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "a-secret-of-slack", HEDDLE_CONFIG: config };
+  const program = await heddle(signing);
+  const line = await program.line(/http:\/\/127\.0\.0\.1:\d+\/slack\/events/);
+  slack.sendTo(/http:\S+\/slack\/events/.exec(line)?.[0] ?? "", signing.SLACK_SIGNING_SECRET);
+  const ada = slack.user("ada");
+  await ada.says(slack.channel("general"), "<@BOT> wait");
+  const progress = await slack.message(({ text }) => text.includes("sleep 600"));
+  await ada.presses("heddle_stop", progress);
+  await slack.message(({ text }) => text.includes("Stopped by ada"));
+});
+
 describe("A worker that is killed with SIGKILL in the middle of a turn", () => {
   test("is replaced, the turn goes on, and no command is run twice", async () => {
     const { command, seconds } = uniqueSleep();

@@ -20,6 +20,7 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
   const shown: Shown[] = [];
   const marks = new Map<string, MessageMark[]>();
   const failures: SurfaceError[] = [];
+  const statuses: (string | undefined)[] = [];
   const waiters = new Set<() => void>();
   const changed = () => {
     for (const check of waiters) check();
@@ -58,6 +59,10 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
       marks.set(ref.message, [...(marks.get(ref.message) ?? []), mark]);
       changed();
     },
+    async status(_thread, text) {
+      statuses.push(text);
+      changed();
+    },
     threadOf: () => Promise.resolve(undefined),
     upload: () => Promise.reject(new SurfaceError("rejected", "no files here")),
   };
@@ -65,6 +70,7 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
     surface,
     shown,
     marks,
+    statuses,
     /** The next posts fail so, but for progress, which comes when it likes; `uncertain` posts and then loses the response. */
     failNext: (...errors: SurfaceError[]) => failures.push(...errors),
     /** Resolves with the first truthy result, checked at every change. */

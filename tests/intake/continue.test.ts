@@ -133,11 +133,17 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
       const message = { thread, ref, author, text, attachments: [], at: Date.now() };
       return intake.receive({ kind: "message", addressed: "mention", ...message });
     },
-    presses: (author: Author, shown: { message: OutboundMessage; ref: { message: string } }) => {
+    presses: (
+      author: Author,
+      shown: { message: OutboundMessage; ref: { message: string } },
+      how: { tellsRefusal?: true } = {},
+    ) => {
       const action = shown.message.actions?.[0]?.id ?? "";
       const ref = { ...place, message: shown.ref.message };
-      return intake.receive({ kind: "action", thread, ref, author, action, at: Date.now() });
+      return intake.receive({ kind: "action", thread, ref, author, action, ...how, at: Date.now() });
     },
+    /** How many messages with that text there are. */
+    count: (text: string) => chat.shown.filter(({ message }) => message.markdown.includes(text)).length,
     /** The n-th message with that text, once it is there. */
     shows: (text: string, nth = 1) =>
       chat.until(() => chat.shown.filter(({ message }) => message.markdown.includes(text))[nth - 1]),
@@ -150,7 +156,7 @@ const hourMs = 3_600_000;
 
 describe("A budget that is used up", () => {
   test("pauses the turn with a clear message, and goes on when an administrator presses Continue", async () => {
-    const { says, presses, shows, requests } = await heddle({ user: { cost: 0.02 } }, [
+    const { says, presses, shows, count, requests } = await heddle({ user: { cost: 0.02 } }, [
       ...[look, look],
       { text: "All done." },
     ]);
@@ -165,10 +171,13 @@ describe("A budget that is used up", () => {
     });
     expect(requests).toHaveLength(2);
 
+    // Where the platform can tell the person alone, the thread is spared.
+    expect(await presses(ada, paused, { tellsRefusal: true })).toMatchObject({ kind: "refused" });
     expect(await presses(bob, paused)).toMatchObject({ kind: "refused" });
     await shows("only an administrator can extend it");
     expect(await presses(root, paused)).toMatchObject({ kind: "acted" });
     await shows("All done.");
+    expect(count("only an administrator can extend it")).toBe(1);
     expect(requests[2]?.messages.at(-1)).toMatchObject({ author: { name: "Root" }, text: "continue" });
     expect(await presses(root, paused)).toMatchObject({ kind: "ignored" });
 

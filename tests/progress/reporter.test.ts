@@ -35,6 +35,7 @@ function reporter() {
       return markdown?.includes(text) ? markdown : undefined;
     });
   return {
+    chat,
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     close: () => display.close(),
@@ -126,4 +127,23 @@ describe("The progress of a turn", () => {
     await close();
     expect(last()).toBeNull();
   });
+});
+
+test("says beside the thread what it does, once, and takes it away at the end", async () => {
+  const { chat, show, close } = reporter();
+  show(begins, begins, text("Hello"));
+  await close();
+  await chat.until(() => chat.statuses.length === 2);
+  expect(chat.statuses).toEqual(["is thinking…", undefined]);
+});
+
+test("offers its calls as cards too, for platforms that have them", async () => {
+  const { chat, show, shows, close } = reporter();
+  show(begins, ...called("bash", { command: "ls" }, "a.txt"));
+  await shows("ls");
+  expect(chat.shown[0]?.message.cards).toMatchObject({
+    markdown: "⏳ **Working** · step 1",
+    tasks: [{ title: expect.stringMatching(/^[^`]*ls[^`]*$/), state: "done" }],
+  });
+  await close();
 });

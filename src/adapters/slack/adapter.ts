@@ -1,23 +1,31 @@
-import type { Attendance, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import type { Attendance, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
 import { attend } from "./attend.ts";
-import { stopAction } from "./blocks.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
-import { createEventReader } from "./events.ts";
-import { createPeople } from "./people.ts";
-import { keepConnected } from "./socket.ts";
-import { checkTokens, identify, tokenError } from "./check.ts";
-import { createWebClient, type SlackAccess } from "./web.ts";
+import { checkToken } from "./check.ts";
+import type { Desk } from "./desk.ts";
+import { showHome } from "./home.ts";
+import { type HttpAddress, openHttpLine } from "./http.ts";
+import type { Installations, OAuthClient } from "./installations.ts";
+import { listenToButtons } from "./interactions.ts";
+import { listenToQuestions } from "./questions.ts";
+import { openReception, type Reception } from "./reception.ts";
+import { openSocketLine } from "./socket.ts";
+import { createWebClient, type SlackServer } from "./web.ts";
 
-export interface SlackAdapterOptions extends SlackAccess {
-  /** `xapp-…`, with the scope `connections:write`. */
-  appToken: string;
+export interface SlackAdapterOptions extends SlackServer {
+  /** One workspace by its token (`xoxb-…`), or all that install the app, which needs `http`. */
+  workspaces: { botToken: string } | { client: OAuthClient; installations: Installations };
+  /** Socket Mode with an `xapp-…` token that has `connections:write`, or requests with a signing secret. */
+  events: { kind: "socket"; appToken: string } | ({ kind: "http"; signingSecret: string } & HttpAddress);
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
   attendance: Attendance;
+  /** For the home tab. */
+  recentThreads: RecentThreads;
 }
 
-/** Brings events in from Slack's Socket Mode. Slack writes go through a surface, which is made apart. */
+/** Brings events in from Slack. Slack writes go through a surface, which is made apart. */
 export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
   let connection: { close(): Promise<void> } | undefined;
   return {
@@ -33,57 +41,84 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
 }
 
 async function open(options: SlackAdapterOptions, door: Door): Promise<{ close(): Promise<void> }> {
-  const { log } = options;
-  checkTokens(options.botToken, options.appToken);
-  const client = createWebClient(options, { timeoutMs: 5_000, retries: 2 });
-  const { identity, warning } = await identify(client);
-  if (warning) log.warn(warning);
-  const people = createPeople(client, identity.teamId, log);
-  const reader = createEventReader(identity, people, options.stopReactions);
+  const { events, workspaces, log } = options;
+  if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
+  const reception = await openReception(options);
+  const { deskOf } = reception;
+  const line =
+    events.kind === "socket"
+      ? openSocketLine(options, events.appToken)
+      : openHttpLine(options, events.signingSecret, events, "client" in workspaces ? workspaces : undefined);
 
   // Whatever people should read about the verdict, intake has posted.
   const receive = async (event: InboundEvent | undefined): Promise<void> => {
     if (event) await door.receive(event);
   };
 
-  const { app, receiver } = createApp(options, identity);
-  app.event("app_mention", async ({ event }) => receive(await reader.message(event)));
-  app.event("message", async ({ event }) => receive(await reader.message(event)));
-  app.event("reaction_added", async ({ event }) => receive(await reader.reaction(event)));
-  app.event("agent_session_stopped", async ({ event }) => receive(await reader.sessionStopped(event)));
-  app.action(stopAction, async ({ body }) => receive(await reader.stopButton(body)));
+  const app = createApp(line.receiver, options, deskOf);
+  const reader = async (teamId: string | undefined) => (await deskOf(teamId)).reader;
+  app.event("app_mention", async ({ event, context }) =>
+    receive(await (await reader(context.teamId)).message(event)),
+  );
+  app.event("message", async ({ event, context }) =>
+    receive(await (await reader(context.teamId)).message(event)),
+  );
+  app.event("reaction_added", async ({ event, context }) =>
+    receive(await (await reader(context.teamId)).reaction(event)),
+  );
+  app.event("agent_session_stopped", async ({ event, context }) =>
+    receive(await (await reader(context.teamId)).sessionStopped(event)),
+  );
+  app.event("app_uninstalled", async ({ context }) => reception.leave(context.teamId));
+  app.event("tokens_revoked", async ({ event, context }) => {
+    // The list for bots holds their user ids.
+    if (event.tokens.bot?.length) await reception.leave(context.teamId);
+  });
+  app.event("app_home_opened", async ({ event, context }) => {
+    if (event.tab === "home")
+      await showHome(await deskOf(context.teamId), event.user, options.recentThreads, log);
+  });
+  listenToButtons(app, deskOf, door);
+  listenToQuestions(app, deskOf, door);
 
   const closing = new AbortController();
-  const { attendance } = options;
-  const { teamId } = identity;
-  const patient = createWebClient(options, { timeoutMs: 20_000, retries: 5, patient: true });
-  const attending = attend(
-    receiver.client,
-    {
-      catchUp: () =>
-        catchUp({
-          client: patient,
-          attendance,
-          teamId,
-          receive: async (message) => receive(await reader.message(message)),
-          signal: closing.signal,
-          log,
-        }),
-      present: () => attendance.present("slack", teamId),
-    },
-    log,
-  );
-  const connecting = keepConnected(receiver.client, closing.signal, log);
-  const { ended } = await connecting.catch(async (error: unknown) => {
+  const attending = attend(attendanceWork(options, reception, door, closing.signal), log);
+  try {
+    await line.open(attending);
+  } catch (error) {
     await attending.close();
-    throw tokenError("SLACK_APP_TOKEN", error);
-  });
-
+    throw error;
+  }
   return {
     async close() {
-      await app.finish();
+      await line.close(() => app.finish());
       closing.abort();
-      await Promise.all([ended, attending.close()]);
+      await attending.close();
     },
+  };
+}
+
+/** What is to be done about messages that nobody has heard, in every workspace. */
+function attendanceWork(options: SlackAdapterOptions, reception: Reception, door: Door, signal: AbortSignal) {
+  const { attendance, log } = options;
+  const forAll = async (work: (desk: Desk) => Promise<void>) => {
+    for (const desk of await reception.desks()) await work(desk);
+  };
+  return {
+    catchUp: () =>
+      forAll(({ botToken, identity, reader }) =>
+        catchUp({
+          client: createWebClient({ ...options, botToken }, { timeoutMs: 20_000, retries: 5, patient: true }),
+          attendance,
+          teamId: identity.teamId,
+          receive: async (message) => {
+            const event = await reader.message(message);
+            if (event) await door.receive(event);
+          },
+          signal,
+          log,
+        }),
+      ),
+    present: () => forAll(({ identity }) => attendance.present("slack", identity.teamId)),
   };
 }

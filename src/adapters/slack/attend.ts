@@ -1,18 +1,22 @@
-import type { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 
 /** How often it is noted that somebody listens. */
 const presenceMs = 10_000;
 
+interface Attending {
+  connected(): void;
+  disconnected(): void;
+  close(): Promise<void>;
+}
+
 /**
  * Catches up after every new connection. Once that is done, it notes regularly that nothing is missed, until the
- * connection is gone. To be called before the client connects.
+ * connection is gone.
  */
 export function attend(
-  client: SocketModeReceiver["client"],
   work: { catchUp(): Promise<void>; present(): Promise<void> },
   log: BaseLogger,
-): { close(): Promise<void> } {
+): Attending {
   /** Counts connections, and is odd while there is one: what began on an earlier one has no say about a later. */
   let connection = 0;
   let caughtUp = 0;
@@ -34,21 +38,18 @@ export function attend(
   const tick = () => {
     if (connection % 2 === 1) working ??= look();
   };
-  const connected = () => {
-    connection += 1;
-    tick();
-  };
-  const disconnected = () => {
-    if (connection % 2 === 1) connection += 1;
-  };
-  client.on("connected", connected);
-  client.on("disconnected", disconnected);
   const timer = setInterval(tick, presenceMs);
   return {
+    connected() {
+      connection += 1;
+      tick();
+    },
+    disconnected() {
+      if (connection % 2 === 1) connection += 1;
+    },
     async close() {
       clearInterval(timer);
-      client.off("connected", connected);
-      client.off("disconnected", disconnected);
+      connection += connection % 2;
       await working;
     },
   };

@@ -1,6 +1,6 @@
-import { App, type ReceiverEvent, SocketModeReceiver } from "@slack/bolt";
-import type { Identity } from "./events.ts";
-import { clientOptions, type SlackAccess } from "./web.ts";
+import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
+import { type DeskOf, NotInstalled } from "./desk.ts";
+import { clientOptions, type SlackServer } from "./web.ts";
 
 /**
  * A Bolt app that persists before it acknowledges. Bolt itself acknowledges an event before its listeners
@@ -39,32 +39,15 @@ class PersistFirstApp extends App {
   }
 }
 
-/** A Bolt app for Socket Mode that makes no call of its own, and the receiver whose client connects it. */
-export function createApp(
-  access: SlackAccess & { appToken: string },
-  { botId, botUserId }: Identity,
-): { app: PersistFirstApp; receiver: SocketModeReceiver } {
+/** A Bolt app that makes no call of its own and knows from `deskOf` on whose behalf it listens. */
+export function createApp(receiver: Receiver, access: SlackServer, deskOf: DeskOf): PersistFirstApp {
   const sdk = clientOptions(access);
-  const receiver = new SocketModeReceiver({
-    appToken: access.appToken,
-    logger: sdk.logger,
-    // See socket.ts.
-    autoReconnectEnabled: false,
-    installerOptions: { clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } } },
-    processEventErrorHandler: async ({ error }) => {
-      // Bolt wraps what is not its own.
-      const err = "original" in error ? error.original : error;
-      access.log.error({ err }, "A Slack event was not acknowledged, so Slack will send it again.");
-      return false;
-    },
-  });
   const app = new PersistFirstApp({
     receiver,
-    token: access.botToken,
-    // Knowing both, Bolt does not ask again who it is.
-    botId,
-    botUserId,
-    tokenVerificationEnabled: false,
+    authorize: async ({ teamId }) => {
+      const { botToken, identity } = await deskOf(teamId);
+      return { botToken, botId: identity.botId, botUserId: identity.botUserId };
+    },
     // The event reader decides about our own messages, as about those of all bots.
     ignoreSelf: false,
     convoStore: false,
@@ -72,7 +55,10 @@ export function createApp(
     clientOptions: sdk,
   });
   app.error(async (error) => {
-    throw error;
+    // Nothing will come of it later either, so it is acknowledged.
+    if ("original" in error && error.original instanceof NotInstalled)
+      access.log.warn(error.original.message);
+    else throw error;
   });
-  return { app, receiver };
+  return app;
 }

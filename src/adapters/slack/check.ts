@@ -1,9 +1,11 @@
 import { webApi } from "@slack/bolt";
 import { pino } from "pino";
+import type { SlackAdapterOptions } from "./adapter.ts";
+import type { chooseWorkspaces } from "./choice.ts";
 import { neededScope, networkCode } from "./errors.ts";
 import type { Identity } from "./events.ts";
 import { botScopes } from "./manifest.ts";
-import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
+import { createWebClient, refusalCode } from "./web.ts";
 
 /** The two tokens, by the name of the variable that an operator sets. */
 type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";
@@ -19,19 +21,15 @@ const origin: Record<TokenName, { prefix: string; whereToFind: string }> = {
   },
 };
 
-/** Throws for tokens that cannot be right, before anything is sent. Never with a token in the text. */
-export function checkTokens(botToken: string, appToken: string): void {
-  if (botToken.startsWith("xapp-") && appToken.startsWith("xoxb-")) {
+/** Throws for a token that cannot be right, before anything is sent. Never with a token in the text. */
+export function checkToken(name: TokenName, token: string): void {
+  const { prefix, whereToFind } = origin[name];
+  const other = name === "SLACK_BOT_TOKEN" ? "SLACK_APP_TOKEN" : "SLACK_BOT_TOKEN";
+  if (token.startsWith(origin[other].prefix)) {
     throw new Error(
-      "SLACK_BOT_TOKEN and SLACK_APP_TOKEN are swapped: the first is the xoxb- token, the second xapp-.",
+      `${name} holds the ${origin[other].prefix} token, which belongs into ${other}; are they swapped?`,
     );
   }
-  checkToken("SLACK_BOT_TOKEN", botToken);
-  checkToken("SLACK_APP_TOKEN", appToken);
-}
-
-function checkToken(name: TokenName, token: string): void {
-  const { prefix, whereToFind } = origin[name];
   if (token === "") throw new Error(`${name} is not set: ${whereToFind}.`);
   if (!token.startsWith(prefix)) throw new Error(`${name} is not an ${prefix} token: ${whereToFind}.`);
 }
@@ -70,21 +68,34 @@ export interface SlackFinding {
   text: string;
 }
 
-/** Tries both tokens against Slack without connecting. */
-export async function checkSlack(
-  options: Omit<SlackAccess, "log"> & { appToken: string },
-): Promise<SlackFinding[]> {
-  const access = { ...options, log: pino({ level: "silent" }) };
+/** Tries the tokens against Slack without connecting. */
+export async function checkSlack({
+  workspaces,
+  events,
+  apiUrl,
+}: {
+  workspaces: ReturnType<typeof chooseWorkspaces>;
+  events: SlackAdapterOptions["events"];
+  apiUrl?: string;
+}): Promise<SlackFinding> {
+  const server = { ...(apiUrl !== undefined && { apiUrl }), log: pino({ level: "silent" }) };
+  const clientWith = (botToken: string) => createWebClient({ ...server, botToken }, { timeoutMs: 10_000 });
+  if ("client" in workspaces)
+    return { level: "ok", text: "workspaces install it at /slack/install of its public address" };
   try {
-    checkTokens(options.botToken, options.appToken);
-    const { description, warning } = await identify(createWebClient(access, { timeoutMs: 10_000 }));
-    const app = createWebClient({ ...access, botToken: options.appToken }, { timeoutMs: 10_000 });
-    await app.apps.connections.open({}).catch((error: unknown) => {
-      throw tokenError("SLACK_APP_TOKEN", error);
-    });
-    return [warning ? { level: "warning", text: warning } : { level: "ok", text: description }];
+    if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
+    checkToken("SLACK_BOT_TOKEN", workspaces.botToken);
+    const { description, warning } = await identify(clientWith(workspaces.botToken));
+    if (events.kind === "socket") {
+      await clientWith(events.appToken)
+        .apps.connections.open({})
+        .catch((error: unknown) => {
+          throw tokenError("SLACK_APP_TOKEN", error);
+        });
+    }
+    return warning ? { level: "warning", text: warning } : { level: "ok", text: description };
   } catch (error) {
-    return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
+    return { level: "error", text: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -76,20 +76,12 @@ const sessionStoppedSchema = z.object({
   event_ts: z.string(),
 });
 
-const buttonSchema = z.object({
-  user: z.object({ id: z.string() }),
-  channel: z.object({ id: z.string() }),
-  message: z.object({ ts: z.string(), thread_ts: z.string().optional() }),
-  actions: z.tuple([z.object({ action_ts: z.string() })]),
-});
-
 /** Turns what Slack sends into what the rest of Heddle knows; undefined for what does not concern us. */
-interface EventReader {
+export interface EventReader {
   /** A new message, or the edit or deletion of one. */
   message(event: unknown): Promise<InboundEvent | undefined>;
   reaction(event: unknown): Promise<InboundEvent | undefined>;
   sessionStopped(event: unknown): Promise<InboundEvent | undefined>;
-  stopButton(body: unknown): Promise<InboundEvent | undefined>;
 }
 
 /** @param stopReactions names of the reactions that stop a turn, without colons */
@@ -129,9 +121,6 @@ export function createEventReader(
       text: readableText(message.text, botUserId, (id) => people.knownName(id)),
       at: milliseconds(event_ts),
     };
-  };
-  const stop = async (user: string, at: string, thread: ThreadRef): Promise<InboundEvent> => {
-    return { kind: "stop", target: { thread }, author: await people.author(user), at: milliseconds(at) };
   };
 
   return {
@@ -174,14 +163,13 @@ export function createEventReader(
 
     async sessionStopped(event) {
       const { data } = sessionStoppedSchema.safeParse(event);
-      return data && stop(data.user, data.event_ts, threadOf(data.channel, data.thread_ts));
-    },
-
-    async stopButton(body) {
-      const { data } = buttonSchema.safeParse(body);
       if (!data) return undefined;
-      const thread = threadOf(data.channel.id, data.message.thread_ts ?? data.message.ts);
-      return stop(data.user.id, data.actions[0].action_ts, thread);
+      return {
+        kind: "stop",
+        target: { thread: threadOf(data.channel, data.thread_ts) },
+        author: await people.author(data.user),
+        at: milliseconds(data.event_ts),
+      };
     },
   };
 }
@@ -204,6 +192,6 @@ function attachment(file: z.infer<typeof fileSchema>): AttachmentHandle {
 }
 
 /** `"1732100000.123456"` in milliseconds since the epoch. */
-function milliseconds(ts: string): number {
+export function milliseconds(ts: string): number {
   return Math.floor(Number(ts) * 1_000);
 }

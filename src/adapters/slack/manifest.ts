@@ -7,6 +7,7 @@ export const botScopes = [
   "channels:history",
   "channels:read",
   "chat:write",
+  "commands",
   "files:read",
   "files:write",
   "groups:history",
@@ -20,40 +21,85 @@ export const botScopes = [
   "users:read",
 ] as const;
 
+/** The slash command. Slack has none inside threads. */
+export const slashCommand = "/agent";
+/** The entry in the menu of a message. */
+export const aboutShortcut = "heddle_about";
+
+/** Where Slack's requests and browsers come in, below the public address. */
+export const eventsPath = "/slack/events";
+export const installPath = "/slack/install";
+export const redirectPath = "/slack/oauth_redirect";
+
 const botEvents = [
   "agent_session_stopped",
+  "app_home_opened",
   "app_mention",
+  "app_uninstalled",
   "message.channels",
   "message.groups",
   "message.im",
   "message.mpim",
   "reaction_added",
+  "tokens_revoked",
 ];
+
+interface ManifestOptions {
+  /** How the bot is called, at most 35 characters. */
+  name?: string;
+  /** The public https address at which Slack reaches us; without it the app uses Socket Mode. */
+  url?: string;
+}
 
 /**
  * The app manifest to paste at https://api.slack.com/apps (Create New App, From a manifest), as YAML. The
  * app-level token with `connections:write` cannot be part of a manifest and is made by hand.
- *
- * @param options.name how the bot is called, at most 35 characters
  */
-export function slackManifest(options: { name?: string } = {}): string {
-  const name = options.name ?? "Heddle";
+export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): string {
+  const at = (path: string) => new URL(path, url).href;
+  const requests = url === undefined ? undefined : at(eventsPath);
   return stringify({
     display_information: { name, description: "An agent that works in your threads" },
     features: {
       bot_user: { display_name: name, always_online: true },
-      app_home: { messages_tab_enabled: true, messages_tab_read_only_enabled: false },
+      app_home: { home_tab_enabled: true, messages_tab_enabled: true, messages_tab_read_only_enabled: false },
       agent_view: {
         agent_description:
           "Mention it in a thread and it works there, in a workspace of its own; 🛑 stops it.",
+        suggested_prompts: [
+          { title: "What can you do?", message: "What can you do here? Answer in five lines." },
+          {
+            title: "Look at a file",
+            message: "I will send you a file. Tell me what is in it and what is odd.",
+          },
+          { title: "Write a script", message: "Write a small script, run it and show me what it prints: " },
+        ],
       },
+      slash_commands: [
+        {
+          command: slashCommand,
+          description: "Start a task in a thread of its own",
+          usage_hint: "<task>",
+          // Ids instead of plain "@ada", so that the agent is told who is meant.
+          should_escape: true,
+          ...(requests && { url: requests }),
+        },
+      ],
+      shortcuts: [
+        {
+          name: "Ask the agent about this",
+          type: "message",
+          callback_id: aboutShortcut,
+          description: "Gives the agent this message and your question",
+        },
+      ],
     },
-    oauth_config: { scopes: { bot: [...botScopes] } },
+    oauth_config: { ...(requests && { redirect_urls: [at(redirectPath)] }), scopes: { bot: [...botScopes] } },
     settings: {
-      event_subscriptions: { bot_events: botEvents },
-      interactivity: { is_enabled: true },
+      event_subscriptions: { ...(requests && { request_url: requests }), bot_events: botEvents },
+      interactivity: { is_enabled: true, ...(requests && { request_url: requests }) },
       org_deploy_enabled: false,
-      socket_mode_enabled: true,
+      socket_mode_enabled: requests === undefined,
       token_rotation_enabled: false,
     },
   }).trimEnd();

@@ -1,35 +1,40 @@
 import type { webApi } from "@slack/bolt";
 import type { ThreadRef } from "../adapter.ts";
-import type { RenderedMessage } from "./blocks.ts";
+import type { Layout, RenderedMessage } from "./blocks.ts";
 import { refusesLayout } from "./errors.ts";
 
 /** How far Slack's clock may be behind ours when we look for a message that we may have posted. */
 const clockToleranceMs = 60_000;
 
 /**
- * Posts one message and returns its `ts`. A layout that Slack refuses must not cost the answer: then the
- * message goes out as plain text.
+ * Writes a message in the best layout that Slack takes: a layout that it refuses must not cost the answer.
  *
- * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
+ * @param onRefused told about a layout that was refused
  */
-export async function postPart(
-  client: webApi.WebClient,
-  thread: ThreadRef,
-  { text, blocks, plain }: RenderedMessage,
-  key: string,
-): Promise<string> {
+export async function inLayout<T>(
+  [layout, ...plainer]: RenderedMessage,
+  write: (layout: Layout) => Promise<T>,
+  onRefused: (layout: Layout) => void,
+): Promise<T> {
   try {
-    return await postOnce(client, thread, { text, blocks }, key);
+    return await write(layout);
   } catch (error) {
-    if (!refusesLayout(error)) throw error;
-    return await postOnce(client, thread, { text: plain }, key);
+    const [next, ...others] = plainer;
+    if (!next || !refusesLayout(error)) throw error;
+    onRefused(layout);
+    return await inLayout([next, ...others], write, onRefused);
   }
 }
 
-async function postOnce(
+/**
+ * Posts a message and returns its `ts`.
+ *
+ * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
+ */
+export async function postOnce(
   client: webApi.WebClient,
   thread: ThreadRef,
-  content: { text: string } | Pick<RenderedMessage, "text" | "blocks">,
+  { text, blocks }: Layout,
   key: string,
 ): Promise<string> {
   const message: webApi.ChatPostMessageArguments = {
@@ -38,12 +43,29 @@ async function postOnce(
     unfurl_links: false,
     unfurl_media: false,
     metadata: { event_type: "heddle_message", event_payload: { key } },
-    ...content,
+    text,
+    blocks,
   };
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
   const { ts } = await client.chat.postMessage(message);
   if (ts === undefined) throw new Error("Slack's answer has no ts.");
   return ts;
+}
+
+/** Shares bytes as a file in the thread. Slack does that later and does not tell as which message. */
+export async function shareFile(
+  client: webApi.WebClient,
+  { channel, thread }: ThreadRef,
+  file: { name: string; data: Uint8Array; comment?: string },
+): Promise<void> {
+  await client.filesUploadV2({
+    channel_id: channel,
+    thread_ts: thread,
+    filename: file.name,
+    // A string would be taken as a path of this machine.
+    file: Buffer.from(file.data),
+    ...(file.comment !== undefined && { initial_comment: file.comment }),
+  });
 }
 
 /**

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SocketModeReceiver } from "@slack/bolt";
+import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 import { type Reconnect, reconnects } from "../adapter.ts";
+import { tokenError } from "./check.ts";
+import { type Line, logUnacknowledged } from "./line.ts";
+import { clientOptions, type SlackServer } from "./web.ts";
 
 type SocketModeClient = SocketModeReceiver["client"];
 
@@ -12,6 +15,42 @@ const longestRetryMs = 30_000;
 /** Slack says hello at once. The client itself would wait for it as long as the other side answers its pings. */
 const helloMs = 8_000;
 
+/** Events over a WebSocket that we open: nothing on our side needs to be reachable. */
+export function openSocketLine(access: SlackServer, appToken: string): Line {
+  const sdk = clientOptions(access);
+  const receiver = new SocketModeReceiver({
+    appToken,
+    logger: sdk.logger,
+    autoReconnectEnabled: false,
+    installerOptions: { clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } } },
+    processEventErrorHandler: async ({ error }) => {
+      logUnacknowledged(access.log, error);
+      return false;
+    },
+  });
+  const { client } = receiver;
+  const closing = new AbortController();
+  let ended: Promise<void> | undefined;
+  return {
+    receiver,
+    async open({ connected, disconnected }) {
+      client.on("connected", connected);
+      client.on("disconnected", disconnected);
+      try {
+        ({ ended } = await keepConnected(client, closing.signal, access.log));
+      } catch (error) {
+        throw tokenError("SLACK_APP_TOKEN", error);
+      }
+    },
+    // Acknowledgements go out on the connection, so it is closed last.
+    async close(finish) {
+      await finish();
+      closing.abort();
+      await ended;
+    },
+  };
+}
+
 /**
  * Keeps the connection of a client that has `autoReconnectEnabled` off, until the signal. The client's own
  * reconnecting is not used: it waits five seconds at every rotation of Slack's connections (stops would be
@@ -20,7 +59,7 @@ const helloMs = 8_000;
  *
  * Resolves when the first connection is up, with the end of it all; rejects when it cannot be made.
  */
-export async function keepConnected(
+async function keepConnected(
   client: SocketModeClient,
   signal: AbortSignal,
   log: BaseLogger,

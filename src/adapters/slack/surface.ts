@@ -3,13 +3,21 @@ import {
   type ChatSurface,
   type MessageMark,
   type MessageRef,
+  type OutboundMessage,
   SurfaceError,
   type ThreadRef,
 } from "../adapter.ts";
-import { messageChars, renderOne, renderParts } from "./blocks.ts";
+import {
+  type Layout,
+  messageChars,
+  renderBeginning,
+  type RenderedMessage,
+  renderOne,
+  renderParts,
+} from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
-import { findPosted, postPart } from "./posting.ts";
-import { createSessionStates } from "./sessions.ts";
+import { findPosted, inLayout, postOnce, shareFile } from "./posting.ts";
+import { createThreadStatus } from "./status.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
 const reactionOf: Record<MessageMark, string> = {
@@ -42,7 +50,11 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const posts = createWebClient(access, { timeoutMs: 20_000 });
   const edits = createWebClient(access, { timeoutMs: 10_000 });
   const files = createWebClient(access, { timeoutMs: 300_000 });
-  const setSession = createSessionStates(edits, access.log);
+  const status = createThreadStatus(edits, access.log);
+  let hasCards = true;
+  const noteRefused = (layout: Layout) => {
+    if (layout.hasCards) hasCards = false;
+  };
   const marking = new Map<string, Promise<void>>();
 
   return {
@@ -52,17 +64,25 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
     async post(thread, message, key, posted = []) {
       const refs = [...posted];
+      const postNext = async (part: RenderedMessage) => {
+        const partKey = `${key}#${refs.length}`;
+        const ts = await inLayout(part, (layout) => postOnce(posts, thread, layout, partKey), noteRefused);
+        refs.push(refOf(thread, ts));
+      };
       try {
-        for (const part of renderParts(message).slice(refs.length)) {
-          const ts = await postPart(posts, thread, part, `${key}#${refs.length}`);
-          refs.push(refOf(thread, ts));
+        const beginning = renderBeginning(message);
+        if (beginning && refs.length === 0) await postNext(beginning);
+        if (!(beginning && refs.length === 1 && (await shareWhole(files, thread, message)))) {
+          const parts = message.cards ? [renderOne(message, hasCards)] : renderParts(message);
+          for (const part of parts.slice(refs.length)) await postNext(part);
         }
       } catch (error) {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
         throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
       }
-      if (message.stoppable) await setSession(thread, "processing");
-      else if (message.kind === "answer" || message.kind === "receipt") await setSession(thread, "active");
+      if (message.stoppable) await status.session(thread, "processing");
+      else if (message.kind === "answer" || message.kind === "receipt")
+        await status.session(thread, "active");
       return refs;
     },
 
@@ -72,10 +92,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     async edit(ref, message) {
-      const { text, blocks } = renderOne(message);
-      await call("chat.update", () =>
-        edits.chat.update({ channel: ref.channel, ts: ref.message, text, blocks }),
-      );
+      const place = { channel: ref.channel, ts: ref.message };
+      const change = ({ text, blocks }: Layout) => edits.chat.update({ ...place, text, blocks });
+      await call("chat.update", () => inLayout(renderOne(message, hasCards), change, noteRefused));
     },
 
     async remove(ref) {
@@ -111,18 +130,33 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       }
     },
 
+    async status(thread, text) {
+      await status.session(thread, text === undefined ? "active" : "processing");
+      await status.line(thread, text ?? "");
+    },
+
     async upload(thread, file) {
-      // A string would be taken as a path of this machine.
-      const data = Buffer.from(file.data);
-      const { channel, thread: thread_ts } = thread;
-      const { name: filename } = file;
-      await call("files.uploadV2", () =>
-        files.filesUploadV2({ channel_id: channel, thread_ts, filename, file: data }),
-      );
-      // Slack shares the file later and does not tell as which message.
+      await call("files.uploadV2", () => shareFile(files, thread, file));
       return [];
     },
   };
+}
+
+/** Shares the whole answer as a file, and tells whether that is possible here. */
+async function shareWhole(
+  client: webApi.WebClient,
+  thread: ThreadRef,
+  { markdown }: OutboundMessage,
+): Promise<boolean> {
+  const comment = "The whole answer is in this file.";
+  try {
+    await shareFile(client, thread, { name: "answer.md", data: Buffer.from(markdown), comment });
+    return true;
+  } catch (cause) {
+    const error = surfaceError("files.uploadV2", cause);
+    if (error.kind === "forbidden" || error.kind === "rejected") return false;
+    throw error;
+  }
 }
 
 /** Calls Slack; a refusal with one of the `harmless` codes counts as done. */

@@ -1,13 +1,17 @@
 import { type Logger, LogLevel, webApi } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 
-/** What every part of the adapter needs to call Slack. */
-export interface SlackAccess {
-  /** `xoxb-…` */
-  botToken: string;
+/** Where Slack is. */
+export interface SlackServer {
   /** Another address of the Web API, for emulators and proxies. Default: Slack's own. */
   apiUrl?: string;
   log: BaseLogger;
+}
+
+/** What every part of the adapter needs to call Slack in one workspace. */
+export interface SlackAccess extends SlackServer {
+  /** `xoxb-…` */
+  botToken: string;
 }
 
 /**
@@ -27,7 +31,7 @@ export function createWebClient(
 }
 
 /** The options that the SDK's own clients share with ours. */
-export function clientOptions({ apiUrl, log }: SlackAccess): { slackApiUrl?: string; logger: Logger } {
+export function clientOptions({ apiUrl, log }: SlackServer): { slackApiUrl?: string; logger: Logger } {
   return { ...(apiUrl === undefined ? {} : { slackApiUrl: apiUrl }), logger: sdkLogger(log) };
 }
 

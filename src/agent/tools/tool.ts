@@ -6,6 +6,7 @@ import type { Budget } from "../limits.ts";
 import type { Usage } from "../llm/model.ts";
 import type { Image, ToolStatus } from "../messages.ts";
 import type { NoteStore } from "./notes.ts";
+import type { ScheduleStore } from "./schedules.ts";
 
 /**
  * What a tool does to the world, declared by its author and used for every policy.
@@ -39,6 +40,8 @@ export interface ToolServices {
   /** The thread's sandbox. Absent where commands cannot be isolated: see {@link defineSandboxTool}. */
   sandbox?: Sandbox;
   notes: NoteStore;
+  /** What is planned for this thread. Absent where nothing can start a turn by itself. */
+  schedules?: ScheduleStore;
   /** The session's whole journal. Absent where none is kept. */
   history?(): Promise<readonly JournalRecord[]>;
   /**

@@ -48,6 +48,8 @@ export type AuditFact =
 interface Asked {
   message: string;
   by: Speaker;
+  /** A task that they planned earlier, when its time had come. */
+  scheduled?: true;
 }
 
 /** What somebody did at the door; undefined for what came to nothing. */
@@ -92,7 +94,11 @@ function person({ id, name }: Speaker): Speaker {
 }
 
 export function askedIn(messages: readonly UserMessage[]): Asked[] {
-  return messages.map(({ id, author }) => ({ message: id, by: person(author) }));
+  return messages.map(({ id, author, scheduled }) => ({
+    message: id,
+    by: person(author),
+    ...(scheduled && { scheduled }),
+  }));
 }
 
 /** How much of a call's arguments is in the log, in characters. */

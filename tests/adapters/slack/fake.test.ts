@@ -1,6 +1,7 @@
 import { webApi } from "@slack/bolt";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { askAbout } from "../../../src/adapters/slack/modals.ts";
 import { createWebClient } from "../../../src/adapters/slack/web.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeChannel, FakeMessage } from "../../fakes/slack/workspace.ts";
@@ -86,6 +87,46 @@ describe("the fake Slack refuses", () => {
     );
     expect(await call("conversations.info", { channel: general.id })).toBe("missing_scope");
     expect(await call("conversations.history", { channel: general.id })).toBe("ok");
+  });
+
+  test("a modal without a fresh trigger, or that is none", async () => {
+    const { slack, call, general, root } = await scene();
+    const view = askAbout({ channel: general.id, message: root.ts });
+    const pressed = slack.user("ada").chooses("heddle_about", root);
+    const trigger_id = pressed.payload["trigger_id"];
+    expect(await call("views.open", { trigger_id: "1", view })).toBe("invalid_trigger_id");
+    const long = { ...view, private_metadata: "x".repeat(3_001) };
+    expect(await call("views.open", { trigger_id, view: long })).toBe("invalid_arguments");
+    expect(await call("views.open", { trigger_id, view })).toBe("ok");
+    expect(await call("views.open", { trigger_id, view })).toBe("exchanged_trigger_id");
+  });
+
+  test("a home tab with what only messages may hold, and a link to nothing", async () => {
+    const { slack, call, general, root } = await scene();
+    const publish = (blocks: object[]) =>
+      call("views.publish", { user_id: slack.user("ada").id, view: { type: "home", blocks } });
+    expect(await publish([{ type: "divider" }])).toBe("ok");
+    expect(await publish([markdown(1)])).toBe("invalid_arguments");
+    const link = (message_ts: string) => call("chat.getPermalink", { channel: general.id, message_ts });
+    expect([await link(root.ts), await link("1.000000")]).toEqual(["ok", "message_not_found"]);
+  });
+
+  test("a code that is not good, or good no more", async () => {
+    const { slack, call } = await scene();
+    const { clientId: client_id, clientSecret: client_secret, codes } = slack.oauth;
+    codes.add("c");
+    const exchange = (args: object) =>
+      call("oauth.v2.access", { client_id, client_secret, code: "c", ...args });
+    expect(await exchange({ client_secret: "guess" })).toBe("bad_client_secret");
+    expect(await exchange({ code: "guess" })).toBe("invalid_code");
+    expect([await exchange({}), await exchange({})]).toEqual(["ok", "invalid_code"]);
+  });
+
+  test("to whisper to somebody who is not there", async () => {
+    const { slack, call, general } = await scene();
+    const say = (user: string) => call("chat.postEphemeral", { channel: general.id, user, text: "psst" });
+    expect(await say(slack.user("ada").id)).toBe("ok");
+    expect(await say(slack.user("stranger").id)).toBe("user_not_in_channel");
   });
 
   test("the wrong token, for each method", async () => {

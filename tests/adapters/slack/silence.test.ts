@@ -1,26 +1,14 @@
-import { pino } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 import { reconnects } from "../../../src/adapters/adapter.ts";
-import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { adapterFor, nobodyWasHere, recordingDoor } from "./connected.ts";
 
 /** Connections that are open and dead. They take seconds to tell from slow ones, so both wait at the same time. */
 
-async function connectedSlack(): Promise<FakeSlack> {
+async function connectedSlack({ onTestFinished }: TestContext): Promise<FakeSlack> {
   const slack = await startFakeSlack();
-  const adapter = createSlackAdapter({
-    botToken: slack.botToken,
-    appToken: slack.appToken,
-    apiUrl: slack.url,
-    stopReactions: [],
-    attendance: {
-      missedSince: async () => undefined,
-      present: async () => undefined,
-      threads: async () => [],
-    },
-    log: pino({ level: "silent" }),
-  });
-  await adapter.start({ receive: async () => ({ kind: "duplicate" }) });
+  const adapter = adapterFor(slack, nobodyWasHere);
+  await adapter.start(recordingDoor());
   onTestFinished(async () => {
     await adapter.stop();
     await slack.close();
@@ -29,12 +17,12 @@ async function connectedSlack(): Promise<FakeSlack> {
 }
 
 describe.concurrent("A connection to Slack is made anew, and counted,", () => {
-  test("when it answers no ping for some seconds", async () => {
+  test("when it answers no ping for some seconds", async (context) => {
     const counted: unknown[] = [];
     const count = (message: unknown) => void counted.push(message);
-    const slack = await connectedSlack();
+    const slack = await connectedSlack(context);
     reconnects.subscribe(count);
-    onTestFinished(() => {
+    context.onTestFinished(() => {
       reconnects.unsubscribe(count);
     });
     slack.freeze();
@@ -42,8 +30,8 @@ describe.concurrent("A connection to Slack is made anew, and counted,", () => {
     expect(counted).toContainEqual({ platform: "slack" });
   });
 
-  test("when Slack does not say hello on it", async () => {
-    const slack = await connectedSlack();
+  test("when Slack does not say hello on it", async (context) => {
+    const slack = await connectedSlack(context);
     slack.mute();
     slack.cut();
     await slack.until(() => slack.connections === 0);

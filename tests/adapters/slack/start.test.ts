@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import type { Door } from "../../../src/adapters/adapter.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/check.ts";
+import { chooseEvents, chooseWorkspaces } from "../../../src/adapters/slack/choice.ts";
 import { botScopes, slackManifest } from "../../../src/adapters/slack/manifest.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
@@ -30,18 +31,18 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
       done();
     },
   });
-  const { botToken, appToken, url: apiUrl } = slack;
+  const { botToken, appToken } = { ...slack, ...tokens };
   const adapter = createSlackAdapter({
-    botToken,
-    appToken,
-    ...tokens,
-    apiUrl,
+    workspaces: { botToken },
+    events: { kind: "socket", appToken },
+    apiUrl: slack.url,
     stopReactions: [],
     attendance: {
       missedSince: async () => undefined,
       present: async () => undefined,
       threads: async () => [],
     },
+    recentThreads: { of: async () => [] },
     log: pino(sink),
   });
   await adapter.start(door);
@@ -113,11 +114,11 @@ describe("start", () => {
 describe("checkSlack", () => {
   test("tells who the bot is, or what is wrong", async () => {
     const slack = await slackWith();
-    const { botToken, appToken, url: apiUrl } = slack;
-    expect(await checkSlack({ botToken, appToken, apiUrl })).toEqual([
-      { level: "ok", text: "heddle in Fake team" },
-    ]);
-    expect(await checkSlack({ botToken, appToken: "xapp-1", apiUrl })).toMatchObject([{ level: "error" }]);
+    const workspaces = { botToken: slack.botToken };
+    const check = (appToken: string) =>
+      checkSlack({ workspaces, events: { kind: "socket", appToken }, apiUrl: slack.url });
+    expect(await check(slack.appToken)).toEqual({ level: "ok", text: "heddle in Fake team" });
+    expect(await check("xapp-1")).toMatchObject({ level: "error" });
     expect(slack.connections).toBe(0);
   });
 });
@@ -128,5 +129,43 @@ describe("the manifest", () => {
     expect(manifest.oauth_config.scopes.bot).toEqual([...botScopes]);
     expect(manifest.display_information.name).toBe("Loom");
     expect(manifest.settings.socket_mode_enabled).toBe(true);
+  });
+
+  test("with an address has Slack send requests there instead of Socket Mode", () => {
+    const manifest = parse(slackManifest({ url: "https://bot.example.com/" }));
+    const events = "https://bot.example.com/slack/events";
+    expect(manifest.settings).toMatchObject({
+      socket_mode_enabled: false,
+      event_subscriptions: { request_url: events },
+      interactivity: { request_url: events },
+    });
+    expect(manifest.features.slash_commands).toMatchObject([{ url: events }]);
+    expect(manifest.oauth_config.redirect_urls).toEqual(["https://bot.example.com/slack/oauth_redirect"]);
+  });
+});
+
+describe("the choice of workspaces and events", () => {
+  const oauth = { SLACK_CLIENT_ID: "1.2", SLACK_CLIENT_SECRET: "s", SLACK_STATE_SECRET: "t" };
+  const address = { host: "127.0.0.1", port: 3000 };
+
+  test("takes Socket Mode where there is a token for it, and requests otherwise", () => {
+    expect(chooseEvents({ SLACK_APP_TOKEN: "xapp-1", SLACK_SIGNING_SECRET: "s" }, address).kind).toBe(
+      "socket",
+    );
+    expect(chooseEvents({ SLACK_SIGNING_SECRET: "s" }, address)).toEqual({
+      kind: "http",
+      signingSecret: "s",
+      ...address,
+    });
+    expect(chooseEvents({ ...oauth, SLACK_SIGNING_SECRET: "s" }, address).kind).toBe("http");
+  });
+
+  test.each<[string, () => unknown, RegExp]>([
+    ["a token beside OAuth", () => chooseWorkspaces({ ...oauth, SLACK_BOT_TOKEN: "xoxb-1" }, []), /exclude/],
+    ["half of OAuth", () => chooseWorkspaces({ SLACK_CLIENT_ID: "1.2" }, []), /SLACK_STATE_SECRET/],
+    ["OAuth for nobody", () => chooseWorkspaces(oauth, []), /slack\.workspaces/],
+    ["OAuth without requests", () => chooseEvents(oauth, address), /SLACK_SIGNING_SECRET/],
+  ])("refuses %s and says what to set", (_what, choose, message) => {
+    expect(choose).toThrow(message);
   });
 });

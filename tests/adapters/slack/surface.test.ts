@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type ChatSurface,
   type MessageRef,
+  type OutboundMessage,
   SurfaceError,
   type ThreadRef,
 } from "../../../src/adapters/adapter.ts";
@@ -97,6 +98,34 @@ describe("post", () => {
     expect(texts.map((text) => text.endsWith("(end)"))).toEqual([false, false, true]);
   });
 
+  test("puts a very long answer into a file, below its beginning", async () => {
+    const { surface, thread, replies } = await scene();
+    const markdown = "A line of the answer.\n".repeat(2_000);
+    const refs = await surface.post(thread, { kind: "answer", markdown, footer: "end" }, "k");
+    const [beginning, file, ...others] = replies();
+    expect(others).toEqual([]);
+    expect(refs.map(({ message }) => message)).toEqual([beginning?.ts]);
+    expect(beginning && visibleText(beginning)).toMatch(/^A line[^]+answer\.\n\(end\)$/);
+    expect(file).toMatchObject({ text: "The whole answer is in this file.", files: [{ name: "answer.md" }] });
+    expect(file?.files[0]?.content?.toString()).toBe(markdown);
+  });
+
+  test("shares that file when the first attempt did not get so far, and posts all where files are not allowed", async () => {
+    const one = await scene();
+    const long = { kind: "answer", markdown: "A line of the answer.\n".repeat(2_000) } as const;
+    one.slack.fail("files.completeUploadExternal", { kind: "rate-limit", retryAfterSeconds: 1 });
+    const since = Date.now();
+    expect(await failure(one.surface.post(one.thread, long, "k"))).toMatchObject({ partly: true });
+    const posted = await one.surface.find?.(one.thread, "k", since);
+    await one.surface.post(one.thread, long, "k", posted);
+    expect(one.replies().map(({ files }) => files.length)).toEqual([0, 1]);
+
+    const two = await scene({ withoutScopes: ["files:write"] });
+    const refs = await two.surface.post(two.thread, long, "k");
+    expect(refs.map(({ message }) => message)).toEqual(two.replies().map(({ ts }) => ts));
+    expect(two.replies().length).toBeGreaterThan(3);
+  });
+
   test("shows a Stop button as long as there is something to stop", async () => {
     const { slack, surface, thread, general, root } = await scene();
     const [ref] = await surface.post(thread, { kind: "progress", markdown: "Working", stoppable: true }, "k");
@@ -123,6 +152,17 @@ describe("post", () => {
     expect(replies().map(({ text, blocks }) => ({ text, blocks }))).toEqual([
       { text: "a &lt; b\nend", blocks: [] },
     ]);
+  });
+
+  test("keeps the buttons when Slack refuses the layout, in an edit too", async () => {
+    const { slack, surface, thread, general } = await scene();
+    const question = { kind: "notice", markdown: "| a |\n|---|", stoppable: true } as const;
+    for (const method of ["chat.postMessage", "chat.update"])
+      slack.fail(method, { kind: "refuse", error: "invalid_blocks" });
+    const [ref] = await surface.post(thread, question, "k");
+    expect(slack.transcript(general)).toContain("  heddle: | a |\n    |---|\n    [Stop]");
+    if (ref) await surface.edit(ref, { kind: "notice", markdown: "Over." });
+    expect(slack.transcript(general)).toBe("ada: @heddle do it\n  heddle: Over. (edited)");
   });
 
   test("an empty message is still one", async () => {
@@ -299,6 +339,63 @@ describe("marks", () => {
     await surface.mark(rootRef, "answered");
     expect((await first).kind).toBe("rate-limited");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
+  });
+});
+
+describe("task cards", () => {
+  const progress: OutboundMessage = {
+    kind: "progress",
+    markdown: "Working\n\n✓ ls\n▸ make",
+    stoppable: true,
+    cards: {
+      markdown: "Working",
+      title: "Steps",
+      tasks: [
+        { id: "1", title: "ls", state: "done" },
+        { id: "2", title: "make", state: "running" },
+        { id: "3", title: "rm", state: "failed" },
+      ],
+    },
+  };
+
+  test("stand in the place of the list", async () => {
+    const { surface, thread, replies } = await scene();
+    const [ref] = await surface.post(thread, progress, "k");
+    const shown = "Working\nSteps\n- ls (complete)\n- make (in_progress)\n- rm (error)\n[Stop]";
+    expect(replies().map(visibleText)).toEqual([shown]);
+    if (ref) await surface.edit(ref, progress);
+    expect(replies().map(visibleText)).toEqual([shown]);
+  });
+
+  test("give way to the list where Slack has none, and are not tried again", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", { kind: "refuse", error: "invalid_blocks" });
+    const [ref] = await surface.post(thread, progress, "k");
+    if (ref) await surface.edit(ref, progress);
+    expect(replies().map(visibleText)).toEqual(["Working\n\n✓ ls\n▸ make\n[Stop]"]);
+    expect(slack.calls.filter(({ method }) => method === "chat.update")).toHaveLength(1);
+  });
+});
+
+describe("status", () => {
+  test("stands under the thread with Slack's own Stop, until it is taken away", async () => {
+    const { slack, surface, thread, general, root } = await scene();
+    await surface.status?.(thread, "is thinking…");
+    expect(slack.status(general, root.ts)).toBe("is thinking…");
+    expect(slack.session(general, root.ts)).toBe("processing");
+    await surface.status?.(thread, undefined);
+    expect(slack.status(general, root.ts)).toBeUndefined();
+    expect(slack.session(general, root.ts)).toBe("active");
+  });
+
+  test("is quiet where it is not granted or does not work, and not asked for again where it never will", async () => {
+    const { slack, surface, thread } = await scene({ withoutScopes: ["assistant:write"] });
+    slack.fail("assistant.threads.setStatus", { kind: "rate-limit", retryAfterSeconds: 1 });
+    slack.fail("assistant.threads.setStatus", { kind: "refuse", error: "unknown_method" });
+    for (const text of ["one", "two", "three"]) await surface.status?.(thread, text);
+    const asked = (name: string) => slack.calls.filter(({ method }) => method === name).length;
+    expect(asked("agents.sessions.setStatus")).toBe(1);
+    expect(asked("assistant.threads.setStatus")).toBe(2);
   });
 });
 

@@ -18,7 +18,16 @@ const button = z.object({
   value: z.string().max(2_000).optional(),
 });
 
+const taskCard = z.object({
+  type: z.literal("task_card"),
+  task_id: z.string().min(1),
+  title: z.string().min(1),
+  status: z.enum(["pending", "in_progress", "complete", "error"]),
+});
+
 const block = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("plan"), title: z.string().min(1), tasks: z.array(taskCard) }),
+  taskCard,
   z.object({ type: z.literal("markdown"), text: z.string().min(1).max(12_000) }),
   z.object({ type: z.literal("section"), text: z.union([mrkdwn, plainText(3_000)]) }),
   z.object({ type: z.literal("header"), text: plainText(150) }),
@@ -30,7 +39,17 @@ const block = z.discriminatedUnion("type", [
       .min(1)
       .max(10),
   }),
-  z.object({ type: z.literal("actions"), elements: z.array(button).min(1).max(25) }),
+  z.object({
+    type: z.literal("actions"),
+    elements: z
+      .array(button)
+      .min(1)
+      .max(25)
+      .refine(
+        (all) => new Set(all.map((element) => element.action_id)).size === all.length,
+        "action_id twice",
+      ),
+  }),
 ]);
 
 const blocks = z.array(z.looseObject({ type: z.string() })).max(50);
@@ -47,6 +66,14 @@ export function checkBlocks(
       ({ message, path }) => `[ERROR] ${message} [json-pointer:/blocks/${path.join("/")}]`,
     );
     return { ok: false, error: "invalid_blocks", messages };
+  }
+  // Seen in the field, not documented.
+  if (["plan", "task_card"].every((kind) => list.data.some(({ type }) => type === kind))) {
+    return {
+      ok: false,
+      error: "invalid_blocks",
+      messages: ["[ERROR] plan and task_card exclude each other"],
+    };
   }
   const markdown = list.data.filter(({ type }) => type === "markdown").map(({ text }) => String(text));
   if (markdown.join("").length > 12_000) {
@@ -73,10 +100,14 @@ function texts(value: unknown): string[] {
 
 /** The message as people see it: its blocks, or its text if it has none. */
 export function visibleText(message: FakeMessage): string {
-  const lines = message.blocks.length === 0 ? [message.text] : message.blocks.map(visibleBlock);
+  const lines = message.blocks.length === 0 ? [message.text] : [visibleBlocks(message.blocks)];
   return [...lines, ...message.files.map((file) => `[file ${file.name}]`)]
     .filter((line) => line !== "")
     .join("\n");
+}
+
+export function visibleBlocks(list: readonly FakeBlock[]): string {
+  return list.map(visibleBlock).join("\n");
 }
 
 function visibleBlock(value: FakeBlock): string {
@@ -91,17 +122,21 @@ function visibleBlock(value: FakeBlock): string {
       return `(${data.elements.map(({ text }) => text).join(" ")})`;
     case "actions":
       return data.elements.map(({ text }) => `[${text.text}]`).join(" ");
+    case "plan":
+      return [data.title, ...data.tasks.map(({ title, status }) => `- ${title} (${status})`)].join("\n");
+    case "task_card":
+      return `${data.title} (${data.status})`;
     case "divider":
     case undefined:
       return "";
   }
 }
 
-/** The ids of the buttons of a message. */
-export function actionIds(message: FakeMessage): string[] {
+/** The buttons of a message. */
+export function buttonsOf(message: FakeMessage): z.infer<typeof button>[] {
   return message.blocks.flatMap((value) => {
     const { data } = block.safeParse(value);
-    return data?.type === "actions" ? data.elements.map((element) => element.action_id) : [];
+    return data?.type === "actions" ? data.elements : [];
   });
 }
 

@@ -3,8 +3,9 @@ import { createServer } from "node:http";
 import { parse } from "yaml";
 import { z } from "zod";
 import { slackManifest } from "../../../src/adapters/slack/manifest.ts";
-import { actionIds } from "./blocks.ts";
-import { type Delivery, SocketMode } from "./socket-mode.ts";
+import { type InteractivePerson, interactions } from "./interactions.ts";
+import { Requests } from "./requests.ts";
+import { type Delivery, type NewDelivery, SocketMode } from "./socket-mode.ts";
 import { transcript } from "./transcript.ts";
 import { type Call, type Fault, WebApi } from "./web-api.ts";
 import {
@@ -14,7 +15,6 @@ import {
   type FakeMessage,
   type FakeUser,
   Workspace,
-  wireMessage,
 } from "./workspace.ts";
 
 export interface FakeSlackOptions {
@@ -26,10 +26,12 @@ export interface FakeSlackOptions {
   appScopes?: readonly string[];
   /** Milliseconds without an acknowledgement after which an event is sent again. Default 3,000, as Slack's. */
   ackTimeoutMs?: number;
+  teamId?: string;
+  botToken?: string;
 }
 
 /** A person who writes, reacts and presses buttons. */
-export interface Person {
+export interface Person extends InteractivePerson {
   readonly user: FakeUser;
   readonly id: string;
   /**
@@ -41,8 +43,6 @@ export interface Person {
   deletes(message: FakeMessage): Promise<void>;
   /** With the name of the emoji, without colons. */
   reacts(name: string, message: FakeMessage): Promise<void>;
-  /** Presses the button with that action; fails when the message does not show one. */
-  presses(action: string, message: FakeMessage): Promise<void>;
   /** Presses Slack's own Stop, which is there only while the session of the thread is processing. */
   stops(channel: FakeChannel, thread: string): Promise<void>;
 }
@@ -77,6 +77,12 @@ export interface FakeSlack {
   readonly calls: readonly Call[];
   /** Everything that was to be told to the app. */
   readonly deliveries: readonly Delivery[];
+  /** The app's own name and secret, and the codes that are good for a token. */
+  readonly oauth: { clientId: string; clientSecret: string; codes: Set<string> };
+  /** From now on the app is told by signed requests instead of Socket Mode. */
+  sendTo(url: string, signingSecret: string): Requests;
+  /** Tells what concerns the app itself, wherever the bot is. */
+  tellAlways(event: FakeEvent): Delivery;
   /** Open Socket Mode connections. */
   readonly connections: number;
   /** The person of that name; made when it is the first time. */
@@ -88,6 +94,8 @@ export interface FakeSlack {
   archive(channel: FakeChannel): void;
   /** The status of the agent session of a thread. */
   session(channel: FakeChannel, thread: string): string | undefined;
+  /** What stands under a thread: "is thinking…". */
+  status(channel: FakeChannel, thread: string): string | undefined;
   /** The first message, now or later, that fits. */
   message(fits: (message: FakeMessage) => boolean): Promise<FakeMessage>;
   /** Waits until the condition gives something, and returns that. It is looked at after every change in Slack. */
@@ -129,7 +137,7 @@ const messageEvents: Record<ChannelKind, string> = {
 export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<FakeSlack> {
   const manifest = manifestSchema.parse(parse(options.manifest ?? slackManifest()));
   const { bot_events: subscriptions } = manifest.settings.event_subscriptions;
-  const botToken = "xoxb-fake-bot-token";
+  const botToken = options.botToken ?? "xoxb-fake-bot-token";
   const appToken = "xapp-fake-app-token";
   const changes = new EventTarget();
   // Many may wait at once.
@@ -150,17 +158,21 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
     if (channel.members.has(workspace.bot.id) && subscriptions.includes(subscription)) {
-      socket.deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+      tellAlways(event);
     }
     changed();
   };
-  const workspace = new Workspace(address, tell);
-  const socket = new SocketMode(server, {
-    appId: workspace.appId,
-    ackTimeoutMs: options.ackTimeoutMs ?? 3_000,
-    maxRetries: 3,
-    onChange: changed,
-  });
+  const tellAlways = (event: FakeEvent) => {
+    if (event.type !== "message" && !subscriptions.includes(event.type))
+      throw new Error(`The manifest does not subscribe to ${event.type}.`);
+    return deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+  };
+  const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell);
+  const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 3_000, maxRetries: 3, onChange: changed };
+  const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
+  let requests: Requests | undefined;
+  const deliver = (delivery: NewDelivery) => (requests ?? socket).deliver(delivery);
+  const oauth = { clientId: "1.2", clientSecret: "fake-client-secret", codes: new Set<string>() };
   const api = new WebApi({
     workspace,
     botToken,
@@ -170,6 +182,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     isAgent: manifest.features.agent_view !== undefined,
     address,
     issueTicket: () => socket.issueTicket(),
+    oauth,
     onCall: changed,
   });
 
@@ -194,11 +207,20 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     teamId: workspace.teamId,
     bot: workspace.bot,
     calls: api.calls,
-    deliveries: socket.deliveries,
+    get deliveries() {
+      return (requests ?? socket).deliveries;
+    },
+    oauth,
+    sendTo(url, signingSecret) {
+      requests = new Requests({ ...patience, url, signingSecret });
+      return requests;
+    },
+    tellAlways,
     get connections() {
       return socket.connections;
     },
-    user: (name, userOptions = {}) => personOf(workspace, socket, userNamed(workspace, name, userOptions)),
+    user: (name, userOptions = {}) =>
+      personOf(workspace, deliver, tellAlways, userNamed(workspace, name, userOptions)),
     channel: (name, { kind = "public", withoutBot = false } = {}) => {
       const members = withoutBot ? [] : [workspace.bot.id];
       return channelNamed(workspace, name, kind, members);
@@ -208,6 +230,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       channel.isArchived = true;
     },
     session: (channel, thread) => workspace.sessions.get(`${channel.id}:${thread}`),
+    status: (channel, thread) => workspace.statuses.get(`${channel.id}:${thread}`),
     message: (fits) =>
       until(() => [...workspace.channels.values()].flatMap(({ messages }) => messages).find(fits)),
     until,
@@ -267,7 +290,12 @@ function channelNamed(workspace: Workspace, name: string, kind: ChannelKind, mem
   return channel;
 }
 
-function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Person {
+function personOf(
+  workspace: Workspace,
+  deliver: (delivery: NewDelivery) => Delivery,
+  tell: (event: FakeEvent) => Delivery,
+  user: FakeUser,
+): Person {
   return {
     user,
     id: user.id,
@@ -302,14 +330,7 @@ function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Per
       workspace.react(user, name, message);
     },
 
-    async presses(action, message) {
-      if (!actionIds(message).includes(action)) throw new Error(`The message shows no button "${action}".`);
-      socket.deliver({
-        kind: "interactive",
-        type: "block_actions",
-        payload: pressOf(workspace, user, action, message),
-      });
-    },
+    ...interactions(workspace, user, deliver, tell),
 
     async stops(channel, thread) {
       const status = workspace.sessions.get(`${channel.id}:${thread}`);
@@ -317,36 +338,6 @@ function personOf(workspace: Workspace, socket: SocketMode, user: FakeUser): Per
         throw new Error(`Slack shows no Stop: the session is ${status ?? "unknown"}.`);
       workspace.stopSession(user, channel, thread);
     },
-  };
-}
-
-function pressOf(
-  workspace: Workspace,
-  user: FakeUser,
-  action: string,
-  message: FakeMessage,
-): Record<string, unknown> {
-  const { channel, ts, threadTs } = message;
-  return {
-    type: "block_actions",
-    user: { id: user.id, username: user.name, name: user.name, team_id: user.teamId },
-    api_app_id: workspace.appId,
-    container: {
-      type: "message",
-      message_ts: ts,
-      channel_id: channel.id,
-      is_ephemeral: false,
-      thread_ts: threadTs,
-    },
-    trigger_id: workspace.id("Tr"),
-    team: { id: workspace.teamId, domain: "fake" },
-    enterprise: null,
-    is_enterprise_install: false,
-    channel: { id: channel.id, name: channel.name },
-    message: wireMessage(workspace, message),
-    state: { values: {} },
-    response_url: workspace.address("/response"),
-    actions: [{ type: "button", action_id: action, block_id: "b", action_ts: workspace.timestamp() }],
   };
 }
 

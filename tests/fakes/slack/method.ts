@@ -12,11 +12,14 @@ export interface MethodContext {
   /** An address on this server. */
   address(path: string, scheme?: "http" | "ws"): string;
   issueTicket(): string;
+  botToken: string;
+  /** For installations by OAuth: the app's own name and secret, and the codes that are good for a token. */
+  oauth: { clientId: string; clientSecret: string; codes: Set<string> };
 }
 
 /** A method of the Web API: what it asks for, and what it does. It throws a {@link Refusal} for `ok: false`. */
 export interface Method {
-  token: "bot" | "app";
+  token: "bot" | "app" | "none";
   /** The scope that it takes; by kind where it depends on the channel. */
   scope?: string | Record<ChannelKind, string>;
   run(args: Arguments, context: MethodContext): Record<string, unknown>;

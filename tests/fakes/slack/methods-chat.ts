@@ -55,6 +55,20 @@ export const chatMethods: Record<string, Method> = {
     },
   },
 
+  "chat.postEphemeral": {
+    token: "bot",
+    scope: "chat:write",
+    run: (args, context) => {
+      const { workspace } = context;
+      const channel = joinedChannelOf(args, context);
+      const user = args.text("user");
+      if (!channel.members.has(user)) throw new Refusal("user_not_in_channel");
+      const { text } = contentOf(args);
+      workspace.whispers.push({ user, channel: channel.id, text, ...threadOf(args, channel) });
+      return { message_ts: workspace.timestamp() };
+    },
+  },
+
   "chat.update": {
     token: "bot",
     scope: "chat:write",
@@ -98,9 +112,11 @@ export const chatMethods: Record<string, Method> = {
     scope: "chat:write",
     run: (args, context) => {
       const channel = joinedChannelOf(args, context, "channel_id");
-      args.text("status");
       args.text("thread_ts");
-      threadOf(args, channel);
+      const { threadTs } = threadOf(args, channel);
+      const status = args.optionalText("status") ?? "";
+      if (status === "") context.workspace.statuses.delete(`${channel.id}:${threadTs}`);
+      else context.workspace.statuses.set(`${channel.id}:${threadTs}`, status);
       return {};
     },
   },

@@ -2,6 +2,8 @@ import type { Arguments } from "./arguments.ts";
 import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
 import { chatMethods } from "./methods-chat.ts";
 import { fileMethods } from "./methods-files.ts";
+import { oauthMethods } from "./methods-oauth.ts";
+import { viewMethods } from "./methods-views.ts";
 import { Refusal } from "./refusal.ts";
 import { type FakeMessage, wireMessage } from "./workspace.ts";
 
@@ -39,6 +41,8 @@ function page(messages: FakeMessage[], args: Arguments, context: MethodContext):
 export const methods: Record<string, Method> = {
   ...chatMethods,
   ...fileMethods,
+  ...viewMethods,
+  ...oauthMethods,
 
   "auth.test": {
     token: "bot",

@@ -7,14 +7,23 @@ import { z } from "zod";
 
 /** Something that Slack tells the app, with what has become of it. */
 export interface Delivery {
-  kind: "events_api" | "interactive";
-  /** The type of the event (`app_mention`) or of the interaction (`block_actions`). */
+  kind: "events_api" | "interactive" | "slash_commands";
+  /** The type of the event (`app_mention`), of the interaction (`block_actions`), or the command. */
   type: string;
   payload: Record<string, unknown>;
   /** How often it was sent. */
   attempts: number;
   isAcknowledged: boolean;
+  /** What came with the acknowledgement. */
+  answer?: unknown;
+  /** An interaction that was not acknowledged in time: the person is told that it failed. */
+  hasFailed?: boolean;
+  /** Called with the answer, if it came in time. */
+  onAnswer?: (answer: unknown) => void;
 }
+
+/** What is to be told to the app. */
+export type NewDelivery = Pick<Delivery, "kind" | "type" | "payload" | "onAnswer">;
 
 interface SocketModeOptions {
   appId: string;
@@ -29,7 +38,7 @@ interface SocketModeOptions {
 /** A client that hears nothing for 30 s gives the connection up. */
 const pingIntervalMs = 10_000;
 
-const ackSchema = z.object({ envelope_id: z.string() });
+const ackSchema = z.object({ envelope_id: z.string(), payload: z.unknown() });
 
 /** The WebSocket side: tickets, hello, envelopes that must be acknowledged, rotation of connections. */
 export class SocketMode {
@@ -70,7 +79,7 @@ export class SocketMode {
   }
 
   /** Sends to one arbitrary connection, or to the next one that opens. */
-  deliver(delivery: Pick<Delivery, "kind" | "type" | "payload">): Delivery {
+  deliver(delivery: NewDelivery): Delivery {
     const entry: Delivery = { ...delivery, attempts: 0, isAcknowledged: false };
     this.deliveries.push(entry);
     this.#send(entry);
@@ -137,7 +146,7 @@ export class SocketMode {
       clearInterval(pinging);
       this.#open.delete(client);
       // What it did not acknowledge goes to another connection.
-      for (const delivery of new Set(sent.values())) this.#send(delivery);
+      for (const delivery of new Set(sent.values())) if (!delivery.hasFailed) this.#send(delivery);
       this.#options.onChange();
     });
     client.on("error", () => client.terminate());
@@ -174,21 +183,31 @@ export class SocketMode {
         envelope_id: envelopeId,
         type: delivery.kind,
         payload: delivery.payload,
-        accepts_response_payload: delivery.kind === "interactive",
+        accepts_response_payload: delivery.kind !== "events_api",
         ...(isRetry && { retry_attempt: delivery.attempts - 1, retry_reason: "timeout" }),
       }),
     );
-    // Slack does not repeat interactions: the person presses again.
-    if (delivery.kind === "interactive") return;
-    const timer = setTimeout(() => this.#send(delivery), this.#options.ackTimeoutMs).unref();
+    const timer = setTimeout(() => this.#timeOut(delivery), this.#options.ackTimeoutMs).unref();
     this.#timers.set(delivery, timer);
   }
 
+  /** Slack does not repeat interactions: the person is told, and presses again. */
+  #timeOut(delivery: Delivery): void {
+    if (delivery.kind === "events_api") {
+      this.#send(delivery);
+      return;
+    }
+    delivery.hasFailed = true;
+    this.#options.onChange();
+  }
+
   #acknowledge(sent: ReadonlyMap<string, Delivery>, data: string): void {
-    const { envelope_id } = ackSchema.parse(JSON.parse(data));
+    const { envelope_id, payload } = ackSchema.parse(JSON.parse(data));
     const delivery = sent.get(envelope_id);
     if (!delivery) throw new Error(`The app acknowledged ${envelope_id}, which it was not sent.`);
     delivery.isAcknowledged = true;
+    delivery.answer = payload;
+    if (!delivery.hasFailed) delivery.onAnswer?.(payload);
     clearTimeout(this.#timers.get(delivery));
     this.#options.onChange();
   }

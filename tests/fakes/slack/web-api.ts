@@ -24,7 +24,6 @@ export interface Call {
 }
 
 interface WebApiOptions extends MethodContext {
-  botToken: string;
   appToken: string;
   appScopes: readonly string[];
   /** Called after every call. */
@@ -97,6 +96,7 @@ export class WebApi {
   }
 
   #authorise(method: Method, args: Arguments, request: IncomingMessage): void {
+    if (method.token === "none") return;
     const { botToken, appToken, appScopes, scopes, workspace } = this.#options;
     const token = bearer(request) ?? args.optionalText("token");
     if (token === undefined) throw new Refusal("not_authed");

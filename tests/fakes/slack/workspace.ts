@@ -58,6 +58,20 @@ export interface FakeBlock {
   [field: string]: unknown;
 }
 
+/** A modal as the app has opened it. */
+export interface FakeModal {
+  view: {
+    callback_id: string;
+    private_metadata: string;
+    title: string;
+    label: string;
+    /** Its one field: ids of the block and of the element. */
+    field: readonly [string, string];
+  };
+  /** The sentence that the app shows at the field. */
+  problem?: string;
+}
+
 /** Something that Slack would tell the app, before it is decided whether the app is told. */
 export interface FakeEvent {
   type: string;
@@ -70,22 +84,24 @@ type NewMessage = Pick<FakeMessage, "channel" | "user" | "text"> &
 
 /** The state of one workspace with one app in it. Every change is told as the event that Slack would send. */
 export class Workspace {
-  readonly teamId = "T0TEAM";
+  readonly teamId: string;
   readonly appId = "A0HEDDLE";
-  readonly bot: FakeUser = {
-    id: "U0HEDDLE",
-    botId: "B0HEDDLE",
-    name: "heddle",
-    teamId: this.teamId,
-    isBot: true,
-    isGuest: false,
-    isAdmin: false,
-  };
-  readonly users = new Map<string, FakeUser>([[this.bot.id, this.bot]]);
+  readonly bot: FakeUser;
+  readonly users = new Map<string, FakeUser>();
   readonly channels = new Map<string, FakeChannel>();
   readonly files = new Map<string, FakeFile>();
   /** Status of agent sessions by `channel:thread`. */
   readonly sessions = new Map<string, string>();
+  /** What stands under a thread ("is thinking…") by `channel:thread`. */
+  readonly statuses = new Map<string, string>();
+  /** What the app has told one person alone, and what Slack tells when the app did not answer. */
+  readonly whispers: { user: string; channel: string; threadTs?: string; text: string }[] = [];
+  /** Open modals, by the person who sees them. */
+  readonly modals = new Map<string, FakeModal>();
+  /** The home tab of the app, by person. */
+  readonly homes = new Map<string, FakeBlock[]>();
+  /** What allows to open a modal, for three seconds and once. */
+  readonly triggers = new Map<string, { user: string; until: number; isUsed: boolean }>();
   /** An address on the fake's server. */
   readonly address: (path: string) => string;
   readonly #tell: (event: FakeEvent, channel: FakeChannel) => void;
@@ -93,7 +109,22 @@ export class Workspace {
   #lastId = 0;
 
   /** @param tell called with every event, for channels that the bot is in or not */
-  constructor(address: (path: string) => string, tell: (event: FakeEvent, channel: FakeChannel) => void) {
+  constructor(
+    teamId: string,
+    address: (path: string) => string,
+    tell: (event: FakeEvent, channel: FakeChannel) => void,
+  ) {
+    this.teamId = teamId;
+    this.bot = {
+      id: "U0HEDDLE",
+      botId: "B0HEDDLE",
+      name: "heddle",
+      teamId,
+      isBot: true,
+      isGuest: false,
+      isAdmin: false,
+    };
+    this.users.set(this.bot.id, this.bot);
     this.address = address;
     this.#tell = tell;
   }
@@ -107,6 +138,13 @@ export class Workspace {
   id(prefix: string): string {
     this.#lastId += 1;
     return `${prefix}${String(this.#lastId).padStart(8, "0")}`;
+  }
+
+  /** For an interaction of that person. */
+  trigger(user: FakeUser): string {
+    const id = this.id("Tr");
+    this.triggers.set(id, { user: user.id, until: Date.now() + 3_000, isUsed: false });
+    return id;
   }
 
   message(channel: FakeChannel, ts: string): FakeMessage | undefined {
@@ -123,6 +161,7 @@ export class Workspace {
       ...message,
     };
     posted.channel.messages.push(posted);
+    if (posted.user === this.bot) this.statuses.delete(`${posted.channel.id}:${posted.threadTs}`);
     const event = messageEvent(this, posted);
     const isMention = !posted.user.isBot && posted.text.includes(`<@${this.bot.id}>`);
     if (isMention && posted.channel.kind !== "im") {

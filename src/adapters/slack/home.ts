@@ -1,0 +1,55 @@
+import type { types } from "@slack/bolt";
+import type { BaseLogger } from "pino";
+import type { RecentThread, RecentThreads } from "../adapter.ts";
+import { escape, inert } from "./blocks.ts";
+import type { Desk } from "./desk.ts";
+import { slashCommand } from "./manifest.ts";
+
+const titleChars = 120;
+
+const stateOf: Record<RecentThread["status"], string> = {
+  running: "⏳ working",
+  waiting: "⌛ waiting",
+  idle: "✅ at rest",
+};
+
+const beginning = `Mention me in a channel, write to me in *Messages*, or use \`${slashCommand} <task>\`.`;
+
+/** Fills the home tab of a person with the threads that they have begun. It is a courtesy: a failure is only logged. */
+export async function showHome(
+  desk: Desk,
+  person: string,
+  recentThreads: RecentThreads,
+  log: BaseLogger,
+): Promise<void> {
+  try {
+    const threads = await recentThreads.of("slack", desk.identity.teamId, person);
+    const lines = await Promise.all(threads.map((thread) => line(desk, thread)));
+    const blocks: types.KnownBlock[] = [
+      { type: "header", text: { type: "plain_text", text: "Your recent threads" } },
+      ...(lines.length > 0 ? lines : [section("There are none yet.")]),
+      { type: "context", elements: [{ type: "mrkdwn", text: beginning }] },
+    ];
+    await desk.client.views.publish({ user_id: person, view: { type: "home", blocks } });
+  } catch (error) {
+    log.warn({ err: error }, "The home tab of a person could not be shown.");
+  }
+}
+
+async function line(
+  desk: Desk,
+  { thread, title, status, activeAt }: RecentThread,
+): Promise<types.SectionBlock> {
+  const link = await desk.client.chat
+    .getPermalink({ channel: thread.channel, message_ts: thread.thread })
+    .catch(() => undefined);
+  const [firstLine = ""] = title.trim().split("\n");
+  const text = escape(inert(firstLine.slice(0, titleChars))).replaceAll("|", "¦") || "(no text)";
+  const linked = link?.permalink ? `<${link.permalink}|${text}>` : text;
+  const seconds = Math.floor(activeAt / 1_000);
+  return section(`${linked}\n${stateOf[status]} · <!date^${seconds}^{date_short_pretty} {time}|${seconds}>`);
+}
+
+function section(text: string): types.SectionBlock {
+  return { type: "section", text: { type: "mrkdwn", text } };
+}

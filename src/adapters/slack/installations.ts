@@ -1,0 +1,101 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import type { InstallationStore } from "@slack/bolt";
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { Identity } from "./events.ts";
+
+/** What lets workspaces install the app themselves. https://docs.slack.dev/authentication/installing-with-oauth */
+export interface OAuthClient {
+  clientId: string;
+  clientSecret: string;
+  /** Signs the state of an installation; the key under which tokens lie in Redis is derived from it. */
+  stateSecret: string;
+  /** Ids of the workspaces that may install the app; nobody else is let in. */
+  allowed: readonly string[];
+}
+
+/** The workspaces that have installed the app, with their bot tokens. */
+export interface Installations {
+  /** The bot of a workspace; undefined where the app is not installed or no longer allowed. */
+  find(teamId: string): Promise<Installation | undefined>;
+  /** Ids of all workspaces that have installed it. */
+  all(): Promise<string[]>;
+  remove(teamId: string): Promise<void>;
+  /** For the SDK, which writes into it what a workspace grants. */
+  store: InstallationStore;
+}
+
+export interface Installation {
+  botToken: string;
+  identity: Identity;
+}
+
+/** Hash: workspace to its sealed installation. */
+const key = "heddle:slack:installations";
+
+const installationSchema = z.object({ botToken: z.string(), botId: z.string(), botUserId: z.string() });
+
+export function createInstallations(redis: Redis, { stateSecret, allowed }: OAuthClient): Installations {
+  const box = createBox(stateSecret);
+  return {
+    async find(teamId) {
+      const sealed = allowed.includes(teamId) ? await redis.hget(key, teamId) : null;
+      if (sealed === null) return undefined;
+      const { botToken, ...bot } = installationSchema.parse(JSON.parse(box.open(sealed, teamId)));
+      return { botToken, identity: { teamId, ...bot } };
+    },
+    async all() {
+      return (await redis.hkeys(key)).filter((teamId) => allowed.includes(teamId));
+    },
+    async remove(teamId) {
+      await redis.hdel(key, teamId);
+    },
+    store: {
+      async storeInstallation({ team, bot }) {
+        if (!team || !bot) throw new Error("Heddle is installed into workspaces, not into an organisation.");
+        if (!allowed.includes(team.id)) {
+          throw new Error(
+            `The workspace ${team.id} may not install this app: add it to slack.workspaces in heddle.yaml.`,
+          );
+        }
+        const content = { botToken: bot.token, botId: bot.id, botUserId: bot.userId };
+        await redis.hset(key, team.id, box.seal(JSON.stringify(content), team.id));
+      },
+      // The SDK reads only through us.
+      async fetchInstallation() {
+        throw new Error("Installations are found by workspace.");
+      },
+    },
+  };
+}
+
+/**
+ * Seals texts with AES-256-GCM. Who can read Redis but not our environment learns nothing, and cannot pass one
+ * workspace's token off as another's.
+ */
+function createBox(secret: string) {
+  const secretKey = new Uint8Array(hkdfSync("sha256", secret, "", "heddle slack installations", 32));
+  return {
+    seal(text: string, owner: string): string {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv("aes-256-gcm", secretKey, nonce).setAAD(Buffer.from(owner));
+      const sealed = [cipher.update(text, "utf8"), cipher.final()];
+      return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
+    },
+    /** @throws when it was sealed with another secret, for another owner, or changed */
+    open(sealed: string, owner: string): string {
+      const bytes = Buffer.from(sealed, "base64");
+      try {
+        const decipher = createDecipheriv("aes-256-gcm", secretKey, bytes.subarray(0, 12))
+          .setAAD(Buffer.from(owner))
+          .setAuthTag(bytes.subarray(12, 28));
+        return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString("utf8");
+      } catch (error) {
+        throw new Error(
+          `The Slack installation of ${owner} cannot be read with this SLACK_STATE_SECRET: set the one it was stored with, or install the app there again.`,
+          { cause: error },
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type { Receiver } from "@slack/bolt";
+import type { BaseLogger } from "pino";
+
+/** How Slack's events reach this process. */
+export interface Line {
+  receiver: Receiver;
+  /** Resolves when events can arrive; throws an error that names the wrong token or setting and the fix. */
+  open(heard: { connected(): void; disconnected(): void }): Promise<void>;
+  /** Takes no more events. @param finish resolves when those in hand are acknowledged */
+  close(finish: () => Promise<void>): Promise<void>;
+}
+
+/** Notes why an event was not acknowledged. */
+export function logUnacknowledged(log: BaseLogger, error: Error): void {
+  // Bolt wraps what is not its own.
+  const err = "original" in error ? error.original : error;
+  log.error({ err }, "A Slack event was not acknowledged, so Slack will send it again.");
+}

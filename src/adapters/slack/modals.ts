@@ -1,0 +1,89 @@
+import type { types } from "@slack/bolt";
+import { z } from "zod";
+
+/** The windows that Heddle opens in Slack; each asks for one text. https://docs.slack.dev/surfaces/modals */
+
+/** Asks for the sentence that belongs to a button. */
+export const sentenceModal = "heddle_sentence";
+/** Asks what to do about a message. */
+export const aboutModal = "heddle_about";
+
+const titleChars = 24;
+/** The longest text of one input. */
+const inputChars = 3_000;
+
+const input = "text";
+
+/** Where a button was pressed, kept in its modal. */
+export const pressSchema = z.object({
+  channel: z.string(),
+  thread: z.string(),
+  message: z.string(),
+  action: z.string(),
+});
+
+/** The message that somebody points at, kept in its modal. */
+export const pointSchema = z.object({ channel: z.string(), message: z.string() });
+
+/** A modal with one field; `remembers` comes back with what the person writes, at most 3,000 characters of JSON. */
+function modal(
+  kind: string,
+  wording: { title: string; label: string; submit: string },
+  remembers: object,
+): types.ModalView {
+  const plain = (text: string, max: number) => ({ type: "plain_text", text: text.slice(0, max) }) as const;
+  return {
+    type: "modal",
+    callback_id: kind,
+    private_metadata: JSON.stringify(remembers),
+    title: plain(wording.title, titleChars),
+    submit: plain(wording.submit, titleChars),
+    close: plain("Cancel", titleChars),
+    blocks: [
+      {
+        type: "input",
+        block_id: input,
+        label: plain(wording.label, 2_000),
+        element: { type: "plain_text_input", action_id: input, multiline: true, max_length: inputChars },
+      },
+    ],
+  };
+}
+
+export function askForSentence(
+  button: { label: string; asksFor: string },
+  press: z.infer<typeof pressSchema>,
+): types.ModalView {
+  return modal(sentenceModal, { title: button.label, label: button.asksFor, submit: "Send" }, press);
+}
+
+export function askAbout(point: z.infer<typeof pointSchema>): types.ModalView {
+  const wording = {
+    title: "Ask the agent",
+    label: "What should be done with this message?",
+    submit: "Ask",
+  };
+  return modal(aboutModal, wording, point);
+}
+
+const submissionSchema = z.object({
+  private_metadata: z.string(),
+  state: z.object({
+    values: z.object({ [input]: z.object({ [input]: z.object({ value: z.string().nullable() }) }) }),
+  }),
+});
+
+/** What was written into a modal, and what it remembers. */
+export function readSubmission<T>(view: unknown, remembers: z.ZodType<T>): { text: string; about: T } {
+  const { private_metadata, state } = submissionSchema.parse(view);
+  const about = remembers.parse(JSON.parse(private_metadata));
+  return { text: state.values[input][input].value?.trim() ?? "", about };
+}
+
+/** The answer to a submission that shows a sentence in the modal and leaves it open. */
+export function problemInModal(sentence: string): {
+  response_action: "errors";
+  errors: Record<string, string>;
+} {
+  return { response_action: "errors", errors: { [input]: sentence } };
+}

@@ -1,0 +1,168 @@
+import type { App, webApi } from "@slack/bolt";
+import { z } from "zod";
+import { cutMarkdown } from "../../progress/markdown.ts";
+import type { Author, Door, InboundEvent, RoomMessage } from "../adapter.ts";
+import { escape, inert, messageChars } from "./blocks.ts";
+import type { Desk, DeskOf } from "./desk.ts";
+import { milliseconds } from "./events.ts";
+import { readableText } from "./inbound-text.ts";
+import { openModal, placeOf } from "./interactions.ts";
+import { slashCommand, aboutShortcut } from "./manifest.ts";
+import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
+import { refusalCode } from "./web.ts";
+
+const commandSchema = z.object({ user_id: z.string(), channel_id: z.string(), text: z.string().default("") });
+
+const shortcutSchema = z.object({
+  user: z.object({ id: z.string() }),
+  channel: z.object({ id: z.string() }),
+  message: z.object({ ts: z.string(), thread_ts: z.string().optional() }),
+  trigger_id: z.string(),
+});
+
+const userSchema = z.object({ user: z.object({ id: z.string() }) });
+
+const help = [
+  `Write \`${slashCommand} <task>\` and I start a thread for it here. In that thread you need no command:`,
+  "write to me there, and `stop`, the Stop button or 🛑 end what I do.",
+  "Slack has no commands inside threads; mention me instead.",
+].join(" ");
+
+/**
+ * The ways to ask that are no message: the slash command and the shortcut of a message. A message of ours stands for the
+ * question, so that all can read it and its thread has a beginning.
+ *
+ * @param deskOf the desk of the workspace where it happened
+ */
+export function listenToQuestions(app: App, deskOf: DeskOf, door: Door) {
+  app.command(slashCommand, async ({ command, context, ack }) => {
+    const desk = await deskOf(context.teamId);
+    const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
+    const text = readable(desk, written);
+    if (["", "help", "stop"].includes(text.toLowerCase())) return ack(help);
+    const author = await desk.people.author(user);
+    const problem = await ask(desk, door, { author, channel, text });
+    if (problem) await ack(problem);
+  });
+
+  app.shortcut({ type: "message_action", callback_id: aboutShortcut }, async ({ body, context }) => {
+    const desk = await deskOf(context.teamId);
+    const { user, channel, message, trigger_id } = shortcutSchema.parse(body);
+    const point = { channel: channel.id, message: message.ts };
+    const problem = await openModal(desk, trigger_id, askAbout(point));
+    const thread = message.thread_ts ?? message.ts;
+    if (problem) await desk.whisper({ user: user.id, channel: channel.id, thread }, problem);
+  });
+
+  app.view(aboutModal, async ({ body, view, context, ack }) => {
+    const desk = await deskOf(context.teamId);
+    const { user } = userSchema.parse(body);
+    const { text, about: point } = readSubmission(view, pointSchema);
+    const found = await readMessage(desk, point);
+    if (typeof found === "string") return ack(problemInModal(found));
+    const author = await desk.people.author(user.id);
+    const problem = await ask(desk, door, { author, channel: point.channel, text, ...found });
+    if (problem) await ack(problemInModal(problem));
+  });
+}
+
+interface Question {
+  author: Author;
+  channel: string;
+  text: string;
+  /** The thread to ask in; without it the question begins one. */
+  thread?: string;
+  about?: RoomMessage;
+}
+
+/** Posts the question and hands it in; gives a sentence for the person if that did not work. */
+async function ask(desk: Desk, door: Door, question: Question): Promise<string | undefined> {
+  const { author, channel, text, thread, about } = question;
+  const posted = await post(desk, question).catch((error: unknown) => whyNotPosted(error));
+  if ("problem" in posted) return posted.problem;
+  const place = placeOf(desk, channel);
+  const event: InboundEvent = {
+    kind: "message",
+    thread: { ...place, thread: thread ?? posted.ts },
+    ref: { ...place, message: posted.ts },
+    author,
+    text,
+    attachments: [],
+    ...(about && { about }),
+    addressed: channel.startsWith("D") ? "direct" : "mention",
+    at: milliseconds(posted.ts),
+  };
+  const takeBack = () => desk.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
+  try {
+    const verdict = await door.receive(event);
+    // A refusal with a reply stands in the thread.
+    if (verdict.kind !== "ignored") return undefined;
+    await takeBack();
+    return `That was not taken: ${verdict.why}.`;
+  } catch (error) {
+    await takeBack();
+    throw error;
+  }
+}
+
+/** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */
+async function post(desk: Desk, { author, channel, text, thread, about }: Question): Promise<{ ts: string }> {
+  const heading = `<@${author.id}> asks${about ? " about a message" : ""}:`;
+  const shown = cutMarkdown(inert(text), messageChars);
+  const question: webApi.ChatPostMessageArguments = {
+    channel,
+    ...(thread !== undefined && { thread_ts: thread }),
+    text: `${heading} ${escape(shown)}`.slice(0, 3_000),
+    blocks: [
+      { type: "section", text: { type: "mrkdwn", text: heading } },
+      { type: "markdown", text: shown },
+    ],
+    unfurl_links: false,
+    unfurl_media: false,
+  };
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
+  const { ts } = await desk.client.chat.postMessage(question);
+  if (ts === undefined) throw new Error("Slack's answer has no ts.");
+  return { ts };
+}
+
+/** @throws what is not Slack's refusal */
+function whyNotPosted(error: unknown): { problem: string } {
+  const code = refusalCode(error);
+  switch (code) {
+    case undefined:
+      throw error;
+    case "not_in_channel":
+    case "channel_not_found":
+      return { problem: "I am not in this conversation: invite me with /invite, then ask again." };
+    default:
+      return { problem: `Slack does not let me write here (${code}).` };
+  }
+}
+
+/** The message that somebody points at, with its thread, or a sentence for the person. */
+async function readMessage(
+  desk: Desk,
+  { channel, message: ts }: z.infer<typeof pointSchema>,
+): Promise<{ about: RoomMessage; thread: string } | string> {
+  try {
+    const { messages = [] } = await desk.client.conversations.replies({ channel, ts, limit: 1 });
+    const [message] = messages;
+    if (!message) return "That message is no longer there.";
+    const { user, bot_id: bot, text = "", thread_ts: thread = ts } = message;
+    const author: Author = user
+      ? await desk.people.author(user)
+      : { id: bot ?? "unknown", name: bot ?? "unknown", standing: "bot", roles: [] };
+    return { about: { author, text: readable(desk, text), at: milliseconds(ts) }, thread };
+  } catch (error) {
+    const code = refusalCode(error);
+    if (code === undefined) throw error;
+    if (code === "thread_not_found" || code === "message_not_found")
+      return "That message is no longer there.";
+    return whyNotPosted(error).problem;
+  }
+}
+
+function readable({ identity, people }: Desk, text: string): string {
+  return readableText(text, identity.botUserId, (id) => people.knownName(id)).trim();
+}

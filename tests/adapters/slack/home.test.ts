@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import type { RecentThread } from "../../../src/adapters/adapter.ts";
+import { connected, nobodyWasHere, settled } from "./connected.ts";
+
+test("The home tab shows a person's own threads, with links where they still are", async () => {
+  const asked: string[][] = [];
+  const threads: RecentThread[] = [];
+  const { slack, door } = await connected({}, nobodyWasHere, {
+    async of(...who) {
+      asked.push(who);
+      return threads;
+    },
+  });
+  const ada = slack.user("ada");
+  ada.opensApp("messages");
+  ada.opensApp("home");
+  await settled(slack);
+  expect(asked).toEqual([["slack", slack.teamId, ada.id]]);
+  expect(ada.home()).toContain("There are none yet.");
+
+  const general = slack.channel("general");
+  const root = await ada.says(general, "root");
+  const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+  threads.push(
+    {
+      thread: { ...place, thread: root.ts },
+      title: "Build <!channel> | now\nand more",
+      status: "running",
+      activeAt: 1_795_000_000_000,
+    },
+    { thread: { ...place, thread: "1.000000" }, title: "", status: "idle", activeAt: 1_794_000_000_000 },
+  );
+  ada.opensApp("home");
+  await settled(slack);
+  const link = `https://fake.slack.com/archives/${general.id}/p${root.ts.replace(".", "")}`;
+  expect(ada.home()).toContain(
+    `<${link}|Build &lt;\u200B!channel&gt; ¦ now>\n⏳ working · <!date^1795000000^`,
+  );
+  expect(ada.home()).toContain("(no text)\n✅ at rest");
+  expect(door.events).toEqual([]);
+});
+
+test("A home tab that cannot be shown is left as it was, and Slack is not asked to tell again", async () => {
+  const { slack } = await connected();
+  const ada = slack.user("ada");
+  slack.fail("views.publish", { kind: "refuse", error: "not_enabled" });
+  const opened = ada.opensApp("home");
+  await settled(slack);
+  expect(opened.attempts).toBe(1);
+  expect(ada.home()).toBeUndefined();
+});

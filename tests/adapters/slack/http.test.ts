@@ -1,0 +1,102 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { listening, settled, signingSecret } from "./connected.ts";
+
+async function scene(options: FakeSlackOptions = {}) {
+  const slack: FakeSlack = await startFakeSlack(options);
+  onTestFinished(() => slack.close());
+  const { door, adapter, url } = await listening({ botToken: slack.botToken }, slack.url);
+  const requests = slack.sendTo(url, signingSecret);
+  return { slack, door, adapter, url, requests };
+}
+
+describe("requests from Slack", () => {
+  test("bring messages, buttons and commands in without an app token", async () => {
+    const { slack, door } = await scene();
+    const ada = slack.user("ada");
+    const general = slack.channel("general");
+    await ada.says(general, "<@BOT> hello");
+    ada.commands(general, "/agent build it");
+    ada.commands(general, "/agent");
+    await settled(slack);
+    expect(door.events).toMatchObject([
+      { kind: "message", text: "hello" },
+      { kind: "message", text: "hello" },
+      { kind: "message", text: "build it" },
+    ]);
+    expect(ada.whispers()).toEqual([expect.stringContaining("/agent <task>")]);
+    expect(slack.connections).toBe(0);
+  });
+
+  test("are acknowledged only when the door has them, and come again otherwise", async () => {
+    const { slack, door } = await scene();
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "hi");
+    await settled(slack);
+    expect(slack.deliveries[0]).toMatchObject({ attempts: 2, isAcknowledged: true });
+    expect(door.events).toMatchObject([{ text: "hi" }]);
+  });
+
+  test("are answered when Slack verifies the address", async () => {
+    const { requests } = await scene();
+    const body = JSON.stringify({ type: "url_verification", challenge: "3eZbrw1a" });
+    const response = await requests.post(body, "application/json");
+    expect(await response.text()).toContain("3eZbrw1a");
+  });
+
+  test.each([
+    ["signed with another secret", { secret: "another" }],
+    ["older than five minutes", { ageSeconds: 301 }],
+  ])("are refused when they are %s", async (_what, forgery) => {
+    const { slack, door, requests } = await scene();
+    await slack.user("ada").says(slack.channel("general"), "<@BOT> real");
+    await settled(slack);
+    const body = JSON.stringify(slack.deliveries[0]?.payload);
+    const before = door.events.length;
+    expect((await requests.post(body, "application/json")).status).toBe(200);
+    expect((await requests.post(body, "application/json", forgery)).status).toBe(401);
+    expect(door.events).toHaveLength(before + 1);
+  });
+
+  test("elsewhere are not found", async () => {
+    const { url } = await scene();
+    expect((await fetch(new URL("/slack/install", url))).status).toBe(404);
+    expect((await fetch(url)).status).toBe(404);
+  });
+
+  test("in hand are finished when the adapter stops, and then nobody listens", async () => {
+    const { slack, door, adapter, url } = await scene();
+    const arrived = Promise.withResolvers<void>();
+    const persisted = Promise.withResolvers<void>();
+    door.next.push(async () => {
+      arrived.resolve();
+      await persisted.promise;
+      return { kind: "duplicate" };
+    });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "last words");
+    await arrived.promise;
+    const stopped = adapter.stop();
+    persisted.resolve();
+    await stopped;
+    await settled(slack);
+    await expect(fetch(url)).rejects.toThrow();
+  });
+});
+
+test("messages that were missed are looked for at the start", async () => {
+  const slack = await startFakeSlack();
+  onTestFinished(() => slack.close());
+  const noted = Promise.withResolvers<void>();
+  const looked: string[] = [];
+  await listening({ botToken: slack.botToken }, slack.url, {
+    missedSince: async (_platform, workspace) => void looked.push(workspace),
+    present: async () => noted.resolve(),
+    threads: async () => [],
+  });
+  await noted.promise;
+  expect(looked).toEqual([slack.teamId]);
+});

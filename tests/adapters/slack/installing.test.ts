@@ -1,0 +1,163 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { pino } from "pino";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createInstallations, type OAuthClient } from "../../../src/adapters/slack/installations.ts";
+import { createWorkspacesSurface } from "../../../src/adapters/slack/workspaces-surface.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { listening, settled, signingSecret } from "./connected.ts";
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client().flushall());
+
+const log = pino({ level: "silent" });
+
+/** One address for two workspaces, as Slack's is: the token or the code tells which is meant. */
+async function front(slacks: readonly FakeSlack[]): Promise<string> {
+  const relay = async (request: IncomingMessage, response: ServerResponse) => {
+    let body = "";
+    for await (const chunk of request) body += String(chunk);
+    const mentioned = `${request.headers.authorization} ${body}`;
+    const slack = slacks.find(({ botToken, oauth }) =>
+      [botToken, ...oauth.codes].some((text) => mentioned.includes(text)),
+    );
+    const { "content-type": type = "", authorization = "" } = request.headers;
+    const answer = await fetch(new URL(`..${request.url}`, slack?.url ?? slacks[0]?.url), {
+      method: "POST",
+      headers: { "content-type": type, ...(authorization && { authorization }) },
+      body,
+    });
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+  };
+  const server = createServer((request, response) => void relay(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/api/`;
+}
+
+async function scene() {
+  const [one, two] = await Promise.all([
+    startFakeSlack({ teamId: "T0ONE", botToken: "xoxb-token-of-one" }),
+    startFakeSlack({ teamId: "T0TWO", botToken: "xoxb-token-of-two" }),
+  ]);
+  onTestFinished(() => Promise.all([one.close(), two.close()]).then(() => undefined));
+  const apiUrl = await front([one, two]);
+  const client: OAuthClient = {
+    ...one.oauth,
+    stateSecret: "a secret that is long enough for it",
+    allowed: ["T0ONE", "T0TWO"],
+  };
+  const installations = createInstallations(redis.client(), client);
+  const { url, door } = await listening({ client, installations }, apiUrl);
+  one.sendTo(url, signingSecret);
+  two.sendTo(url, signingSecret);
+  const surface = createWorkspacesSurface(installations, { apiUrl, log });
+
+  /** What somebody does in a browser; gives the status of the last page. */
+  const install = async (slack: FakeSlack) => {
+    const begun = await fetch(new URL("/slack/install", url), { redirect: "manual" });
+    const asked = new URL(begun.headers.get("location") ?? "");
+    const code = `code-for-${slack.teamId}`;
+    slack.oauth.codes.add(code);
+    const [cookie = ""] = begun.headers.getSetCookie();
+    const back = new URL("/slack/oauth_redirect", url);
+    back.searchParams.set("code", code);
+    back.searchParams.set("state", asked.searchParams.get("state") ?? "");
+    const ended = await fetch(back, { headers: { cookie: cookie.split(";")[0] ?? "" } });
+    await ended.text();
+    return { status: ended.status, scopes: asked.searchParams.get("scope") ?? "", back };
+  };
+  return { one, two, url, apiUrl, door, client, installations, surface, install };
+}
+
+describe("workspaces that install the app", () => {
+  test("are listened to and written to, each with its own token", async () => {
+    const { one, two, door, surface, install } = await scene();
+    expect(await install(one)).toMatchObject({ status: 200, scopes: expect.stringContaining("chat:write") });
+    expect((await install(two)).status).toBe(200);
+    for (const slack of [one, two]) {
+      const general = slack.channel("general");
+      const root = await slack.user("ada").says(general, "<@BOT> hello");
+      await settled(slack);
+      const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
+      expect(door.events.splice(0)).toMatchObject([{ thread }, { thread }]);
+      await surface.post(thread, { kind: "answer", markdown: `hello ${slack.teamId}` }, "k");
+      expect(slack.transcript(general)).toContain(`heddle: hello ${slack.teamId}`);
+    }
+  });
+
+  test("have their tokens sealed in Redis, for this secret and this workspace only", async () => {
+    const { one, two, install, client, installations } = await scene();
+    await Promise.all([install(one), install(two)]);
+    const stored = await redis.client().hgetall("heddle:slack:installations");
+    expect(Object.keys(stored).toSorted()).toEqual(["T0ONE", "T0TWO"]);
+    expect(JSON.stringify(stored)).not.toContain("xoxb");
+    expect(await installations.find("T0ONE")).toMatchObject({ botToken: one.botToken });
+
+    const other = createInstallations(redis.client(), { ...client, stateSecret: "another" });
+    await expect(other.find("T0ONE")).rejects.toThrow(/SLACK_STATE_SECRET/);
+    await redis.client().hset("heddle:slack:installations", "T0ONE", stored["T0TWO"] ?? "");
+    await expect(installations.find("T0ONE")).rejects.toThrow(/T0ONE cannot be read/);
+  });
+
+  test("are not let in when they are not listed, neither at the installation nor later", async () => {
+    const { one, two, install, client, surface } = await scene();
+    await install(one);
+    const fewer = createInstallations(redis.client(), { ...client, allowed: ["T0TWO"] });
+    expect(await fewer.find("T0ONE")).toBeUndefined();
+    expect(await fewer.all()).toEqual([]);
+    const stranger = createInstallations(redis.client(), { ...client, allowed: ["T0ONE"] });
+    const { url } = await listening({ client, installations: stranger }, two.url);
+    const begun = await fetch(new URL("/slack/install", url), { redirect: "manual" });
+    const state = new URL(begun.headers.get("location") ?? "").searchParams.get("state");
+    two.oauth.codes.add("c");
+    const back = new URL(`/slack/oauth_redirect?code=c&state=${state}`, url);
+    const cookie = begun.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    expect((await fetch(back, { headers: { cookie } })).status).toBe(500);
+    expect(await redis.client().hkeys("heddle:slack:installations")).toEqual(["T0ONE"]);
+    const thread = { platform: "slack", workspace: "T0TWO", channel: "C1", thread: "1.000000" };
+    await expect(surface.post(thread, { kind: "answer", markdown: "hi" }, "k")).rejects.toMatchObject({
+      kind: "forbidden",
+    });
+  });
+
+  test("cannot be installed with the state of another browser", async () => {
+    const { one, install } = await scene();
+    const { back } = await install(one);
+    one.oauth.codes.add("again");
+    back.searchParams.set("code", "again");
+    expect((await fetch(back)).status).toBe(400);
+    expect(one.oauth.codes).toContain("again");
+  });
+
+  test.each([
+    ["removes the app", { type: "app_uninstalled" }],
+    ["revokes its token", { type: "tokens_revoked", tokens: { bot: ["U0HEDDLE"] } }],
+  ])("are forgotten when one %s", async (_what, event) => {
+    const { one, two, door, install, installations } = await scene();
+    await install(one);
+    await install(two);
+    one.tellAlways(event);
+    await settled(one);
+    expect(await installations.all()).toEqual(["T0TWO"]);
+
+    await one.user("ada").says(one.channel("general"), "<@BOT> anybody?");
+    await settled(one);
+    expect(door.events).toEqual([]);
+  });
+
+  test("keep their installation when only a user's token is revoked", async () => {
+    const { one, install, installations } = await scene();
+    await install(one);
+    one.tellAlways({ type: "tokens_revoked", tokens: { oauth: ["U1"], bot: [] } });
+    await settled(one);
+    expect(await installations.all()).toEqual(["T0ONE"]);
+  });
+});

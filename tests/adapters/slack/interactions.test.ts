@@ -1,0 +1,249 @@
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import type { OutboundMessage, ThreadRef } from "../../../src/adapters/adapter.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { visibleText } from "../../fakes/slack/blocks.ts";
+import type { FakeMessage } from "../../fakes/slack/workspace.ts";
+import { connected, settled } from "./connected.ts";
+
+const question: OutboundMessage = {
+  kind: "notice",
+  markdown: "May I deploy?",
+  stoppable: true,
+  actions: [
+    { id: "approve:7", label: "Approve", style: "primary" },
+    { id: "deny:7", label: "Deny", style: "danger", asksFor: "What should I do instead?" },
+    { id: "later:7", label: "Later", style: "plain" },
+  ],
+};
+
+/** A thread in which the bot has asked something. */
+async function scene(options: Parameters<typeof connected>[0] = {}) {
+  const { slack, door } = await connected(options);
+  const general = slack.channel("general");
+  const [ada, bob] = [slack.user("ada"), slack.user("bob")];
+  const root = await ada.says(general, "root");
+  const thread: ThreadRef = {
+    platform: "slack",
+    workspace: slack.teamId,
+    channel: general.id,
+    thread: root.ts,
+  };
+  const log = pino({ level: "silent" });
+  const surface = createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log });
+  const [ref] = await surface.post(thread, question, "k");
+  if (!ref) throw new Error("Nothing was posted.");
+  const asked = await slack.message(({ ts }) => ts === ref.message);
+  return { slack, door, general, ada, bob, root, thread, surface, ref, asked };
+}
+
+describe("buttons", () => {
+  test("stand under the message, and an edit without them takes them away", async () => {
+    const { slack, general, surface, ref } = await scene();
+    expect(slack.transcript(general)).toContain("[Approve] [Deny] [Later] [Stop]");
+    await surface.edit(ref, { kind: "notice", markdown: "Approved by ada." });
+    expect(slack.transcript(general)).toBe("ada: root\n  heddle: Approved by ada. (edited)");
+  });
+
+  test("bring the id of the button, who pressed it and where", async () => {
+    const { slack, door, ada, thread, ref, asked } = await scene();
+    await ada.presses("heddle_act:approve:7", asked);
+    await settled(slack);
+    expect(door.events).toEqual([
+      {
+        kind: "action",
+        thread,
+        ref,
+        author: { id: ada.id, name: "ada", standing: "member", roles: [] },
+        action: "approve:7",
+        tellsRefusal: true,
+        at: expect.any(Number),
+      },
+    ]);
+  });
+
+  test("that ask for a sentence open a modal, and the sentence comes with the event", async () => {
+    const { slack, door, ada, thread, ref, asked } = await scene();
+    await ada.presses("heddle_ask:deny:7", asked);
+    await settled(slack);
+    expect(door.events).toEqual([]);
+    expect(ada.modal()?.view).toMatchObject({ title: "Deny", label: "What should I do instead?" });
+    ada.submits("  use the *staging* server ");
+    await settled(slack);
+    expect(ada.modal()).toBeUndefined();
+    expect(door.events).toMatchObject([
+      { kind: "action", thread, ref, action: "deny:7", text: "use the *staging* server" },
+    ]);
+  });
+
+  test("tell the person alone why they did nothing", async () => {
+    const { slack, door, ada, asked, general, root } = await scene();
+    const before = slack.transcript(general);
+    door.next.push(async () => ({ kind: "refused", reply: "Only bob may approve this." }));
+    await ada.presses("heddle_act:approve:7", asked);
+    await settled(slack);
+    door.next.push(async () => ({ kind: "ignored", why: "nothing is running there" }));
+    await ada.presses("heddle_stop", asked);
+    await settled(slack);
+    expect(ada.whispers()).toEqual([
+      "Only bob may approve this.",
+      "That did nothing: nothing is running there.",
+    ]);
+    expect(slack.transcript(general)).toBe(before);
+    expect(slack.calls.at(-1)?.args).toMatchObject({ thread_ts: root.ts });
+
+    await ada.presses("heddle_ask:deny:7", asked);
+    await settled(slack);
+    door.next.push(async () => ({ kind: "refused", reply: "Somebody was faster." }));
+    ada.submits("no");
+    await settled(slack);
+    expect(ada.modal()?.problem).toBe("Somebody was faster.");
+  });
+
+  test("are acknowledged only when the door has them; what it could not take fails before the person", async () => {
+    const { slack, door, ada, asked } = await scene({ ackTimeoutMs: 100 });
+    const arrived = Promise.withResolvers<void>();
+    const persisted = Promise.withResolvers<void>();
+    door.next.push(async () => {
+      arrived.resolve();
+      await persisted.promise;
+      return { kind: "acted", thread: "" };
+    });
+    const first = await ada.presses("heddle_act:approve:7", asked);
+    await arrived.promise;
+    expect(first.isAcknowledged).toBe(false);
+    persisted.resolve();
+    await slack.until(() => first.isAcknowledged);
+
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    const second = await ada.presses("heddle_act:approve:7", asked);
+    await slack.until(() => second.hasFailed);
+    expect(second).toMatchObject({ isAcknowledged: false, attempts: 1 });
+  });
+
+  test("say so when the window could not be opened in time", async () => {
+    const { slack, ada, asked } = await scene();
+    slack.fail("views.open", { kind: "refuse", error: "expired_trigger_id" });
+    await ada.presses("heddle_ask:deny:7", asked);
+    await settled(slack);
+    expect(ada.whispers()).toEqual(["It took too long to open the window; please press again."]);
+  });
+});
+
+describe("/agent", () => {
+  test("begins a thread whose first message names the person and the task", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const bob = slack.user("bob");
+    ada.commands(general, `/agent greet <@${bob.id}|bob> & <!channel> in *style*`);
+    await settled(slack);
+    const [root] = general.messages;
+    expect(root && visibleText(root).replaceAll("\u200B", "")).toBe(
+      `<@${ada.id}> asks:\ngreet @bob & @channel in *style*`,
+    );
+    expect(root).toMatchObject({ unfurls: false });
+    expect(door.events).toMatchObject([
+      {
+        kind: "message",
+        thread: { channel: general.id, thread: root?.ts },
+        ref: { message: root?.ts },
+        author: { id: ada.id, standing: "member" },
+        text: "greet @bob & @channel in *style*",
+        addressed: "mention",
+      },
+    ]);
+    expect(ada.whispers()).toEqual([]);
+  });
+
+  test.each(["/agent", "/agent help", "/agent stop"])("%s explains itself to the person", async (line) => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    slack.user("ada").commands(general, line);
+    await settled(slack);
+    expect(slack.user("ada").whispers().join()).toContain("Write `/agent <task>`");
+    expect([general.messages, door.events]).toEqual([[], []]);
+  });
+
+  test("says that it cannot write where it is not", async () => {
+    const { slack, door } = await connected();
+    const ada = slack.user("ada");
+    ada.commands(slack.channel("elsewhere", { withoutBot: true }), "/agent hi");
+    ada.commands(slack.channel("secret", { kind: "private", withoutBot: true }), "/agent hi");
+    await settled(slack);
+    expect(ada.whispers()).toEqual([expect.stringContaining("/invite"), expect.stringContaining("/invite")]);
+    expect(door.events).toEqual([]);
+  });
+
+  test("leaves nothing behind when the task was not taken", async () => {
+    const { slack, door } = await connected({ ackTimeoutMs: 100 });
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    door.next.push(async () => ({ kind: "ignored", why: "that channel is closed" }));
+    ada.commands(general, "/agent hi");
+    await settled(slack);
+    expect(ada.whispers()).toEqual(["That was not taken: that channel is closed."]);
+    expect(general.messages).toEqual([]);
+
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    const failed = ada.commands(general, "/agent hi");
+    await slack.until(() => failed.hasFailed);
+    expect(general.messages).toEqual([]);
+  });
+});
+
+describe("“Ask the agent about this”", () => {
+  async function asks(about: (s: Awaited<ReturnType<typeof scene>>) => Promise<FakeMessage>) {
+    const all = await scene();
+    const message = await about(all);
+    await settled(all.slack);
+    all.door.events.length = 0;
+    all.ada.chooses("heddle_about", message);
+    await settled(all.slack);
+    return { ...all, message };
+  }
+
+  test("takes the question in a modal and brings the message along as what somebody else wrote", async () => {
+    const { slack, door, ada, thread, message } = await asks(async ({ bob, general, root }) => {
+      const text = `${"long ".repeat(700)}<@BOT> & more`;
+      return bob.says(general, text, { thread: root.ts });
+    });
+    expect(ada.modal()?.view.title).toBe("Ask the agent");
+    ada.submits("is that true?");
+    await settled(slack);
+    const asked = await slack.message(({ text }) => text.includes("is that true?"));
+    expect(visibleText(asked)).toBe(`<@${ada.id}> asks about a message:\nis that true?`);
+    expect(door.events).toMatchObject([
+      {
+        kind: "message",
+        thread,
+        ref: { message: asked.ts },
+        author: { name: "ada" },
+        text: "is that true?",
+        about: {
+          author: { name: "bob", standing: "member" },
+          text: expect.stringMatching(/^(long ){700}@U0HEDDLE & more$/),
+          at: Math.floor(Number(message.ts) * 1_000),
+        },
+        addressed: "mention",
+      },
+    ]);
+  });
+
+  test("says in the modal what is in the way", async () => {
+    const { slack, ada, message, door } = await asks(async ({ bob, general }) =>
+      bob.says(general, "soon gone"),
+    );
+    await slack.user("bob").deletes(message);
+    await settled(slack);
+    door.events.length = 0;
+    ada.submits("what?");
+    await settled(slack);
+    expect(ada.modal()?.problem).toBe("That message is no longer there.");
+    expect(door.events).toEqual([]);
+  });
+});

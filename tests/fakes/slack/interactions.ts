@@ -1,0 +1,160 @@
+import { z } from "zod";
+import { buttonsOf, visibleBlocks } from "./blocks.ts";
+import type { Delivery, NewDelivery } from "./socket-mode.ts";
+import {
+  type FakeChannel,
+  type FakeEvent,
+  type FakeMessage,
+  type FakeModal,
+  type FakeUser,
+  type Workspace,
+  wireMessage,
+} from "./workspace.ts";
+
+/** What a person does with the parts of the app that are not messages. The delivery tells what became of it. */
+export interface InteractivePerson {
+  /** Presses the button with that action; fails when the message does not show one. */
+  presses(action: string, message: FakeMessage): Promise<Delivery>;
+  /** Types a slash command, `/agent build it`. */
+  commands(channel: FakeChannel, line: string): Delivery;
+  /** Chooses a shortcut in the menu of a message. */
+  chooses(shortcut: string, message: FakeMessage): Delivery;
+  /** The modal that is open for the person. */
+  modal(): FakeModal | undefined;
+  /** Writes into the field of the open modal and submits it. It closes when the app has no objection. */
+  submits(text: string): Delivery;
+  /** Opens the app's home tab, or its messages. */
+  opensApp(tab: "home" | "messages"): Delivery;
+  /** What the home tab shows. */
+  home(): string | undefined;
+  /** What the app has told this person alone. */
+  whispers(): string[];
+}
+
+type Deliver = (delivery: NewDelivery) => Delivery;
+
+const objectionSchema = z.object({
+  response_action: z.literal("errors"),
+  errors: z.record(z.string(), z.string()),
+});
+
+const ephemeralSchema = z.object({ text: z.string() });
+
+export function interactions(
+  workspace: Workspace,
+  user: FakeUser,
+  deliver: Deliver,
+  tell: (event: FakeEvent) => Delivery,
+): InteractivePerson {
+  const common = () => ({
+    user: { id: user.id, username: user.name, name: user.name, team_id: user.teamId },
+    api_app_id: workspace.appId,
+    team: { id: workspace.teamId, domain: "fake" },
+    enterprise: null,
+    is_enterprise_install: false,
+    trigger_id: workspace.trigger(user),
+  });
+  const interact = (payload: Record<string, unknown> & { type: string }) =>
+    deliver({ kind: "interactive", type: payload.type, payload });
+
+  return {
+    async presses(action, message) {
+      const pressed = buttonsOf(message).find(({ action_id }) => action_id === action);
+      if (!pressed) throw new Error(`The message shows no button "${action}".`);
+      const { channel, ts, threadTs } = message;
+      return interact({
+        ...common(),
+        type: "block_actions",
+        container: { type: "message", message_ts: ts, channel_id: channel.id, thread_ts: threadTs },
+        channel: { id: channel.id, name: channel.name },
+        message: wireMessage(workspace, message),
+        state: { values: {} },
+        response_url: workspace.address("/response"),
+        actions: [{ ...pressed, block_id: "b", action_ts: workspace.timestamp() }],
+      });
+    },
+
+    commands(channel, line) {
+      const [command = "", ...words] = line.split(" ");
+      channel.members.add(user.id);
+      return deliver({
+        kind: "slash_commands",
+        type: command,
+        payload: {
+          command,
+          text: words.join(" ").replaceAll("<@BOT>", `<@${workspace.bot.id}|${workspace.bot.name}>`),
+          user_id: user.id,
+          user_name: user.name,
+          channel_id: channel.id,
+          channel_name: channel.name,
+          team_id: workspace.teamId,
+          team_domain: "fake",
+          api_app_id: workspace.appId,
+          is_enterprise_install: "false",
+          response_url: workspace.address("/response"),
+          trigger_id: workspace.trigger(user),
+        },
+        onAnswer(answer) {
+          const { data } = ephemeralSchema.safeParse(answer);
+          if (data) workspace.whispers.push({ user: user.id, channel: channel.id, text: data.text });
+        },
+      });
+    },
+
+    chooses(shortcut, message) {
+      const { channel } = message;
+      return interact({
+        ...common(),
+        type: "message_action",
+        callback_id: shortcut,
+        action_ts: workspace.timestamp(),
+        message_ts: message.ts,
+        channel: { id: channel.id, name: channel.name },
+        message: wireMessage(workspace, message),
+        response_url: workspace.address("/response"),
+      });
+    },
+
+    modal: () => workspace.modals.get(user.id),
+
+    submits(text) {
+      const modal = workspace.modals.get(user.id);
+      if (!modal) throw new Error(`${user.name} has no modal open.`);
+      const { callback_id, private_metadata, field } = modal.view;
+      const [block, action] = field;
+      const values = {
+        [block]: { [action]: { type: "plain_text_input", value: text === "" ? null : text } },
+      };
+      return deliver({
+        kind: "interactive",
+        type: "view_submission",
+        payload: {
+          ...common(),
+          type: "view_submission",
+          view: { type: "modal", callback_id, private_metadata, state: { values } },
+        },
+        onAnswer(answer) {
+          const objection = objectionSchema.safeParse(answer).data?.errors[block];
+          if (objection === undefined) workspace.modals.delete(user.id);
+          else modal.problem = objection;
+        },
+      });
+    },
+
+    opensApp: (tab) =>
+      tell({
+        type: "app_home_opened",
+        user: user.id,
+        channel: workspace.id("D"),
+        tab,
+        event_ts: workspace.timestamp(),
+      }),
+
+    home() {
+      const blocks = workspace.homes.get(user.id);
+      return blocks && visibleBlocks(blocks);
+    },
+
+    whispers: () => workspace.whispers.filter((whisper) => whisper.user === user.id).map(({ text }) => text),
+  };
+}
