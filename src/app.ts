@@ -47,6 +47,7 @@ import { openRedis } from "./redis.ts";
 import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
+import { keepAudit, openTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 import { createTurnRunner } from "./turn-runner.ts";
 
 /** The skills that come with Heddle. */
@@ -72,11 +73,18 @@ export interface Foundation extends SetUp {
   skills: SkillLibrary;
   sandbox: WatchedSandbox;
   access: Access;
+  telemetry: Telemetry;
   close(): Promise<void>;
 }
 
-/** Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError */
-export async function layFoundation({ config, mcp, log, masker }: SetUp): Promise<Foundation> {
+/**
+ * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
+ * @param options.measures whether this process answers to `/metrics`
+ */
+export async function layFoundation(
+  { config, mcp, log, masker }: SetUp,
+  { measures = false }: { measures?: boolean } = {},
+): Promise<Foundation> {
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],
@@ -86,7 +94,11 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
   const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
-  const surfaces = await openSurfaces({ config, log, redis });
+  const telemetry = await openTelemetry({ config, redis, masker, log, measures });
+  const { observe } = telemetry;
+  const surfaces = new Map(
+    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [name, observe.surface(plain)]),
+  );
   const surface = (platform: string): ChatSurface => {
     const found = surfaces.get(platform);
     if (!found)
@@ -94,7 +106,7 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     return found;
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const output = createOutputScheduler(redis);
+  const output = observe.output(createOutputScheduler(redis));
   const access = createAccess(config.settings.access);
   const budgets = createBudgets({
     redis,
@@ -106,17 +118,18 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     },
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
-  const door = createIntake({
+  const intake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
-    audit: ({ action, thread, question, by, decision }) =>
-      log.info(
-        { thread, question: question.id, tool: question.tool, by: by.id, decision: decision.kind },
-        `a question was ${action}`,
-      ),
+    audit: ({ action, thread, question: { id, tool }, by, decision: { kind } }) =>
+      telemetry.note({
+        what: action === "decided" ? "decided" : "decision-refused",
+        ...{ thread, question: id, tool, decision: kind, by: { id: by.id, name: by.name } },
+      }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
-  const sandbox = await watchSandbox(backend, Date.now);
+  const door = observe.door(intake);
+  const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
   return {
     config,
     mcp,
@@ -132,8 +145,10 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     skills,
     sandbox,
     access,
+    telemetry,
     async close() {
       await backend.close();
+      await telemetry.close();
       await queue.close();
       await redis.quit();
       await server.close();
@@ -152,6 +167,7 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
+  const { observe } = foundation.telemetry;
   const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -178,8 +194,9 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     shortestMs: schedules.shortestMinutes * 60_000,
     longestMs: sessions.expireDays * 86_400_000,
   };
-  const runner = createTurnRunner({
-    ...models,
+  const agentRunner = createTurnRunner({
+    choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
+    summariser: observe.model(models.summariser),
     limits: {
       steps: agent.maxSteps,
       wallMs: agent.maxMinutes * 60_000,
@@ -220,12 +237,13 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   const drive = createDrive({
     redis,
     stops,
-    runner,
+    runner: observe.runner(agentRunner),
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn) =>
-      createReporter({
+    display(lease, turn) {
+      const turnLog = log.child({ thread: lease.thread, turn: turn.id });
+      const reporter = createReporter({
         surface: surface(parseThreadId(lease.thread).platform),
         output,
         thread: lease.thread,
@@ -241,8 +259,10 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
           markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
         publish: (event) => publishLive(redis, lease.thread, event, onError),
         mask: (text) => masker.mask(text),
-        onProblem,
-      }),
+        onProblem: (problem, error) => turnLog.warn({ err: error }, problem),
+      });
+      return observe.display(reporter, lease.thread, turn);
+    },
     flushOutbox: (lease, signal, progressQuiet) =>
       flushOutbox(lease, {
         redis,
@@ -250,7 +270,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         output,
         signal,
         progressQuiet,
-        onProblem,
+        onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
       }),
   });
   const worker = await startTurnWorker({
@@ -332,12 +352,15 @@ export async function startGateway(
       adapters: adapters.map(({ platform }) => platform),
     }),
     hasWorker: () => hasWorker(redis),
+    ...(foundation.telemetry.metrics && { metrics: foundation.telemetry.metrics }),
     log,
   });
   adapters.push(local);
 
   const started: ChatAdapter[] = [];
+  const endKeeping = keepAudit(redis, config, log);
   const close = async () => {
+    endKeeping();
     await Promise.all(started.map((adapter) => adapter.stop()));
   };
   try {

@@ -10,6 +10,7 @@ const usage = `Heddle: an agent for your team's chat.
   heddle threads list | show <thread>        what the sessions are, and what was said
   heddle workspaces list | export <thread> [file] | clean
                                              the threads' files: which there are, one as tar, archive idle ones
+  heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
   heddle schedules list | cancel <thread> <id>
                                              what is planned for later, in all threads
   heddle usage [--days N] [--by day|user|channel|model]
@@ -25,6 +26,7 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   manifest: () => import("./commands/manifest.ts"),
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),
+  audit: () => import("./commands/audit.ts"),
   schedules: () => import("./commands/schedules.ts"),
   usage: () => import("./commands/usage.ts"),
   stop: () => import("./commands/stop.ts"),
@@ -38,6 +40,7 @@ const expectedErrors = new Set([
   "StartError",
   "ModelError",
   "McpConfigError",
+  "AuditBusy",
 ]);
 
 async function main(argv: string[]): Promise<number> {

@@ -109,6 +109,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
 
   return {
     async *run({ thread, turn, history, followUps, store, emit, signal }) {
+      const turnLog = log.child({ thread, turn });
       const channel = options.channel(thread);
       const model = options.choose(thread, history.chosenModel);
       const context = contextOf(model);
@@ -150,7 +151,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         masker,
         policy: options.policy,
         onError: (trace, error, call) =>
-          log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
+          turnLog.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
         breaker: ofThread(breaker, thread),
       };
       const makeTools = () => [
@@ -195,7 +196,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
             return noteIndex(await notes.list());
           } catch (error) {
             // A turn without its notes is better than none.
-            log.error({ err: error, thread }, "the notes could not be read");
+            turnLog.error({ err: error }, "the notes could not be read");
             return undefined;
           }
         },

@@ -1,3 +1,4 @@
+import * as diagnostics from "node:diagnostics_channel";
 import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
 
 export type { AttachmentHandle };
@@ -76,6 +77,8 @@ export type InboundEvent =
       /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
       addressed: "mention" | "direct" | "follow-up";
       at: number;
+      /** W3C `traceparent` of the event, where traces are taken. */
+      trace?: string;
     }
   /** Somebody changed the text of a message; which one, Heddle may or may not know. */
   | { kind: "edit"; thread: ThreadRef; ref: MessageRef; author: Author; text: string; at: number }
@@ -137,6 +140,8 @@ export interface OutboundMessage {
   cards?: TaskCards;
   /** Buttons, at most five; an edit without them takes them away. */
   actions?: ActionButton[];
+  /** W3C `traceparent` of the turn that says it, where traces are taken; no surface shows it. */
+  trace?: string;
 }
 
 export interface TaskCards {
@@ -272,3 +277,11 @@ export interface RecentThreads {
   /** The threads that a person has begun, the latest first, some ten at most. */
   of(platform: string, workspace: string, person: string): Promise<RecentThread[]>;
 }
+
+/** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */
+export interface Reconnect {
+  platform: string;
+}
+
+/** For whoever counts them in this process. */
+export const reconnects = diagnostics.channel("heddle:reconnects");

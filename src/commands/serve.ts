@@ -7,6 +7,9 @@ import {
   startGateway,
   startWorker,
 } from "../app.ts";
+import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
+import { serveMetrics } from "../adapters/local/metrics.ts";
+import { ConfigError } from "../config/load.ts";
 import { openModels } from "../models.ts";
 import { startHeartbeat } from "../queue/heartbeat.ts";
 import type { Role } from "./start.ts";
@@ -14,7 +17,8 @@ import type { Role } from "./start.ts";
 /** Runs until SIGTERM or SIGINT; running turns are handed over before the process ends. */
 export async function serve(role: Role, setup: SetUp): Promise<number> {
   const models = await openModels(setup.config, setup.log);
-  const foundation = await layFoundation(setup);
+  const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
+  const foundation = await layFoundation(setup, { measures: role !== "worker" || metricsPort !== undefined });
   const parts: Running[] = [];
   let url = "";
   try {
@@ -23,6 +27,8 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
       const gateway = await startGateway(foundation, models.model);
       parts.unshift(gateway);
       url = gateway.url;
+    } else if (metricsPort !== undefined) {
+      parts.push(await startMetrics(foundation, metricsPort));
     }
     parts.push(
       await startHeartbeat({
@@ -45,6 +51,31 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
   setup.log.info(`${signal}: handing over running turns and stopping.`);
   await closeAll(parts, foundation);
   return 0;
+}
+
+/** `/metrics` of a worker, which has no console. @throws ConfigError */
+async function startMetrics({ config, telemetry, log }: Foundation, port: number): Promise<Running> {
+  const { metrics } = telemetry;
+  if (!metrics) throw new Error("There are no metrics to serve.");
+  const { HEDDLE_HOST: host, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
+  const unsafe = unsafeSettings(host, token);
+  if (unsafe) throw new ConfigError(unsafe);
+  const onError = (error: unknown) => log.error({ err: error }, "the metrics could not be read");
+  try {
+    const served = await serveMetrics({
+      page: metrics,
+      gate: createGate({ host, token }),
+      host,
+      port,
+      onError,
+    });
+    log.info({ host, port: served.port }, "metrics are served");
+    return served;
+  } catch (error) {
+    throw new ConfigError(
+      `HEDDLE_METRICS_PORT ${port} of ${host} cannot be listened on (${String(error)}); choose a free one.`,
+    );
+  }
 }
 
 /** The gateway first, so that nothing new comes in while turns are handed over. */

@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
+import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema, type Settings, settingsSchema } from "./schema.ts";
 
 /** A configuration that cannot be used. The message lists every fault with its place and an example. */
@@ -64,6 +65,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   settings.mcp.config = beside(settings.mcp.config);
   if (settings.workspaces.store) settings.workspaces.store = beside(settings.workspaces.store);
 
+  if (settings.telemetry.auditFolder) settings.telemetry.auditFolder = beside(settings.telemetry.auditFolder);
+
   const password = environment.REDIS_URL?.match(/:\/\/[^/@]*:([^@/]+)@/)?.[1];
   return {
     environment,
@@ -72,6 +75,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     secrets: [
       ...secretNames.map((name) => environment[name]),
       password,
+      ...collectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => headerSecrets(variables[variable])),
     ].filter((value) => value !== undefined),
     variables,
@@ -82,6 +86,14 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 function headerSecrets(value: string | undefined): string[] {
   const bare = value?.split(" ").at(-1);
   return value && bare ? [value, bare] : [];
+}
+
+/** The values of `name=value` pairs, as they are written and as they are sent. */
+function collectorSecrets(headers: string | undefined): string[] {
+  return Object.values(collectorHeaders(headers)).flatMap((value) => [
+    ...headerSecrets(value),
+    encodeURIComponent(value),
+  ]);
 }
 
 function readYaml(path: string): unknown {

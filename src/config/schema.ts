@@ -68,6 +68,22 @@ export const environmentSchema = z.object({
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
     .describe("log level"),
+  HEDDLE_METRICS_PORT: port
+    .optional()
+    .describe("port of /metrics where there is no console (--role worker), on HEDDLE_HOST; off unless set"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url
+    .optional()
+    .describe(
+      "OpenTelemetry collector (OTLP/HTTP), e.g. http://127.0.0.1:4318; without it nothing is traced",
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url
+    .optional()
+    .describe("the same with its whole path, e.g. http://127.0.0.1:4318/v1/traces; it wins"),
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .optional()
+    .describe("headers for the collector, e.g. authorization=Bearer%20KEY,x-team=a"),
+  OTEL_SERVICE_NAME: z.string().min(1).default("heddle").describe("the service's name in traces"),
   EMBEDDED_REDIS: z.enum(["1"]).optional().describe("1 allows the embedded Redis with NODE_ENV=production"),
   HEDDLE_UNSAFE: z
     .enum(["no-sandbox"])
@@ -355,6 +371,21 @@ export const settingsSchema = z.strictObject({
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),
+    })
+    .prefault({}),
+  telemetry: z
+    .strictObject({
+      auditFolder: z
+        .string()
+        .min(1)
+        .exactOptional()
+        .describe(
+          "where the audit log of past days is kept; without it audit in the data folder. All gateways share it",
+        ),
+      traceContent: z
+        .boolean()
+        .default(false)
+        .describe("whether traces hold what people and the model wrote, and arguments and results of tools"),
     })
     .prefault({}),
   demo: z

@@ -14,6 +14,7 @@ export function userMessage(event: MessageEvent): UserMessage {
     text: event.text,
     ...(Object.keys(enclosed).length > 0 && { enclosed }),
     at: event.at,
+    ...(event.trace && { trace: event.trace }),
   };
 }
 

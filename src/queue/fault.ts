@@ -25,6 +25,7 @@ export type FaultPoint =
   | "decide"
   | "permit"
   | "pause"
+  | "audit"
   | "reserve"
   | "book"
   | "post"

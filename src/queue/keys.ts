@@ -65,6 +65,12 @@ export const keys = {
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 
+  /** Stream: the audit log, as far as it is not in files yet. */
+  audit: "heddle:{audit}:log",
+  /** Hash: number and hash of the newest entry of the audit log. */
+  auditHead: "heddle:{audit}:head",
+  /** Present while somebody moves entries of the audit log to files, or reads all of it. */
+  auditHeld: "heddle:{audit}:held",
   /** Hash: `<subject> <measure>` to what was used on that day. All of budgets share one cluster slot. */
   usage: (day: string) => `heddle:{budget}:usage:${day}`,
   /** Hash: reservation to what it sets aside in the budget of that subject and day. */

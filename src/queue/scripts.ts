@@ -39,6 +39,7 @@ export const scripts = {
   mark: script("mark"),
   permit: script("permit"),
   pause: script("pause"),
+  audit: script("audit"),
   reserve: script("reserve"),
   book: script("book"),
 } as const;

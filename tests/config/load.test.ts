@@ -156,6 +156,15 @@ models:
     const { secrets } = load({ OPENAI_API_KEY: "key-1", REDIS_URL: "redis://me:pass-2@host:6379" });
     expect(secrets).toEqual(["key-1", "pass-2"]);
   });
+
+  test("knows the secrets in the collector's headers, as written and as sent, and puts the audit folder beside the file", () => {
+    const { secrets, settings } = load(
+      { OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20key-3, x-team = a%b ,=none" },
+      "telemetry:\n  auditFolder: kept\n",
+    );
+    expect(secrets).toEqual(expect.arrayContaining(["Bearer key-3", "key-3", "Bearer%20key-3", "a%b"]));
+    expect(settings.telemetry.auditFolder).toBe(join(folder, "kept"));
+  });
 });
 
 describe("The model", () => {

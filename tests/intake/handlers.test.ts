@@ -54,7 +54,7 @@ const dispatch = /\[GatewayDispatchEvents\.(\w+)\]\s*:/g;
 
 /** Events that a connection has about itself. */
 const ofTheConnection =
-  /^(?:connected|disconnected|connecting|reconnecting|close|error|warn|debug|ready|Events\.(?:Shard\w+|Error|Warn|Debug))$/;
+  /^(?:authenticated|connected|disconnected|connecting|reconnecting|close|error|warn|debug|ready|Events\.(?:Shard\w+|Error|Warn|Debug))$/;
 
 function handlersOf(platform: string): string[] {
   const files = readdirSync(join(root, platform), { recursive: true, encoding: "utf8" });

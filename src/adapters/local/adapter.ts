@@ -13,6 +13,7 @@ import { answerProbe } from "./health.ts";
 import { problem, send, setCommonHeaders } from "./http.ts";
 import type { Reply } from "./http.ts";
 import { LiveStreams, maxStreams } from "./live.ts";
+import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import { readPage } from "./page.ts";
 
 export interface LocalAdapterOptions {
@@ -26,6 +27,7 @@ export interface LocalAdapterOptions {
   status(): Promise<ConsoleStatus>;
   /** Whether any worker takes turns. */
   hasWorker(): Promise<boolean>;
+  metrics?: MetricsPage;
   log: Pick<BaseLogger, "error">;
 }
 
@@ -94,13 +96,14 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, Reply>,
-  { hasWorker, log }: Pick<LocalAdapterOptions, "hasWorker" | "log">,
+  { hasWorker, metrics, log }: Pick<LocalAdapterOptions, "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.gate.stranger(request);
     if (stranger) return problem(stranger.status, stranger.error);
     const url = URL.parse(request.url ?? "", "http://console");
     if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
+    if (metrics && url?.pathname === "/metrics") return await answerMetrics(metrics, services.gate, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
     const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
     return answered ?? problem(404, "There is nothing at this address.");

@@ -115,6 +115,10 @@ export interface FakeSlack {
   cut(): void;
   /** Closes the next connections (default 1) before it has said hello. */
   hangUp(times?: number): void;
+  /** Says no hello on the next connection. */
+  mute(): void;
+  /** Reads and answers nothing more on the open connections, not even pings, as when a network drops packets. */
+  freeze(): void;
   close(): Promise<void>;
 }
 
@@ -242,6 +246,8 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     forget: () => socket.forget(),
     cut: () => socket.cut(),
     hangUp: (times = 1) => socket.hangUp(times),
+    mute: () => socket.mute(1),
+    freeze: () => socket.freeze(),
     async close() {
       if (!server.listening) return;
       await socket.close();
