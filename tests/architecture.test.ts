@@ -72,7 +72,7 @@ test.each([
 });
 
 test("only the composition root and the commands know everything", () => {
-  const everything = /^(app|platforms|turn-runner|main)\.ts$|^commands\//;
+  const everything = /^(foundation|gateway|worker|platforms|turn-runner|main)\.ts$|^commands\//;
   const offenders = files.filter(
     ({ path, imports }) => !everything.test(path) && imports.some((target) => everything.test(target)),
   );
