@@ -41,7 +41,8 @@ function collect(script: string, depth: number, found: Set<string>): void {
   for (const words of commands) derive(words, depth, found);
   if (certain) return;
   // A quote without its end or a here-document: the quotes may hide commands, so they do not count.
-  const bare = script.replaceAll(/\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
+  // Looking back, so that a long number is not read again from each of its digits.
+  const bare = script.replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
   for (const piece of bare.split(/[;&|()`{}"'\n]/))
     derive(piece.split(/\s+/).filter(Boolean), maxDepth, found);
 }

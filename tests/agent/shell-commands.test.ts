@@ -108,5 +108,6 @@ describe("A command", () => {
     fc.assert(fc.property(texts, (text) => Array.isArray(simpleCommands(text))));
     for (const piece of ["$(", '"$(', "sudo x ", "eval ", "`", "(", "a;", "bash -c '"])
       expect(simpleCommands(piece.repeat(2_000)).length).toBeLessThan(100);
+    expect(simpleCommands(`echo '${"1".repeat(400_000)}`).length).toBeLessThan(100);
   });
 });
