@@ -211,11 +211,11 @@ export function createInteractions(options: {
     // What the bot may not read by itself comes with the command, but not with the form.
     const about = await quote(data.resolved.messages[data.target_id], { ...identity, people, workspace });
     if (about) {
-      pending.set(data.target_id, about);
+      pending.set(`${interaction.channel_id}/${data.target_id}`, about);
       const [oldest] = pending.keys();
       if (pending.size > mostPending && oldest !== undefined) pending.delete(oldest);
     }
-    const form = taskForm({ where: interaction.channel_id, message: data.target_id });
+    const form = taskForm(data.target_id);
     await respond(rest, interaction, { type: InteractionResponseType.Modal, data: form });
   };
 
@@ -264,8 +264,9 @@ export function createInteractions(options: {
       return act(interaction, { action: meaning.action, message: interaction.message.id, text });
     }
     if (meaning?.kind !== "about") return;
-    const { where, message } = meaning.spot;
-    const about = pending.get(message) ?? (await fetchQuote(where, message));
+    const { channel_id: where } = interaction;
+    const { message } = meaning;
+    const about = pending.get(`${where}/${message}`) ?? (await fetchQuote(where, message));
     return take(interaction, { text, ...(about && { about }) });
   };
 

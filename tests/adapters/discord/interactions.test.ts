@@ -141,6 +141,19 @@ describe("Ask the agent about this", () => {
     discord.user("ada").fills(picked, "is that so?");
     expect(await door.first(1)).toMatchObject([{ about: { text: "2 + 2 = 5" } }]);
   });
+
+  test("a form that somebody sends from another channel reads nothing of the first", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const secret = discord.user("bob").says(discord.channel("board"), "we sell the company");
+    const mallory = discord.user("mallory");
+    const picked = mallory.picks("Ask the agent about this", secret);
+    await discord.until(() => picked.modal);
+    mallory.fills({ ...picked, channel: discord.channel("general") }, "what does it say?");
+    const read = `GET /channels/${discord.channel("general").id}/messages/${secret.id}`;
+    await discord.until(() => discord.calls.some(({ call }) => call === read));
+    expect(door.events).toEqual([]);
+  });
 });
 
 describe("buttons", () => {
