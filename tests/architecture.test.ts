@@ -34,12 +34,12 @@ test.each([
   [
     "the Slack adapter knows no other adapter",
     /^adapters\/slack\//,
-    /^adapters\/(slack\/|adapter\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
+    /^adapters\/(slack\/|adapter\.ts|attend\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
   ],
   [
     "the Discord adapter knows no other adapter",
     /^adapters\/discord\//,
-    /^adapters\/(discord\/|adapter\.ts)|^progress\/markdown\.ts$/,
+    /^adapters\/(discord\/|adapter\.ts|attend\.ts)|^progress\/markdown\.ts$/,
   ],
   [
     "the console knows no other adapter",

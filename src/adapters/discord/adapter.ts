@@ -1,7 +1,7 @@
 import { GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
 import type { Attendance, Author, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
-import { type Attending, attend } from "./attend.ts";
+import { type Attending, attend } from "../attend.ts";
 import { catchUp } from "./catch-up.ts";
 import { identify, tokenError } from "./check.ts";
 import { registerCommands } from "./commands.ts";
@@ -97,7 +97,7 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
     },
     connected(shard, isGapless) {
       const known = shards.get(shard);
-      const attending = known ?? attend(workOf(shard), log);
+      const attending = known ?? attend("Discord", workOf(shard), log);
       shards.set(shard, attending);
       attending.connected(isGapless);
     },

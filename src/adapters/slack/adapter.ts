@@ -1,5 +1,5 @@
 import type { Attendance, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
-import { attend } from "./attend.ts";
+import { attend } from "../attend.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
 import { checkToken } from "./check.ts";
@@ -82,9 +82,13 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
   listenToQuestions(app, deskOf, door);
 
   const closing = new AbortController();
-  const attending = attend(attendanceWork(options, reception, door, closing.signal), log);
+  const attending = attend("Slack", attendanceWork(options, reception, door, closing.signal), log);
   try {
-    await line.open(attending);
+    await line.open({
+      // Slack sends nothing again that came while nobody listened.
+      connected: () => attending.connected(false),
+      disconnected: () => attending.disconnected(),
+    });
   } catch (error) {
     await attending.close();
     throw error;
