@@ -8,33 +8,36 @@ import {
   parseThreadId,
   threadId,
 } from "./adapters/adapter.ts";
-import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
 import { createLocalAdapter } from "./adapters/local/adapter.ts";
+import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/services.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
 import type { Config } from "./config/load.ts";
+import { openOperations } from "./console/operations.ts";
+import { openWorkerDiary } from "./console/worker.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
-import { publishLive } from "./queue/live.ts";
+import { announceSession, publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
+import { startPresence } from "./queue/presence.ts";
 import { connectRedis } from "./queue/redis/connect.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { createSlots } from "./queue/slots.ts";
 import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
-import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
+import { cleanPolicy, limitsOf, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { createTurnRunner } from "./turn-runner.ts";
@@ -101,12 +104,21 @@ export async function layFoundation({ config, mcp, log, masker }: SetUp): Promis
     },
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
-  const door = createIntake({
+  const intake = createIntake({
     ...{ redis, queue, output, surface, budgets, onProblem },
     // Nobody, until administrators can be named.
     mayExtend: () => false,
     now: Date.now,
   });
+  const door: Door = {
+    async receive(event) {
+      const verdict = await intake.receive(event);
+      if ("thread" in verdict) {
+        announceSession(redis, verdict.thread, (error) => onProblem("Lists could not be told.", error));
+      }
+      return verdict;
+    },
+  };
   const sandbox = await watchSandbox(backend, Date.now);
   return {
     config,
@@ -214,21 +226,30 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         onProblem,
       }),
   });
+  const diary = openWorkerDiary({
+    concurrency: queueSettings.concurrency,
+    model: models.model.id,
+    sandbox,
+    mcp: pool,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+  });
   const worker = await startTurnWorker({
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
-    drive,
+    drive: diary.noting(drive),
     slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
+  const presence = await startPresence({ redis, describe: () => diary.describe(), onError });
   return {
     async close() {
       await worker.close();
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close()]);
+      await Promise.all([presence.close(), stops.close(), pool.close()]);
     },
   };
 }
@@ -258,12 +279,21 @@ export async function startGateway(
   const { config, log, redis, server, door } = foundation;
   const { environment } = config;
   const adapters = await openAdapters({ config, log, redis });
+  const operations = openOperations({
+    ...{ redis, server, queue: foundation.queue, skills: foundation.skills },
+    budgets: config.settings.budgets,
+    limits: limitsOf(config.settings.sandbox),
+    mask: (text) => foundation.masker.mask(text),
+    now: Date.now,
+    onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
+  });
   const local = createLocalAdapter({
     redis,
     host: environment.HEDDLE_HOST,
     port: environment.HEDDLE_PORT,
     ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
     files: workspaceFiles(foundation),
+    operations,
     status: async (): Promise<ConsoleStatus> => ({
       model: model.id,
       demo: model.id === "demo",
@@ -278,6 +308,7 @@ export async function startGateway(
   const started: ChatAdapter[] = [];
   const close = async () => {
     await Promise.all(started.map((adapter) => adapter.stop()));
+    operations.close();
   };
   try {
     for (const adapter of adapters) {

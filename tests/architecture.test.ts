@@ -40,6 +40,14 @@ test.each([
     /^adapters\/local\//,
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
+  [
+    "what the console shows an operator knows the queue and contracts, and no adapter",
+    /^console\//,
+    new RegExp(
+      `^(console/|queue/|${contracts}|${agentTypes}|adapters/local/operations\\.ts|` +
+        "sandbox/(limits|watched)\\.ts|agent/(mcp/pool|skills/library)\\.ts)",
+    ),
+  ],
   ["intake knows the contracts and the queue", /^intake\//, new RegExp(`^(intake/|queue/|${contracts})`)],
   [
     "the queue knows the agent's types, not its inside",

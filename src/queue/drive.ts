@@ -145,7 +145,8 @@ async function driveSession(
     const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
-    await endTurn(lease, options, flush, { display, turn: turn.id, receipt, withdrawals });
+    const cost = Number(head["cost"] ?? 0) + receipt.outcome.usage.cost;
+    await endTurn(lease, options, flush, { display, turn: turn.id, receipt, withdrawals, cost });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
@@ -256,11 +257,18 @@ async function endTurn(
   lease: SessionLease,
   options: DriveOptions,
   flush: Flush,
-  current: { display: TurnDisplay; turn: string; receipt: Receipt; withdrawals: Withdrawals },
+  current: {
+    display: TurnDisplay;
+    turn: string;
+    receipt: Receipt;
+    withdrawals: Withdrawals;
+    /** Of the session's turns, this one included. */
+    cost: number;
+  },
 ): Promise<void> {
-  const { display, turn, receipt, withdrawals } = current;
+  const { display, turn, receipt, withdrawals, cost } = current;
   await lease.append([{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }], {
-    fields: { status: "idle", endedAt: String(options.now()), ...toldOf(withdrawals) },
+    fields: { status: "idle", endedAt: String(options.now()), cost: String(cost), ...toldOf(withdrawals) },
     outbox: stored(display.closing(receipt)),
   });
   await flush(display.close());

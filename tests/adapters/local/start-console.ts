@@ -1,10 +1,18 @@
 /** The real console on a real Redis, with an intake that does what a test says. */
 import { EventEmitter, once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { createLocalAdapter } from "../../../src/adapters/local/adapter.ts";
-import type { ConsoleStatus } from "../../../src/adapters/local/api.ts";
+import type { ConsoleStatus } from "../../../src/adapters/local/services.ts";
 import { createLocalSurface } from "../../../src/adapters/local/surface.ts";
 import { threadId } from "../../../src/adapters/adapter.ts";
 import type { ChatSurface, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { openOperations } from "../../../src/console/operations.ts";
+import type { BudgetSettings } from "../../../src/queue/budgets.ts";
+import { openTurnQueue } from "../../../src/queue/turns.ts";
+import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
 import { startRedis } from "../../fakes/redis.ts";
 import type { TestRedis } from "../../fakes/redis.ts";
@@ -51,7 +59,13 @@ interface ConsoleSettings {
   /** Default: a free one. */
   port?: number;
   token?: string;
+  budgets?: Partial<BudgetSettings>;
 }
+
+/** The only secret that the test console knows. */
+export const secret = "sk-test-0123456789abcdef";
+const budgetSettings = settingsSchema.parse({}).budgets;
+const shippedSkills = fileURLToPath(new URL("../../../skills", import.meta.url));
 
 export async function startConsole(settings: ConsoleSettings = {}): Promise<TestConsole> {
   const redis = settings.redis ?? (await startRedis());
@@ -66,8 +80,20 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     adapters: ["local"],
   };
   const { host = "127.0.0.1", port = 0, token } = settings;
+  const client = redis.client();
+  const queue = openTurnQueue(client);
+  const masker = createMasker([secret]);
+  const operations = openOperations({
+    ...{ redis: client, server: redis.server, queue },
+    budgets: { ...budgetSettings, ...settings.budgets },
+    skills: createSkillLibrary({ folders: [shippedSkills] }),
+    limits: defaultLimits,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+    onError: (error) => errors.push(error),
+  });
   const adapter = createLocalAdapter({
-    redis: redis.client(),
+    redis: client,
     host,
     port,
     ...(token === undefined ? {} : { token }),
@@ -80,11 +106,14 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
         return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
       },
     },
+    operations,
     status: async () => status,
     log: { error: (error: unknown) => errors.push(error) },
   });
   const release = async () => {
     await adapter.stop();
+    operations.close();
+    await queue.close();
     if (!settings.redis) await redis.stop();
   };
   try {
