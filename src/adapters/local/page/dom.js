@@ -46,6 +46,7 @@ function fill(node, attributes, children) {
 
 /** Line drawings on a field of 16 by 16; ground.css gives them their stroke. */
 const shapes = {
+  idle: "M4.5 8h7",
   plus: "M8 3v10M3 8h10",
   menu: "M2 4h12M2 8h12M2 12h12",
   close: "M4 4l8 8M12 4l-8 8",
