@@ -53,7 +53,7 @@ export interface TestConsole extends AsyncDisposable {
   errors: unknown[];
 }
 
-interface ConsoleSettings {
+export interface ConsoleSettings {
   redis?: TestRedis;
   host?: string;
   /** Default: a free one. */

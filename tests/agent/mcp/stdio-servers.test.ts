@@ -20,7 +20,9 @@ describe("tools of a server process", () => {
       effect: "external",
     });
     expect(await run(echo, { say: "hello" })).toEqual({ status: "ok", text: "hello" });
-    expect(pool.status()).toEqual([{ server: "shop", state: "ready", tools: expect.objectContaining({ length: 9 }) }]);
+    expect(pool.status()).toEqual([
+      { server: "shop", state: "ready", tools: expect.objectContaining({ length: 9 }) },
+    ]);
   });
 
   test("count as reading only when the operator trusts the server", async () => {
@@ -122,7 +124,11 @@ describe("calls that fail", () => {
     expect(result).toMatchObject({ status: "unknown", outage: true });
     expect(result.text).toMatch(/exited with code 9; it wrote: .*Segmentation fault \(pretended\)/);
     expect(pool.status()).toMatchObject([
-      { state: "lost", tools: expect.objectContaining({ length: 9 }), problem: expect.stringMatching(/code 9/) },
+      {
+        state: "lost",
+        tools: expect.objectContaining({ length: 9 }),
+        problem: expect.stringMatching(/code 9/),
+      },
     ]);
   });
 
