@@ -60,6 +60,7 @@ export async function openDesk({ browser: options, prepare, ...settings }: DeskO
   const console = await startConsole({ redis, ...settings });
   await prepare?.(console);
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(10_000);
   const page = await context.newPage();
   const offences: string[] = [];
   page.on("console", (message) => {

@@ -84,7 +84,11 @@ async function spend(redis: ReturnType<TestConsole["redis"]["client"]>): Promise
       const turn = { ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage }, asked: [message] };
       const channel = ["C7GENERAL", "C9OPS"][number % 2];
       const reserved = await purses.purse(`slack:T1:${channel}:1`, turn).reserve({ cost, tokens: 1 });
-      const used = usageOf(cost, { input: Math.round(9_000 * cost), cacheRead: Math.round(60_000 * cost), output: 4_000 });
+      const used = usageOf(cost, {
+        input: Math.round(9_000 * cost),
+        cacheRead: Math.round(60_000 * cost),
+        output: 4_000,
+      });
       if (reserved.ok) await reserved.settle(used, number === 2 ? "openai/gpt" : "anthropic/claude");
     }
   }
@@ -221,10 +225,10 @@ describe("the console's pages for operators", () => {
   test("by keyboard: every page, the list of keys, lines, and the appearance, which stays", async () => {
     await using at = await desk();
     const { page } = at;
-    await page.getByRole("heading", { name: "Begin a thread" }).waitFor();
-    await page.keyboard.press("Shift+Tab");
-    await page.locator("#scroller").focus();
-    await page.evaluate("document.activeElement.blur()");
+    await page.locator("#text:focus").waitFor();
+    await page.keyboard.type("a?");
+    expect(await page.getByLabel("Message to Heddle").inputValue()).toBe("a?");
+    await page.keyboard.press("Tab");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard" }).getByText("All threads").waitFor();
     await shot(page, "keyboard");

@@ -1,8 +1,9 @@
 /** Figures in words. */
 
 export function formatCost(dollars, unknown = false) {
-  const digits = dollars !== 0 && Math.abs(dollars) < 0.995 ? 4 : 2;
-  return `${unknown ? "≤ " : ""}$${dollars.toFixed(digits)}`;
+  // Single calls cost fractions of a cent.
+  const amount = dollars.toFixed(dollars < 0.1 ? 4 : 2).replace(/(\.\d\d)0+$/, "$1");
+  return `${unknown ? "≤ " : ""}$${amount}`;
 }
 
 export function formatCount(number) {

@@ -168,13 +168,12 @@ function item(kind, ...children) {
 function toolCall(name, input) {
   const sign = element("span", { class: "sign" });
   const state = element("span", { class: "soft" }, "not started");
-  const first = input.text.replaceAll(/\s+/g, " ").slice(0, 140);
   const head = element(
     "summary",
     {},
     sign,
     element("code", { class: "tool" }, name),
-    element("span", { class: "gist" }, first),
+    element("span", { class: "gist" }, gistOf(input.text)),
     state,
   );
   const body = element("div", { class: "call" });
@@ -197,6 +196,19 @@ function toolCall(name, input) {
       );
     },
   };
+}
+
+/** The values of the arguments without their names, on one line; the beginning of their text where it is cut. */
+function gistOf(text) {
+  let values = text;
+  try {
+    values = Object.values(JSON.parse(text))
+      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
+      .join(" · ");
+  } catch {
+    // Cut in the middle, or never JSON.
+  }
+  return values.replaceAll(/\s+/g, " ").slice(0, 140);
 }
 
 function ending({ ended, detail, text, steps, figures }) {
