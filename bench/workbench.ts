@@ -56,6 +56,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
         output,
         thread: lease.thread,
         turn,
+        verbosity: "normal",
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);

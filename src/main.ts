@@ -5,10 +5,14 @@ const usage = `Heddle: an agent for your team's chat.
   heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns
   heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it
   heddle doctor                              check everything that Heddle needs
-  heddle manifest slack                      print the Slack app's manifest
+  heddle health                              exit with 0 while this host's Heddle serves
+  heddle manifest slack|discord              print what creates or invites the app
   heddle threads list | show <thread>        what the sessions are, and what was said
   heddle workspaces list | export <thread> [file] | clean
                                              the threads' files: which there are, one as tar, archive idle ones
+  heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
+  heddle schedules list | cancel <thread> <id>
+                                             what is planned for later, in all threads
   heddle usage [--days N] [--by day|user|channel|model]
                                              tokens, cost and turns of the last days
   heddle stop <thread>                       stop what runs in a thread
@@ -18,9 +22,12 @@ const commands: Record<string, () => Promise<{ command(args: string[]): Promise<
   start: () => import("./commands/start.ts"),
   run: () => import("./commands/run.ts"),
   doctor: () => import("./commands/doctor.ts"),
+  health: () => import("./commands/health.ts"),
   manifest: () => import("./commands/manifest.ts"),
   threads: () => import("./commands/threads.ts"),
   workspaces: () => import("./commands/workspaces.ts"),
+  audit: () => import("./commands/audit.ts"),
+  schedules: () => import("./commands/schedules.ts"),
   usage: () => import("./commands/usage.ts"),
   stop: () => import("./commands/stop.ts"),
 };
@@ -33,6 +40,7 @@ const expectedErrors = new Set([
   "StartError",
   "ModelError",
   "McpConfigError",
+  "AuditBusy",
 ]);
 
 async function main(argv: string[]): Promise<number> {

@@ -1,13 +1,17 @@
+import type { ThreadId } from "./adapters/adapter.ts";
 import { createFallbackModel } from "./agent/llm/fallback.ts";
 import type { LanguageModel } from "./agent/llm/model.ts";
 import { openModel } from "./agent/llm/open.ts";
+import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
 import { chooseModel, type ModelChoice, namedModel } from "./config/model-choice.ts";
 import type { Logger } from "./telemetry/log.ts";
 
 export interface Models {
-  /** Answers, with the configured others to fall back on. */
+  /** Answers where nothing else is said, with the configured others to fall back on. */
   model: LanguageModel;
+  /** Answers in that thread. @param chosen what somebody has chosen for it; counts only where it may be */
+  choose(thread: ThreadId, chosen: string | undefined): LanguageModel;
   /** Writes the summaries of long conversations. */
   summariser: LanguageModel;
 }
@@ -39,7 +43,29 @@ export async function openModels(
   const first = await open(chooseModel(environment, settings.model));
   const others = await openAll(settings.fallbackModels.filter((name) => name !== first.id));
   const model = fallingBack(first, others);
-  if (!settings.summaryModel) return { model, summariser: model };
+  const named = new Map([[model.id, model]]);
+  const more = (await openAll([...otherNames(settings)].filter((name) => !named.has(name)))).map((extra) =>
+    fallingBack(
+      extra,
+      [first, ...others].filter(({ id }) => id !== extra.id),
+    ),
+  );
+  for (const extra of more) named.set(extra.id, extra);
+  const choose: Models["choose"] = (thread, chosen) => {
+    const may = chosen !== undefined && modelChoicesIn(settings, thread).includes(chosen);
+    const name = may ? chosen : channelSettings(settings, thread).model;
+    return (name && named.get(name)) || model;
+  };
+  if (!settings.summaryModel) return { model, choose, summariser: model };
   const [summariser = model] = await openAll([settings.summaryModel]);
-  return { model, summariser: fallingBack(summariser, [model]) };
+  return { model, choose, summariser: fallingBack(summariser, [model]) };
+}
+
+/** Models that only some threads use. */
+function otherNames({ modelChoices, channels }: Config["settings"]): Set<string> {
+  const inChannels = Object.values(channels).flatMap((channel) => [
+    ...(channel.model ? [channel.model] : []),
+    ...(channel.modelChoices ?? []),
+  ]);
+  return new Set([...modelChoices, ...inChannels]);
 }

@@ -1,7 +1,11 @@
 import type { Redis } from "ioredis";
 import type { ChatAdapter, ChatSurface } from "./adapters/adapter.ts";
 import { createLocalSurface } from "./adapters/local/surface.ts";
+import type { SkillLibrary } from "./agent/skills/library.ts";
+import type { Access } from "./intake/access.ts";
 import { type Config, ConfigError } from "./config/load.ts";
+import { modelNames } from "./config/model-choice.ts";
+import type { Environment } from "./config/schema.ts";
 import { createAttendance } from "./queue/attendance.ts";
 import { createRecentThreads } from "./queue/recent-threads.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -15,7 +19,7 @@ interface Ground {
 
 /** A way to write to every platform that is configured, and to the console. */
 export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<string, ChatSurface>> {
-  const { environment } = config;
+  const { environment, settings } = config;
   const surfaces = new Map<string, ChatSurface>([["local", createLocalSurface({ redis })]]);
   if (wantsSlack(environment)) {
     const workspaces = await slackWorkspaces({ config, redis });
@@ -28,13 +32,32 @@ export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<
       surfaces.set("slack", createSlackSurface({ ...server, ...workspaces }));
     }
   }
+  if (environment.DISCORD_TOKEN) {
+    const { createDiscordSurface } = await import("./adapters/discord/surface.ts");
+    surfaces.set(
+      "discord",
+      createDiscordSurface({
+        ...discordAccess(environment, environment.DISCORD_TOKEN),
+        ...(environment.DISCORD_CDN_URL && { cdnUrl: environment.DISCORD_CDN_URL }),
+        messageContent: settings.discord.messageContent,
+        log,
+      }),
+    );
+  }
   return surfaces;
 }
 
 /** The chat platforms to listen to; the console is not among them. */
-export async function openAdapters({ config, log, redis }: Ground): Promise<ChatAdapter[]> {
+export async function openAdapters({
+  config,
+  log,
+  redis,
+  skills,
+  access,
+}: Ground & { skills: SkillLibrary; access: Access }): Promise<ChatAdapter[]> {
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
+  const attendance = createAttendance(redis, Date.now);
   if (wantsSlack(environment)) {
     const [{ createSlackAdapter }, { chooseEvents }] = await Promise.all([
       import("./adapters/slack/adapter.ts"),
@@ -46,12 +69,34 @@ export async function openAdapters({ config, log, redis }: Ground): Promise<Chat
         workspaces: await slackWorkspaces({ config, redis }),
         events: chosen(() => chooseEvents(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
-        attendance: createAttendance(redis, Date.now),
+        attendance,
         recentThreads: createRecentThreads(redis),
       }),
     );
   }
+  if (environment.DISCORD_TOKEN) {
+    const { createDiscordAdapter } = await import("./adapters/discord/adapter.ts");
+    adapters.push(
+      createDiscordAdapter({
+        ...discordAccess(environment, environment.DISCORD_TOKEN),
+        ...settings.discord,
+        attendance,
+        async choices(workspace, author) {
+          if (!access.mayAsk({ platform: "discord", workspace }, author)) return { models: [], skills: [] };
+          return {
+            models: modelNames(environment, settings),
+            skills: (await skills.current()).skills.map(({ name }) => name),
+          };
+        },
+        log,
+      }),
+    );
+  }
   return adapters;
+}
+
+function discordAccess({ DISCORD_API_URL }: Environment, token: string) {
+  return { token, ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }) };
 }
 
 /** Whether Slack is to be used at all. */

@@ -1,5 +1,5 @@
 import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "./adapters/adapter.ts";
-import { createContextKeeper } from "./agent/context/compaction.ts";
+import { type ContextKeeper, createContextKeeper } from "./agent/context/compaction.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
@@ -14,34 +14,49 @@ import { noteIndex } from "./agent/recall.ts";
 import { skillCatalogue } from "./agent/skills/catalogue.ts";
 import { createGetSkillTool } from "./agent/skills/get-skill.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
+import type { Policy } from "./agent/policy.ts";
 import { createTaskTool } from "./agent/sub-agent.ts";
+import { askUser } from "./agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./agent/tools/breaker.ts";
 import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "./agent/tools/dispatch.ts";
 import type { NoteStore } from "./agent/tools/notes.ts";
-import type { ToolServices } from "./agent/tools/tool.ts";
+import type { ScheduleStore } from "./agent/tools/schedules.ts";
+import type { Tool, ToolServices } from "./agent/tools/tool.ts";
+import { type ChannelSettings, isListed } from "./channel-settings.ts";
+import type { Enclosures, Reading } from "./enclosures/enclosures.ts";
+import type { Models } from "./models.ts";
 import type { Budgets } from "./queue/budgets.ts";
 import type { TurnRunner } from "./queue/drive.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 
-export interface TurnRunnerOptions {
-  model: LanguageModel;
-  /** Writes the summaries of long conversations. */
-  summariser: LanguageModel;
+export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;
   budgets: Pick<Budgets, "purse">;
   instructions: string;
+  /** What is different in the thread's channel. */
+  channel(thread: ThreadId): Partial<ChannelSettings>;
+  enclosures: Enclosures;
   sandbox: WatchedSandbox;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
+  /**
+   * What is planned in a thread; `asked` is the person's message that its turn works on. Absent where nothing can
+   * start a turn by itself.
+   */
+  schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   /** A thread's whole journal. */
   journal(thread: ThreadId): Promise<JournalRecord[]>;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
   masker: Masker;
+  /** Which calls run, are asked for, or are denied; holds for sub-agents too, which cannot ask. */
+  policy: Policy;
+  /** How long a question to people stays open, ms. */
+  questionMs: number;
   log: Logger;
 }
 
@@ -52,9 +67,9 @@ const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 }
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
-  const { model, summariser, limits, masker, log } = options;
+  const { summariser, limits, masker, log } = options;
   const counter = createTokenCounter();
-  const context = createContextKeeper({ model, summariser, counter });
+  const contexts = new Map<LanguageModel, ContextKeeper>();
   const breaker = createCircuitBreaker({ now: Date.now });
   const opened = new Map<ThreadId, Sandbox>();
 
@@ -62,6 +77,13 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
     const sandbox = await options.sandbox.backend.open(thread);
     opened.set(thread, sandbox);
     return sandbox;
+  };
+
+  /** One for each model: what it learns about sizes is the model's. */
+  const contextOf = (model: LanguageModel): ContextKeeper => {
+    const context = contexts.get(model) ?? createContextKeeper({ model, summariser, counter });
+    contexts.set(model, context);
+    return context;
   };
 
   const settle = async (thread: ThreadId) => {
@@ -86,31 +108,50 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
   };
 
   return {
-    async *run({ thread, turn, history, followUps, emit, signal }) {
+    async *run({ thread, turn, history, followUps, store, emit, signal }) {
+      const turnLog = log.child({ thread, turn });
+      const channel = options.channel(thread);
+      const model = options.choose(thread, history.chosenModel);
+      const context = contextOf(model);
       const probe = await options.sandbox.refresh();
       const sandbox = probe.ok ? await openSandbox(thread) : undefined;
       const deliverFile = deliver(thread);
-      const speakers = speakersOf(history.turn?.asked ?? []);
-      const notes = options.notes(thread, () => speakers);
+      const asked = (history.turn?.asked ?? []).filter(isFromPerson);
+      const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
         notes,
+        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
         ...(deliverFile && { deliver: deliverFile }),
       };
-      const [{ skills }, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+      const [library, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+      const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
+      const reading: Omit<Reading, "fromStart"> = {
+        ...(sandbox && { sandbox }),
+        images: model.limits.images,
+        skills: skills.map(({ name }) => name),
+        store,
+        notice: (text) => emit({ type: "notice", text }),
+        signal,
+      };
+      const messages = await options.enclosures.open(thread, history.messages, {
+        ...reading,
+        fromStart: true,
+      });
       const system = systemPrompt({
         noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
         sandboxNote: options.sandbox.backend.note(thread),
-        instructions: options.instructions,
+        instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
         skills: skillCatalogue(skills, catalogueTokens, counter.count),
       });
       const dispatch: Omit<DispatcherOptions, "tools"> = {
         services,
         masker,
+        policy: options.policy,
         onError: (trace, error, call) =>
-          log.error({ err: error, trace, tool: call.name, thread }, "a tool failed"),
+          turnLog.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
         breaker: ofThread(breaker, thread),
       };
       const makeTools = () => [
@@ -119,6 +160,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
         ...mcpTools,
       ];
+      const allowed = ({ name }: Tool) => isListed(channel.tools, name);
       const purse = options.budgets.purse(thread, history.turn);
       const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
       const task = createTaskTool({
@@ -126,34 +168,35 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         pay,
         context,
         system,
-        tools: makeTools,
+        tools: () => makeTools().filter(allowed),
         dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
       });
       const tools = createDispatcher({
         ...dispatch,
-        tools: [...makeTools(), task],
+        tools: [...makeTools(), askUser, task].filter(allowed),
         output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
       });
       const outcome = yield* runTurn({
         id: turn,
-        history,
+        history: { ...history, messages },
         model,
         tools,
         system,
         context,
         pay,
         limits,
+        questionMs: options.questionMs,
         async followUps() {
-          const messages = await followUps();
-          speakers.push(...speakersOf(messages));
-          return messages;
+          const arrived = await followUps();
+          asked.push(...arrived.filter(isFromPerson));
+          return options.enclosures.open(thread, arrived, { ...reading, fromStart: false });
         },
         async recall() {
           try {
             return noteIndex(await notes.list());
           } catch (error) {
             // A turn without its notes is better than none.
-            log.error({ err: error, thread }, "the notes could not be read");
+            turnLog.error({ err: error }, "the notes could not be read");
             return undefined;
           }
         },
@@ -181,11 +224,6 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         .map(({ path }) => path);
     },
   };
-}
-
-/** The people among the authors: Heddle itself tells of deleted messages. */
-function speakersOf(messages: readonly UserMessage[]): Speaker[] {
-  return messages.filter(isFromPerson).map(({ author }) => author);
 }
 
 /** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */

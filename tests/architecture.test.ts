@@ -24,7 +24,8 @@ function strangers(room: RegExp, allowed: RegExp): string[] {
     );
 }
 
-const agentTypes = "agent/(events|journal|history|messages|llm/model|purse|tools/notes)\\.ts";
+const agentTypes =
+  "agent/(events|journal|history|messages|questions|llm/model|purse|tools/(notes|schedules))\\.ts";
 const contracts = "adapters/adapter\\.ts|sandbox/sandbox\\.ts";
 
 test.each([
@@ -36,6 +37,11 @@ test.each([
     /^adapters\/(slack\/|adapter\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
   ],
   [
+    "the Discord adapter knows no other adapter",
+    /^adapters\/discord\//,
+    /^adapters\/(discord\/|adapter\.ts)|^progress\/markdown\.ts$/,
+  ],
+  [
     "the console knows no other adapter",
     /^adapters\/local\//,
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
@@ -44,11 +50,20 @@ test.each([
     "what the console shows an operator knows the queue and contracts, and no adapter",
     /^console\//,
     new RegExp(
-      `^(console/|queue/|${contracts}|${agentTypes}|adapters/local/operations\\.ts|` +
-        "sandbox/(limits|watched)\\.ts|agent/(mcp/pool|skills/library)\\.ts)",
+      `^(console/|queue/|${contracts}|${agentTypes}|adapters/local/(operations|services)\\.ts|` +
+        "sandbox/(limits|watched)\\.ts|agent/(mcp/pool|skills/library)\\.ts|telemetry/audit/(chain|files)\\.ts)",
     ),
   ],
-  ["intake knows the contracts and the queue", /^intake\//, new RegExp(`^(intake/|queue/|${contracts})`)],
+  [
+    "intake knows the contracts, the queue and what a message is",
+    /^intake\//,
+    new RegExp(`^(intake/|queue/|agent/(messages|questions|tools/schedules)\\.ts|${contracts})`),
+  ],
+  [
+    "what came with messages knows the contracts and the agent's types",
+    /^enclosures\//,
+    new RegExp(`^(enclosures/|agent/images\\.ts|${contracts}|${agentTypes})`),
+  ],
   [
     "the queue knows the agent's types, not its inside",
     /^queue\//,

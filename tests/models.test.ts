@@ -98,4 +98,22 @@ describe("The configured models", () => {
     const { open } = await installation("fallbackModels: [minimax/MiniMax-M2.5]\n");
     await expect(open()).rejects.toThrow(/minimax\/MiniMax-M2\.5 needs MINIMAX_API_KEY/);
   });
+
+  test("are others in a channel that names one, and where somebody has chosen one that may be chosen", async () => {
+    const { open } = await installation(
+      [
+        "modelChoices: [openai/local]",
+        "channels:",
+        "  slack:T1:C1: { model: openai/local, modelChoices: [] }",
+        "",
+      ].join("\n"),
+    );
+    const { choose } = await open();
+    const chosen = (channel: string, model?: string) => choose(`slack:T1:${channel}:1`, model).id;
+    expect(chosen("C1")).toBe("openai/local");
+    expect(chosen("C2")).toBe("anthropic/claude-sonnet-5-5");
+    expect(chosen("C2", "openai/local")).toBe("openai/local");
+    expect(chosen("C2", "openai/huge")).toBe("anthropic/claude-sonnet-5-5");
+    expect(chosen("C1", "anthropic/claude-sonnet-5-5")).toBe("openai/local");
+  });
 });

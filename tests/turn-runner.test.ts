@@ -4,11 +4,15 @@ import { recordOf, replay } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
+import { allowAll, createPolicy } from "../src/agent/policy.ts";
+import { type UserMessage, userText } from "../src/agent/messages.ts";
 import type { Purse } from "../src/agent/purse.ts";
+import type { Skill } from "../src/agent/skills/library.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { createTurnRunner } from "../src/turn-runner.ts";
+import { plainEnclosures } from "./enclosures/plain.ts";
 import { memoryNotes } from "./agent/tools/services.ts";
 import { asking, tool } from "./agent/turn.ts";
 import { memoryChat } from "./fakes/memory-chat.ts";
@@ -20,21 +24,29 @@ const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () =>
 const none = { ok: false, summary: "", problems: [] };
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
-function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools: Tool[] = []) {
+function runner(
+  replies: Reply[] | ((request: ModelRequest) => Reply),
+  mcpTools: Tool[] = [],
+  { policy = allowAll, channel = {}, skills = [] as Skill[], followUps = [] as UserMessage[] } = {},
+) {
   const { model, requests } = scriptedModel(replies);
   const journals = new Map<string, JournalRecord[]>();
   const notes = memoryNotes();
   const { run } = createTurnRunner({
-    model,
+    choose: () => model,
+    channel: () => channel,
+    enclosures: plainEnclosures(),
     summariser: model,
+    policy,
+    questionMs: 60_000,
     limits: defaultTurnLimits,
     budgets: { purse: () => openPurse },
-    instructions: "",
+    instructions: "Be kind.",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
     notes: () => notes,
     journal: async (thread) => journals.get(thread) ?? [],
     surface: () => memoryChat().surface,
-    skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
+    skills: { current: async () => ({ skills, problems: [] }), mounts: () => [] },
     mcp: { tools: async () => mcpTools, status: () => [], close: async () => {} },
     masker: createMasker([]),
     log: createLog("silent", createMasker([]), { terminal: false }),
@@ -48,8 +60,17 @@ function runner(replies: Reply[] | ((request: ModelRequest) => Reply), mcpTools:
     journal.push(...asking(text, Date.now() + ++turns));
     const turn = `t${turns}`;
     const signal = new AbortController().signal;
+    const store = async (record: JournalRecord) => void journal.push(record);
     const history = replay(journal);
-    const events = run({ thread, turn, history, followUps: async () => [], emit() {}, signal });
+    const events = run({
+      thread,
+      turn,
+      history,
+      followUps: async () => followUps.splice(0),
+      store,
+      emit() {},
+      signal,
+    });
     const results: string[] = [];
     for (;;) {
       const next = await events.next();
@@ -120,5 +141,72 @@ describe("The agent of a thread", () => {
     expect(await ask("a", "look")).toEqual(["It is up."]);
     const names = requests[1]?.tools.map(({ name }) => name);
     expect(names).toEqual(["recall_notes", "search_history", "look"]);
+  });
+
+  test("has helpers that run nothing which must be approved: they cannot ask", async () => {
+    let child = "";
+    const { ask } = runner(
+      ({ system, messages }) => {
+        const newest = messages.at(-1);
+        if (!system.includes("## Your part")) {
+          return newest?.role === "tool"
+            ? { text: "ok" }
+            : { calls: [{ name: "task", input: { task: "look", access: "all" } }] };
+        }
+        if (newest?.role !== "tool") return { calls: [{ name: "send", input: {} }] };
+        child = newest.text;
+        return { text: "not sent" };
+      },
+      [tool("send", "external", async () => "sent")],
+      {
+        policy: createPolicy(
+          [{ tool: "*", effect: "external", action: "ask", why: "It leaves the thread." }],
+          "allow",
+        ),
+      },
+    );
+    expect(await ask("a", "send it")).toEqual(["not sent"]);
+    expect(child).toMatch(/^DENIED: send was not run: It leaves the thread\. .* nobody can be asked here/);
+  });
+
+  test("has what its channel is given: instructions, skills and tools, for its helpers too", async () => {
+    const skill = (name: string): Skill => ({
+      ...{ name, description: `About ${name}.`, expectedTools: "", instructions: "", resources: [] },
+      ...{ folder: "/nowhere", mount: `/skills/${name}` },
+    });
+    const { ask, requests } = runner(
+      (request) =>
+        last(request)?.role === "tool" || request.system.includes("## Your part")
+          ? { text: "ok" }
+          : { calls: [{ name: "task", input: { task: "look" } }] },
+      [tool("mcp_a_look", "read", async () => ""), tool("mcp_b_look", "read", async () => "")],
+      {
+        channel: {
+          instructions: "Speak French.",
+          skills: ["tea"],
+          tools: ["task", "recall_notes", "get_skill", "mcp_a_*"],
+        },
+        skills: [skill("cake"), skill("tea")],
+      },
+    );
+    await ask("a", "look");
+    const [own, helper] = requests;
+    expect(own?.system).toContain("Be kind.\n\nSpeak French.");
+    expect(own?.system).toContain("- tea: About tea.");
+    expect(own?.system).not.toContain("cake");
+    expect(own?.tools.map(({ name }) => name)).toEqual(["recall_notes", "get_skill", "mcp_a_look", "task"]);
+    expect(helper?.tools.map(({ name }) => name)).toEqual(["recall_notes", "get_skill", "mcp_a_look"]);
+  });
+
+  test("reads what came with a message that arrives while it works", async () => {
+    const ada = { id: "U1", name: "Ada" };
+    const overheard = [{ author: { id: "U2", name: "Gus" }, text: "no!", at: 1 }];
+    const late: UserMessage = {
+      ...{ role: "user", id: "late", author: ada, text: "go on", enclosed: { overheard }, at: 2 },
+    };
+    const { ask, requests } = runner([{ text: "ok" }], [], { followUps: [late] });
+    await ask("a", "start");
+    const read = requests[0]?.messages.at(-1);
+    expect(read?.role === "user" && userText(read)).toContain("Gus (without permission):\n> no!");
   });
 });

@@ -1,4 +1,7 @@
-import type { Speaker } from "../agent/messages.ts";
+import * as diagnostics from "node:diagnostics_channel";
+import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
+
+export type { AttachmentHandle };
 
 /**
  * The contracts between chat platforms and the rest of Heddle. Words of a platform (`ts`, snowflake, envelope)
@@ -39,18 +42,12 @@ export interface MessageRef {
 
 /** What the platform tells about a person. Deny whatever is not known to be allowed. */
 export interface Author extends Speaker {
-  /** `member`: belongs to the workspace. `guest`: limited account. `external`: another organisation. */
-  standing: "member" | "guest" | "external" | "bot";
+  /**
+   * `operator`: whoever runs Heddle, at its console. `member`: belongs to the workspace. `guest`: limited account.
+   * `external`: another organisation.
+   */
+  standing: "operator" | "member" | "guest" | "external" | "bot";
   roles: string[];
-}
-
-/** A file that came with a message; fetched later, by the adapter that made it. */
-export interface AttachmentHandle {
-  name: string;
-  mediaType: string;
-  bytes: number;
-  /** Opaque to everybody but the adapter. */
-  handle: string;
 }
 
 /** What somebody wrote in the room, as context for the model: never an instruction. */
@@ -80,6 +77,8 @@ export type InboundEvent =
       /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
       addressed: "mention" | "direct" | "follow-up";
       at: number;
+      /** W3C `traceparent` of the event, where traces are taken. */
+      trace?: string;
     }
   /** Somebody changed the text of a message; which one, Heddle may or may not know. */
   | { kind: "edit"; thread: ThreadRef; ref: MessageRef; author: Author; text: string; at: number }
@@ -114,7 +113,7 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button did what it says. */
+  /** A button or a command word did what it says. */
   | { kind: "acted"; thread: ThreadId }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
@@ -132,7 +131,7 @@ export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed
 export interface OutboundMessage {
   /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
   markdown: string;
-  kind: "progress" | "answer" | "notice" | "receipt";
+  kind: "progress" | "question" | "answer" | "notice" | "receipt";
   /** Small print under the message. */
   footer?: string;
   /** Whether a Stop button belongs to it. */
@@ -141,6 +140,8 @@ export interface OutboundMessage {
   cards?: TaskCards;
   /** Buttons, at most five; an edit without them takes them away. */
   actions?: ActionButton[];
+  /** W3C `traceparent` of the turn that says it, where traces are taken; no surface shows it. */
+  trace?: string;
 }
 
 export interface TaskCards {
@@ -172,6 +173,8 @@ export interface SurfaceLimits {
   budget?: { messages: WriteBudget; marks: WriteBudget };
   /** The least time between two edits of one message, in milliseconds. */
   editIntervalMs: number;
+  /** A message older than this, in milliseconds, is better replaced by a new one than edited. Absent: never. */
+  editableMs?: number;
   /** Characters of one message; longer answers are split by the surface. */
   messageChars: number;
 }
@@ -180,8 +183,10 @@ export interface SurfaceLimits {
 export interface ChatSurface {
   readonly platform: string;
   readonly limits: SurfaceLimits;
-  /** Whether posting again with the same key is known to the platform and makes no second message. */
-  readonly idempotent: boolean;
+  /** For how long posting again with the same key makes no second message, in milliseconds; 0 where keys mean nothing. */
+  readonly idempotentMs: number;
+  /** The place that shares a budget of writes, where that is not the channel. */
+  budgetPlace?(of: ThreadRef | MessageRef): string;
   /**
    * Posts a message, split if it is too long; returns the ref of every part, the first one first.
    * `key` is the same for every attempt to post the same thing: platforms with idempotency use it.
@@ -208,6 +213,8 @@ export interface ChatSurface {
   /** Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails. */
   status?(thread: ThreadRef, text: string | undefined): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
+  /** What the event did not tell of a file, where the platform keeps it back; else the same. */
+  details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What people wrote in the thread before that message, oldest first, at most `limit`. */
@@ -270,3 +277,11 @@ export interface RecentThreads {
   /** The threads that a person has begun, the latest first, some ten at most. */
   of(platform: string, workspace: string, person: string): Promise<RecentThread[]>;
 }
+
+/** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */
+export interface Reconnect {
+  platform: string;
+}
+
+/** For whoever counts them in this process. */
+export const reconnects = diagnostics.channel("heddle:reconnects");

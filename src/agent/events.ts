@@ -1,13 +1,14 @@
 import type { Usage } from "./llm/model.ts";
 import type { AssistantMessage, SummaryMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
 import type { UsedUp } from "./purse.ts";
+import type { Question } from "./questions.ts";
 
 /**
  * Everything that a running turn tells the outside: the whole contract between the loop and what shows or
  * stores it. `runTurn` is a generator, so the loop goes on only when the consumer asks for the next event:
  * a consumer that stores an event before it asks again gets "persist, then act" for nothing.
  *
- * To be stored: `assistant`, `tool-start`, `tool-end`, `nudge`, `trim`, `summary` (see `recordOf` in `history.ts`).
+ * To be stored: `assistant`, `tool-start`, `tool-end`, `question`, `nudge`, `trim`, `summary` (see `recordOf` in `history.ts`).
  * The others are for live display.
  */
 export type AgentEvent =
@@ -23,6 +24,8 @@ export type AgentEvent =
   | { type: "tool-output"; callId: string; chunk: string }
   /** `usage`: of the models that the tool itself has called. */
   | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number; usage?: Usage }
+  /** People must decide before the call goes on; the turn then ends as `waiting`. */
+  | { type: "question"; step: number; question: Question; call: ToolCall }
   /** Messages that people wrote during the turn and that the next step will see. */
   | { type: "follow-up"; messages: UserMessage[] }
   /** What the loop itself tells the model. */
@@ -49,6 +52,7 @@ export interface StopOrder {
  *   `usedUp`: it was the budget of a day, and not a limit of the turn.
  * - `refused`: the model declined.
  * - `model-error`: the model could not be reached or made no sense; `text` is safe to show.
+ * - `waiting`: a call waits for people; it is run again with the same journal when they have decided.
  * - `suspended`: the worker shuts down; another one goes on from the journal.
  * - `lost-lease`: another worker owns the session; nothing may be posted.
  */
@@ -64,7 +68,7 @@ export type TurnOutcome =
       usage: Usage;
     }
   | { kind: "refused" | "model-error"; text: string; steps: number; usage: Usage }
-  | { kind: "suspended" | "lost-lease"; steps: number; usage: Usage };
+  | { kind: "waiting" | "suspended" | "lost-lease"; steps: number; usage: Usage };
 
 /** Why a turn's signal was aborted. It is the signal's `reason`, and nothing else aborts a turn. */
 export type TurnAbort = { kind: "stop"; order: StopOrder } | { kind: "shutdown" } | { kind: "lost-lease" };

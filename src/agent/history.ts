@@ -10,11 +10,17 @@ import {
   toolCalls,
   type UserMessage,
 } from "./messages.ts";
+import type { Decision, Question } from "./questions.ts";
+
+export type Enclosure = Extract<JournalRecord, { type: "enclosure" }>;
 
 /** A tool call that has no result yet. `started`: it may have run, so it must not be run again. */
 export interface OpenCall {
   call: ToolCall;
   started: boolean;
+  /** What people were asked about it. */
+  question?: Question;
+  decision?: Decision;
 }
 
 /** A turn that has begun and not ended. */
@@ -27,6 +33,17 @@ export interface OpenTurn {
   asked: UserMessage[];
   steps: number;
   usage: Usage;
+  /** Its calls so far, with what came of them. */
+  calls: { call: ToolCall; result?: ToolMessage }[];
+  /** How long it has waited for people, ms. */
+  waitedMs: number;
+  /** Since when it waits for them. */
+  waitingSince?: number;
+}
+
+/** How long the turn has worked until `now`, the waiting for people left out, ms. */
+export function workedMs({ startedAt, waitedMs, waitingSince = Infinity }: OpenTurn, now: number): number {
+  return now - startedAt - waitedMs - Math.max(0, now - waitingSince);
 }
 
 /** A session's state, read from its journal. */
@@ -35,6 +52,8 @@ export interface History {
   messages: Message[];
   open: OpenCall[];
   turn: OpenTurn | undefined;
+  /** The model that somebody chose for the session, the newest choice. */
+  chosenModel?: string | undefined;
 }
 
 /** What to store for an event; undefined for those that are for display only. */
@@ -52,6 +71,8 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
         ...(event.usage && { usage: event.usage }),
         at,
       };
+    case "question":
+      return { type: "question", question: event.question, at };
     case "nudge":
       return { type: "nudge", message: event.message };
     case "summary":
@@ -73,6 +94,7 @@ export function replay(records: readonly JournalRecord[]): History {
   let messages: Message[] = [];
   let open: OpenCall[] = [];
   let turn: OpenTurn | undefined;
+  let chosenModel: string | undefined;
 
   const close = () => {
     // The loop answers every call before it goes on; this holds the rule for a journal that was cut by hand.
@@ -90,6 +112,8 @@ export function replay(records: readonly JournalRecord[]): History {
           asked: [],
           steps: 0,
           usage: noUsage,
+          calls: [],
+          waitedMs: 0,
         };
         break;
       case "user":
@@ -99,6 +123,12 @@ export function replay(records: readonly JournalRecord[]): History {
         }
         close();
         messages.push(record.message);
+        chosenModel = record.message.enclosed?.model ?? chosenModel;
+        break;
+      case "enclosure":
+        messages = messages.map((message) =>
+          message.role === "user" && message.id === record.message ? withEnclosure(message, record) : message,
+        );
         break;
       case "withdrawn":
         messages = messages.filter((message) => message.role !== "user" || message.id !== record.id);
@@ -112,6 +142,7 @@ export function replay(records: readonly JournalRecord[]): History {
         messages.push(record.message);
         open = toolCalls(record.message).map((call) => ({ call, started: false }));
         if (turn) {
+          turn.calls.push(...open.map(({ call }) => ({ call })));
           turn.steps = record.step;
           turn.usage = addUsage(turn.usage, record.usage);
         }
@@ -123,7 +154,20 @@ export function replay(records: readonly JournalRecord[]): History {
         messages.push(record.message);
         open = open.filter((entry) => entry.call.id !== record.message.callId);
         if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
+        setResult(turn, record.message);
         break;
+      case "question": {
+        const { question } = record;
+        open = open.map((entry) => (entry.call.id === question.callId ? { ...entry, question } : entry));
+        if (turn) turn.waitingSince ??= record.at;
+        break;
+      }
+      case "decision": {
+        const { question, decision } = record;
+        open = open.map((entry) => (entry.question?.id === question ? { ...entry, decision } : entry));
+        if (turn) endWait(turn, record.at, open.some(isUndecided));
+        break;
+      }
       case "trim":
         messages = trimResults(messages, new Set(record.callIds));
         break;
@@ -138,7 +182,30 @@ export function replay(records: readonly JournalRecord[]): History {
         break;
     }
   }
-  return { messages, open, turn };
+  return { messages, open, turn, chosenModel };
+}
+
+/** The message with what came along in its place; a new object. */
+export function withEnclosure(message: UserMessage, { beside, images }: Enclosure): UserMessage {
+  const { enclosed: _, tokens: __, ...rest } = message;
+  return { ...rest, beside, ...(images && { images }) };
+}
+
+/** Whether people are asked about the call and have not decided. */
+export function isUndecided(entry: OpenCall): entry is OpenCall & { question: Question } {
+  return entry.question !== undefined && entry.decision === undefined;
+}
+
+function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {
+  turn.waitedMs += at - (turn.waitingSince ?? at);
+  if (goesOn) turn.waitingSince = at;
+  else delete turn.waitingSince;
+}
+
+/** Call ids repeat with some models, so the newest call of that id is meant. */
+function setResult(turn: OpenTurn | undefined, result: ToolMessage): void {
+  const entry = turn?.calls.findLast(({ call }) => call.id === result.callId);
+  if (entry) entry.result = result;
 }
 
 /**

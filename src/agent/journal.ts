@@ -1,6 +1,7 @@
 import type { Usage } from "./llm/model.ts";
-import type { AssistantMessage, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
+import type { AssistantMessage, Image, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
 import type { TurnOutcome } from "./events.ts";
+import type { Decision, Question } from "./questions.ts";
 
 /**
  * The records of a session's append-only log. Whoever runs the agent stores them in this order and never
@@ -11,6 +12,8 @@ export type JournalRecord =
   | { type: "turn-start"; turn: string; at: number }
   /** A person's message. The mailbox holds these very records, so that taking one is a move, not a rewrite. */
   | { type: "user"; message: UserMessage }
+  /** What came with the user message `message`, looked at: what the model reads of it. */
+  | { type: "enclosure"; message: string; beside: string; images?: Image[]; at: number }
   /** The user message with this id was taken back before any model saw it. */
   | { type: "withdrawn"; id: string; reason: "stopped" }
   /** What the loop itself tells the model, e.g. to go on after a cut reply. */
@@ -19,6 +22,10 @@ export type JournalRecord =
   /** Written before the tool runs. A start without a result is never run again: its outcome is unknown. */
   | { type: "tool-start"; callId: string; at: number }
   | { type: "tool-result"; message: ToolMessage; durationMs: number; usage?: Usage; at: number }
+  /** A call waits for what people decide. */
+  | { type: "question"; question: Question; at: number }
+  /** Written by whoever runs the agent, for the question of this id. */
+  | { type: "decision"; question: string; decision: Decision; at: number }
   /** The results of these calls are shown to the model in short from here on. Sizes as in `AgentEvent`. */
   | { type: "trim"; callIds: string[]; before?: number; after?: number; at: number }
   /** All messages but the last `keep` are replaced, for the model, by the summary. */

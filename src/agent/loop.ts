@@ -1,7 +1,7 @@
-import { runCalls } from "./calls.ts";
+import { type CallOptions, runCalls } from "./calls.ts";
 import type { ContextKeeper } from "./context/compaction.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
-import type { History } from "./history.ts";
+import { type History, workedMs } from "./history.ts";
 import { budgetLeft, defaultTurnLimits, limitReached, type TurnLimits } from "./limits.ts";
 import { BudgetReached } from "./llm/paid.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "./llm/model.ts";
@@ -14,6 +14,7 @@ import {
   toolCalls,
   type UserMessage,
 } from "./messages.ts";
+import { createAsker } from "./questions.ts";
 import { newlyRecalled, recallMark } from "./recall.ts";
 import { equalSteps, repeatedSteps } from "./repetition.ts";
 import type { Dispatcher } from "./tools/dispatch.ts";
@@ -33,6 +34,10 @@ export interface Turn {
   followUps?(): Promise<UserMessage[]>;
   /** The notes on record when the turn begins, as `noteIndex` lists them; undefined when nobody can tell. */
   recall?(): Promise<string | undefined>;
+  /**
+   * How long a question to people stays open, ms. Without it nobody can be asked: what needs an approval is denied.
+   */
+  questionMs?: number;
   /** Aborted with a {@link TurnAbort} as its reason. */
   signal: AbortSignal;
   /** The same model at the expense of whoever pays for the turn (see `createPaidModel`). Default: nobody counts. */
@@ -53,7 +58,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   let messages: Message[] = [...turn.history.messages];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
-  const startedAt = turn.history.turn?.startedAt ?? now();
+  const startedAt = turn.history.turn ? now() - workedMs(turn.history.turn, now()) : now();
   /** Parts of an answer that was cut at the output limit. */
   let answer = "";
   let nudged = false;
@@ -103,11 +108,12 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     if (open.length > 0) {
       const { tools, signal, context } = turn;
       const budget = budgetLeft(limits, spent());
-      const done = yield* runCalls(open, { step: steps, tools, signal, budget, context });
-      for (const outcome of done) {
+      const done = yield* runCalls(open, { step: steps, tools, signal, budget, context, ...asking(turn) });
+      for (const outcome of done.outcomes) {
         messages.push(outcome.message);
         if (outcome.usage) usage = addUsage(usage, outcome.usage);
       }
+      if (done.waiting) return { kind: "waiting", ...totals() };
       open = [];
     }
     if (turn.signal.aborted) return aborted();
@@ -190,6 +196,13 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     nudged = true;
     yield* tell("Your last reply was empty. Please answer, or use a tool.");
   }
+}
+
+/** How the turn asks people, if it can. */
+function asking({ history, questionMs, now = Date.now }: Turn): Pick<CallOptions, "ask"> {
+  if (questionMs === undefined) return {};
+  const requester = history.turn?.asked.find(isFromPerson)?.author ?? heddle;
+  return { ask: createAsker(requester, questionMs, now) };
 }
 
 type Reply =

@@ -17,14 +17,54 @@ export interface Image {
   data: string;
 }
 
+/** A file that came with a message; fetched later, by whoever received the message. */
+export interface AttachmentHandle {
+  name: string;
+  mediaType: string;
+  /** 0 where nobody knows. */
+  bytes: number;
+  /** Opaque to everybody but the one who made it. */
+  handle: string;
+}
+
+/** What somebody wrote whose words are data, never an instruction. */
+export interface Quote {
+  author: Speaker;
+  text: string;
+  /** Milliseconds since the epoch. */
+  at: number;
+}
+
+/** What came with a message beside its text. Each part is absent where there is nothing of it. */
+export interface Enclosed {
+  files?: AttachmentHandle[];
+  /** What the person points at. */
+  about?: Quote;
+  /** What people without permission wrote before it. */
+  overheard?: Quote[];
+  /** The thread may have begun without Heddle: what was said before belongs to the message. */
+  room?: true;
+  /** What the person chose. */
+  model?: string;
+  skill?: string;
+}
+
 export interface UserMessage {
   role: "user";
   id: string;
   author: Speaker;
   text: string;
+  /** What came along and was not looked at yet; afterwards it is in `beside` and `images`. */
+  enclosed?: Enclosed;
+  /** What came along, as the model reads it behind the text. */
+  beside?: string;
   images?: Image[];
   /** The platform's own time of the message, in milliseconds since the epoch. */
   at: number;
+  /** W3C `traceparent` of the event that brought it, where traces are taken. No model reads it. */
+  trace?: string;
+  /** The author wrote it earlier, for now: it is no message on the platform, and nobody may be there. */
+  scheduled?: true;
   /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
   paidBy?: string;
   /** Its size, counted once; see `context/tokens.ts`. */
@@ -137,5 +177,7 @@ export function textOf(message: AssistantMessage): string {
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
 export function userText(message: UserMessage): string {
   const name = message.author.name.replaceAll(/[\]\n]/g, " ");
-  return message.author.id === heddle.id ? message.text : `[${name}] ${message.text}`;
+  const speaker = message.scheduled ? `scheduled by ${name}` : name;
+  const text = message.author.id === heddle.id ? message.text : `[${speaker}] ${message.text}`;
+  return message.beside ? `${text}\n\n${message.beside}`.trim() : text;
 }

@@ -124,6 +124,7 @@ function report(outcome: TurnOutcome, log: readonly string[]): ToolResult {
     case "model-error":
       return { status: "error", text: `The helper did not finish: ${outcome.text}\n${done}`, usage };
     case "stopped":
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return { status: "stopped", text: done, usage };

@@ -8,7 +8,7 @@ import { shippedSkills } from "../app.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import { chooseModel } from "../config/model-choice.ts";
 import { openModels } from "../models.ts";
-import { connectRedis } from "../queue/redis/connect.ts";
+import { openRedis } from "../redis.ts";
 import { openSandboxBackend } from "../sandbox/open.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import { setUp } from "./setup.ts";
@@ -26,7 +26,7 @@ const signs = { ok: "✓", warning: "!", error: "✗" };
 export async function command(): Promise<number> {
   const setup = await setUp("silent");
   let failed = false;
-  for (const check of [node, model, redis, sandbox, disk, slack, mcp, skills]) {
+  for (const check of [node, model, redis, sandbox, disk, slack, discord, mcp, skills]) {
     for (const { level, what, text } of await check(setup.config, setup.mcp)) {
       failed ||= level === "error";
       process.stdout.write(setup.masker.mask(`${signs[level]} ${what.padEnd(9)} ${text}\n`));
@@ -61,15 +61,9 @@ async function model(config: Config): Promise<Finding[]> {
   }
 }
 
-async function redis({ environment, dataDir }: Config): Promise<Finding[]> {
+async function redis(config: Config): Promise<Finding[]> {
   try {
-    const server = await connectRedis({
-      ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
-      dataDir,
-      production: environment.NODE_ENV === "production",
-      allowEmbedded: environment.EMBEDDED_REDIS === "1",
-      log: { info() {}, warn() {} },
-    });
+    const server = await openRedis(config, { info() {}, warn() {} });
     const findings: Finding[] = [
       { level: "ok", what: "redis", text: server.describe },
       ...server.warnings.map((text): Finding => ({ level: "warning", what: "redis", text })),
@@ -144,6 +138,21 @@ async function slack({ environment, settings }: Config): Promise<Finding[]> {
   } catch (error) {
     return [{ level: "error", what: "slack", text: error instanceof Error ? error.message : String(error) }];
   }
+}
+
+async function discord({ environment, settings }: Config): Promise<Finding[]> {
+  const { DISCORD_TOKEN, DISCORD_API_URL } = environment;
+  if (!DISCORD_TOKEN) {
+    const text = "not used: DISCORD_TOKEN connects it (README, “Discord in five steps”).";
+    return [{ level: "ok", what: "discord", text }];
+  }
+  const { checkDiscord } = await import("../adapters/discord/check.ts");
+  const findings = await checkDiscord({
+    token: DISCORD_TOKEN,
+    ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
+    messageContent: settings.discord.messageContent,
+  });
+  return findings.map((finding) => ({ what: "discord", ...finding }));
 }
 
 async function mcp(_config: Config, { servers, secrets }: McpConfig): Promise<Finding[]> {

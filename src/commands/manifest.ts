@@ -1,21 +1,37 @@
 import { parseArgs } from "node:util";
+import { loadConfig } from "../config/load.ts";
 import { UsageError } from "./setup.ts";
 
-/** Prints what a platform's admin pastes to create the app. */
+/** Prints what a platform's admin pastes, or opens, to create or invite the app. */
 export async function command(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
     options: { url: { type: "string" } },
     allowPositionals: true,
   });
-  if (positionals.length !== 1 || positionals[0] !== "slack") {
-    throw new UsageError("Say which platform: heddle manifest slack.");
-  }
-  const { url } = values;
-  if (url !== undefined && URL.parse(url)?.protocol !== "https:") {
-    throw new UsageError(`--url ${url}: expected the https address at which Slack reaches Heddle.`);
-  }
-  const { slackManifest } = await import("../adapters/slack/manifest.ts");
-  process.stdout.write(`${slackManifest(url === undefined ? {} : { url })}\n`);
+  const platform = positionals.length === 1 ? positionals[0] : undefined;
+  process.stdout.write(`${await manifestOf(platform, values.url)}\n`);
   return 0;
+}
+
+async function manifestOf(platform: string | undefined, url: string | undefined): Promise<string> {
+  switch (platform) {
+    case "slack": {
+      if (url !== undefined && URL.parse(url)?.protocol !== "https:") {
+        throw new UsageError(`--url ${url}: expected the https address at which Slack reaches Heddle.`);
+      }
+      const { slackManifest } = await import("../adapters/slack/manifest.ts");
+      return slackManifest(url === undefined ? {} : { url });
+    }
+    case "discord": {
+      const { discordManifest } = await import("../adapters/discord/manifest.ts");
+      const { environment, settings } = loadConfig(process.env, process.cwd());
+      return discordManifest({
+        token: environment.DISCORD_TOKEN,
+        messageContent: settings.discord.messageContent,
+      });
+    }
+    default:
+      throw new UsageError("Say which platform: heddle manifest slack, or heddle manifest discord.");
+  }
 }

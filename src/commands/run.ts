@@ -1,13 +1,17 @@
+import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type Foundation, layFoundation, type Running, startWorker } from "../app.ts";
 import { threadId } from "../adapters/adapter.ts";
+import { consoleMessageRef } from "../adapters/local/conversations.ts";
 import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
 import type { TurnOutcome } from "../agent/events.ts";
+import type { Question } from "../agent/questions.ts";
 import { type Models, openModels } from "../models.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { followLive } from "../queue/live.ts";
 import { setUp, UsageError } from "./setup.ts";
+import { decideAtTerminal } from "./terminal-decision.ts";
 import { terminalView } from "./terminal-view.ts";
 
 /** Exit codes: 0 answered, 1 failed or refused, 3 a limit was reached, 130 stopped. */
@@ -22,6 +26,7 @@ function exitCode(outcome: TurnOutcome): number {
       return 130;
     case "refused":
     case "model-error":
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return 1;
@@ -64,11 +69,28 @@ export async function command(args: string[]): Promise<number> {
     const thread = newConsoleThread();
     const door = createLocalDoor({ redis: foundation.redis, door: foundation.door });
     const view = values.json ? undefined : terminalView(process.stdout, process.stderr);
+    const over = new AbortController();
+    const decide = async (question: Question) => {
+      // The output of --json is for a program.
+      const input = values.json ? Readable.from([]) : process.stdin;
+      const press = await decideAtTerminal(question, { input, output: process.stderr }, over.signal);
+      const about = { thread, ref: consoleMessageRef(thread.thread, question.id), author: consoleAuthor() };
+      await foundation.door.receive({ kind: "action", ...about, ...press, at: Date.now() });
+    };
+    let asking = Promise.resolve();
     const ended = new Promise<TurnOutcome>((resolve) => {
       void followLive(foundation.server.connect(), threadId(thread), (event) => {
         const live = event as LiveEvent; // Published by our own workers only.
         if (values.json) process.stdout.write(`${setup.masker.mask(JSON.stringify(live))}\n`);
         view?.show(live);
+        if (live.type === "question") {
+          // One after the other; a turn that has ended meanwhile asks nothing any more.
+          asking = asking
+            .then(() => decide(live.question))
+            .catch((error: unknown) => {
+              if (!over.signal.aborted) setup.log.error({ err: error }, "the question could not be decided");
+            });
+        }
         if (live.type === "turn-end") resolve(live.outcome);
       });
     });
@@ -86,6 +108,8 @@ export async function command(args: string[]): Promise<number> {
     }
     const worker = await workUntil(ended, foundation, models);
     const outcome = await ended;
+    over.abort();
+    await asking;
     await worker?.close();
     return exitCode(outcome);
   } finally {

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import {
   type Foundation,
   layFoundation,
@@ -6,13 +7,18 @@ import {
   startGateway,
   startWorker,
 } from "../app.ts";
+import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
+import { serveMetrics } from "../adapters/local/metrics.ts";
+import { ConfigError } from "../config/load.ts";
 import { openModels } from "../models.ts";
+import { startHeartbeat } from "../queue/heartbeat.ts";
 import type { Role } from "./start.ts";
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before the process ends. */
 export async function serve(role: Role, setup: SetUp): Promise<number> {
   const models = await openModels(setup.config, setup.log);
-  const foundation = await layFoundation(setup);
+  const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
+  const foundation = await layFoundation(setup, { measures: role !== "worker" || metricsPort !== undefined });
   const parts: Running[] = [];
   let url = "";
   try {
@@ -21,7 +27,17 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
       const gateway = await startGateway(foundation, models.model);
       parts.unshift(gateway);
       url = gateway.url;
+    } else if (metricsPort !== undefined) {
+      parts.push(await startMetrics(foundation, metricsPort));
     }
+    parts.push(
+      await startHeartbeat({
+        redis: foundation.redis,
+        host: hostname(),
+        worker: role !== "gateway",
+        onError: (error) => setup.log.warn({ err: error }, "the heartbeat was not written"),
+      }),
+    );
   } catch (error) {
     await closeAll(parts, foundation);
     throw error;
@@ -37,6 +53,31 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
   return 0;
 }
 
+/** `/metrics` of a worker, which has no console. @throws ConfigError */
+async function startMetrics({ config, telemetry, log }: Foundation, port: number): Promise<Running> {
+  const { metrics } = telemetry;
+  if (!metrics) throw new Error("There are no metrics to serve.");
+  const { HEDDLE_HOST: host, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
+  const unsafe = unsafeSettings(host, token);
+  if (unsafe) throw new ConfigError(unsafe);
+  const onError = (error: unknown) => log.error({ err: error }, "the metrics could not be read");
+  try {
+    const served = await serveMetrics({
+      page: metrics,
+      gate: createGate({ host, token }),
+      host,
+      port,
+      onError,
+    });
+    log.info({ host, port: served.port }, "metrics are served");
+    return served;
+  } catch (error) {
+    throw new ConfigError(
+      `HEDDLE_METRICS_PORT ${port} of ${host} cannot be listened on (${String(error)}); choose a free one.`,
+    );
+  }
+}
+
 /** The gateway first, so that nothing new comes in while turns are handed over. */
 async function closeAll(parts: readonly Running[], foundation: Foundation): Promise<void> {
   for (const part of parts) await part.close();
@@ -44,7 +85,7 @@ async function closeAll(parts: readonly Running[], foundation: Foundation): Prom
 }
 
 function banner({ server, sandbox, config }: Foundation, model: string, url: string): string {
-  const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID } = config.environment;
+  const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
   const lines = [
     [
       "model",
@@ -56,6 +97,7 @@ function banner({ server, sandbox, config }: Foundation, model: string, url: str
     ["sandbox", sandbox.probe.ok ? sandbox.probe.summary : "none: the agent has no shell and no files"],
     ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", "connected"]] : []),
+    ...(url && DISCORD_TOKEN ? [["discord", "connected"]] : []),
     ...(url ? [["console", url]] : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;

@@ -1,5 +1,6 @@
 import type { WriteStream } from "node:tty";
 import type { LiveEvent } from "../progress/reporter.ts";
+import { asking } from "../progress/questions.ts";
 import { checklist, describeCall, describeCompaction, duration } from "../progress/describe.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
@@ -45,6 +46,11 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
           );
           break;
         }
+        case "question":
+          line(plain(asking(event.question, event.call).replaceAll(/[*`]/g, "")));
+          if (event.question.kind === "choice")
+            event.question.choices.forEach((choice, index) => line(`  ${index + 1}. ${plain(choice)}`));
+          break;
         case "retry":
           line(`… ${plain(event.reason)} Trying again in ${duration(event.delayMs)}.`);
           break;

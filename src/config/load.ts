@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
+import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema, type Settings, settingsSchema } from "./schema.ts";
 
 /** A configuration that cannot be used. The message lists every fault with its place and an example. */
@@ -27,10 +28,12 @@ const secretNames = [
   "SLACK_SIGNING_SECRET",
   "SLACK_CLIENT_SECRET",
   "SLACK_STATE_SECRET",
+  "DISCORD_TOKEN",
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
   "MINIMAX_API_KEY",
   "HEDDLE_CONSOLE_TOKEN",
+  "REDIS_SENTINEL_PASSWORD",
 ] as const satisfies readonly (keyof Environment)[];
 
 /**
@@ -62,6 +65,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   settings.mcp.config = beside(settings.mcp.config);
   if (settings.workspaces.store) settings.workspaces.store = beside(settings.workspaces.store);
 
+  if (settings.telemetry.auditFolder) settings.telemetry.auditFolder = beside(settings.telemetry.auditFolder);
+
   const password = environment.REDIS_URL?.match(/:\/\/[^/@]*:([^@/]+)@/)?.[1];
   return {
     environment,
@@ -70,6 +75,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     secrets: [
       ...secretNames.map((name) => environment[name]),
       password,
+      ...collectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => headerSecrets(variables[variable])),
     ].filter((value) => value !== undefined),
     variables,
@@ -80,6 +86,14 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 function headerSecrets(value: string | undefined): string[] {
   const bare = value?.split(" ").at(-1);
   return value && bare ? [value, bare] : [];
+}
+
+/** The values of `name=value` pairs, as they are written and as they are sent. */
+function collectorSecrets(headers: string | undefined): string[] {
+  return Object.values(collectorHeaders(headers)).flatMap((value) => [
+    ...headerSecrets(value),
+    encodeURIComponent(value),
+  ]);
 }
 
 function readYaml(path: string): unknown {
@@ -109,7 +123,8 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
       .map((key) => `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.`)
       .join("\n  ");
   }
-  return `${path || "(file)"}: ${issue.message}.`;
+  const message = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  return `${path || "(file)"}: ${message}.`;
 }
 
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {

@@ -1,17 +1,14 @@
 import { z } from "zod";
+import { accessSchema } from "./access.ts";
 import { budgetsSchema } from "./budgets.ts";
+import { channelsSchema, modelChoices } from "./channels.ts";
+import { channelId, count, hostName, hosts, modelName } from "./values.ts";
 
 /**
  * The one schema of everything that can be configured. Secrets and endpoints come from the environment (or
  * `.env`), the rest from `heddle.yaml`. Descriptions are the documentation: the reference is generated from them.
  */
 
-const modelName = z
-  .string()
-  .regex(
-    /^(demo|(anthropic|openai|minimax)\/.+)$/,
-    "expected anthropic/<id>, openai/<id>, minimax/<id> or demo",
-  );
 const url = z.url({ protocol: /^https?$/ });
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -36,6 +33,11 @@ export const environmentSchema = z.object({
     .optional()
     .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
   SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
+  DISCORD_TOKEN: z.string().min(1).optional().describe("Discord: bot token (Bot → Reset Token)"),
+  DISCORD_API_URL: url
+    .optional()
+    .describe("Discord: another address of the API without version, e.g. http://127.0.0.1:9000/api"),
+  DISCORD_CDN_URL: url.optional().describe("Discord: another address of the files that people attach"),
   ANTHROPIC_API_KEY: z.string().min(1).optional().describe("key for anthropic/* models"),
   ANTHROPIC_BASE_URL: url.optional().describe("another address of the Anthropic Messages API"),
   OPENAI_API_KEY: z.string().min(1).optional().describe("key for openai/* models"),
@@ -44,9 +46,14 @@ export const environmentSchema = z.object({
   MINIMAX_BASE_URL: url.optional().describe("another address of MiniMax's Anthropic-compatible API"),
   REDIS_URL: z
     .string()
-    .regex(/^(redis|rediss|unix):\/\/|^\//, "expected redis://, rediss:// or the path of a socket")
+    .regex(
+      /^(rediss?(\+cluster|\+sentinel)?|unix):\/\/|^\//,
+      "expected redis://, redis+cluster://, redis+sentinel://, the same with rediss, or the path of a socket",
+    )
     .optional()
     .describe("Redis or Valkey; without it a server of the system is started, else the embedded one"),
+  REDIS_CA: z.string().min(1).optional().describe("a file with the certificates (PEM) that rediss:// trusts"),
+  REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe("of the sentinels, where they ask for one"),
   HEDDLE_MODEL: modelName.optional().describe("the model; without it the first key found decides"),
   HEDDLE_DATA_DIR: z.string().min(1).default("./data").describe("workspaces and the local Redis live here"),
   HEDDLE_CONFIG: z.string().min(1).default("./heddle.yaml").describe("the settings file"),
@@ -61,6 +68,22 @@ export const environmentSchema = z.object({
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
     .describe("log level"),
+  HEDDLE_METRICS_PORT: port
+    .optional()
+    .describe("port of /metrics where there is no console (--role worker), on HEDDLE_HOST; off unless set"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url
+    .optional()
+    .describe(
+      "OpenTelemetry collector (OTLP/HTTP), e.g. http://127.0.0.1:4318; without it nothing is traced",
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url
+    .optional()
+    .describe("the same with its whole path, e.g. http://127.0.0.1:4318/v1/traces; it wins"),
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .optional()
+    .describe("headers for the collector, e.g. authorization=Bearer%20KEY,x-team=a"),
+  OTEL_SERVICE_NAME: z.string().min(1).default("heddle").describe("the service's name in traces"),
   EMBEDDED_REDIS: z.enum(["1"]).optional().describe("1 allows the embedded Redis with NODE_ENV=production"),
   HEDDLE_UNSAFE: z
     .enum(["no-sandbox"])
@@ -71,16 +94,6 @@ export const environmentSchema = z.object({
 
 export type Environment = z.infer<typeof environmentSchema>;
 
-const count = (min: number, max: number) => z.number().int().min(min).max(max);
-const hostName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/;
-const hosts = z
-  .array(
-    z
-      .string()
-      .refine((rule) => hostName.test(rule.replace(/^\*\./, "")), "expected example.com or *.example.com"),
-  )
-  .default([]);
-const channel = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:channel");
 const dollars = z.number().nonnegative();
 
 export const settingsSchema = z.strictObject({
@@ -135,6 +148,27 @@ export const settingsSchema = z.strictObject({
         ),
     })
     .prefault({}),
+  modelChoices: modelChoices.default([]),
+  access: accessSchema,
+  channels: channelsSchema,
+  attachments: z
+    .strictObject({
+      files: count(0, 1_000).default(20).describe("files of one message that are brought in"),
+      fileMb: z.number().positive().max(1_024).default(50).describe("largest file"),
+      messageMb: z.number().positive().max(10_240).default(200).describe("all files of one message"),
+      seconds: count(1, 3_600).default(120).describe("time limit of one file"),
+    })
+    .prefault({}),
+  room: z
+    .strictObject({
+      messages: count(0, 500)
+        .default(50)
+        .describe("messages that are read when a mention comes in a thread that began without the bot"),
+      characters: count(500, 200_000)
+        .default(20_000)
+        .describe("of the words of others that go along with a message"),
+    })
+    .prefault({}),
   slack: z
     .strictObject({
       stopReactions: z
@@ -152,6 +186,62 @@ export const settingsSchema = z.strictObject({
         .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
         .default([])
         .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
+    })
+    .prefault({}),
+  discord: z
+    .strictObject({
+      messageContent: z
+        .boolean()
+        .default(true)
+        .describe("whether the app has the Message Content intent; without it every message needs a mention"),
+      stopReactions: z
+        .array(z.string().min(1))
+        .min(1)
+        .default(["🛑", "⛔", "⏹️"])
+        .describe("reactions that stop a turn: an emoji, or the name of one of the server's own"),
+      shards: z
+        .strictObject({ ids: z.array(count(0, 100_000)).min(1), total: count(1, 100_000) })
+        .refine(({ ids, total }) => ids.every((id) => id < total), "expected ids below the total")
+        .exactOptional()
+        .describe("the part of all servers that this gateway listens to; without it all of them"),
+    })
+    .prefault({}),
+  tools: z
+    .strictObject({
+      rules: z
+        .array(
+          z.strictObject({
+            tool: z
+              .string()
+              .min(1)
+              .default("*")
+              .describe("the tool's name; * stands for any text, e.g. github__*"),
+            effect: z
+              .enum(["read", "write", "external"])
+              .exactOptional()
+              .describe(
+                "only calls with this effect; external: reaches beyond the thread, as most MCP tools do",
+              ),
+            command: z
+              .string()
+              .min(1)
+              .exactOptional()
+              .describe("only commands that read so from beginning to end, e.g. git push*"),
+            action: z.enum(["allow", "ask", "deny"]).describe("ask: a person must approve each call"),
+            why: z.string().min(1).max(300).exactOptional().describe("for people and for the model"),
+          }),
+        )
+        .default([])
+        .describe(
+          "what the agent's tools may do: the first rule that matches decides; each command of a script is judged by itself, and the strictest verdict holds. A guard rail; the sandbox is the boundary",
+        ),
+      default: z.enum(["allow", "ask", "deny"]).default("allow").describe("for calls that no rule matches"),
+      questionMinutes: z
+        .number()
+        .positive()
+        .max(43_200)
+        .default(1_440)
+        .describe("how long an approval or a question of the agent's stays open; then it counts as denied"),
     })
     .prefault({}),
   skills: z
@@ -217,7 +307,7 @@ export const settingsSchema = z.strictObject({
     .strictObject({
       allow: hosts.describe("hosts that every thread's commands reach over https; none by default"),
       channels: z
-        .record(channel, z.strictObject({ allow: hosts }))
+        .record(channelId, z.strictObject({ allow: hosts }))
         .default({})
         .describe("more hosts for a channel's threads, e.g. slack:T012345:C012345"),
       credentials: z
@@ -233,7 +323,7 @@ export const settingsSchema = z.strictObject({
               .string()
               .min(1)
               .describe('the environment variable with its whole value, e.g. "Bearer ..." or "Basic ..."'),
-            channels: z.array(channel).exactOptional().describe("only for these channels"),
+            channels: z.array(channelId).exactOptional().describe("only for these channels"),
           }),
         )
         .default([])
@@ -266,10 +356,36 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600).default(60).describe("how often forgotten threads are looked for"),
     })
     .prefault({}),
+  schedules: z
+    .strictObject({
+      perThread: count(1, 1_000).default(20).describe("tasks that may be planned in one thread"),
+      shortestMinutes: z
+        .number()
+        .positive()
+        .max(1_440)
+        .default(5)
+        .describe("least time between two turns that begin by themselves"),
+    })
+    .prefault({}),
   budgets: budgetsSchema.prefault({}),
   sessions: z
     .strictObject({
       expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),
+    })
+    .prefault({}),
+  telemetry: z
+    .strictObject({
+      auditFolder: z
+        .string()
+        .min(1)
+        .exactOptional()
+        .describe(
+          "where the audit log of past days is kept; without it audit in the data folder. All gateways share it",
+        ),
+      traceContent: z
+        .boolean()
+        .default(false)
+        .describe("whether traces hold what people and the model wrote, and arguments and results of tools"),
     })
     .prefault({}),
   demo: z

@@ -7,6 +7,7 @@ import type { RedisServer } from "../queue/redis/server.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
+import { reportAudit } from "./audit.ts";
 import { reportSystem } from "./system.ts";
 import { createThreadBook } from "./threads.ts";
 import { reportUsage } from "./usage.ts";
@@ -18,6 +19,7 @@ export interface OperationsOptions {
   budgets: BudgetSettings;
   skills: SkillLibrary;
   limits: SandboxLimits;
+  auditFolder: string;
   mask: Mask;
   now(): number;
   onError(error: unknown): void;
@@ -31,6 +33,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
     threads: createThreadBook({ redis, feed, mask }),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem(options),
+    audit: (before) => reportAudit(redis, options.auditFolder, mask, before),
     close: () => feed.close(),
   };
 }

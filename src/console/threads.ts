@@ -20,8 +20,17 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
   const { redis, feed, mask } = options;
   const overview = createOverview(redis);
 
-  const lineOf = ({ thread, text, status, ended, activeAt, cost, place }: SessionLine): ThreadLine => ({
-    ...{ thread, activeAt, state: status },
+  const lineOf = ({
+    thread,
+    text,
+    status,
+    questions,
+    ended,
+    activeAt,
+    cost,
+    place,
+  }: SessionLine): ThreadLine => ({
+    ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
     platform: parseThreadId(thread).platform,
     title: titleOf(mask(text)),
     ...(cost !== undefined && { cost }),

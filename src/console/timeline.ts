@@ -2,6 +2,7 @@ import type { Ending, Excerpt, Passing, TimelineEntry } from "../adapters/local/
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, type ToolCall, textOf, toolCalls } from "../agent/messages.ts";
+import type { Decision } from "../agent/questions.ts";
 import { excerpt, type Mask } from "./excerpt.ts";
 
 /** Of one text, in characters: a page of records must stay small whatever a tool has printed. */
@@ -44,6 +45,24 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
     case "user": {
       const { id, author, text, images = [] } = record.message;
       return { kind: "message", id, author: mask(author.name), text: cut(text), images: images.length };
+    }
+    case "enclosure":
+      return { kind: "enclosure", text: cut(record.beside), images: record.images?.length ?? 0 };
+    case "question": {
+      const { question } = record;
+      const text = question.kind === "approval" ? question.why : question.text;
+      return { kind: "question", id: question.id, tool: mask(question.tool), text: cut(text, detailChars) };
+    }
+    case "decision": {
+      const [by, text] = decided(record.decision);
+      const { question, decision } = record;
+      return {
+        kind: "decision",
+        question,
+        decision: decision.kind,
+        by: mask(by),
+        text: cut(text, detailChars),
+      };
     }
     case "withdrawn":
       return { kind: "withdrawn", id: record.id };
@@ -111,6 +130,7 @@ export function endingOf(kind: TurnOutcome["kind"]): Ending {
       return "paused";
     case "model-error":
       return "failed";
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return "handed-over";
@@ -129,8 +149,23 @@ function wordsOf(outcome: TurnOutcome): [detail: string, text: string] {
     case "model-error":
       return ["", outcome.text];
     case "answered":
+    case "waiting":
     case "suspended":
     case "lost-lease":
+      return ["", ""];
+  }
+}
+
+/** Who decided, and what they said. */
+function decided(decision: Decision): [by: string, text: string] {
+  switch (decision.kind) {
+    case "approved":
+      return [decision.by.name, ""];
+    case "denied":
+      return [decision.by.name, decision.reason ?? ""];
+    case "answered":
+      return [decision.by.name, decision.text ?? ""];
+    case "expired":
       return ["", ""];
   }
 }

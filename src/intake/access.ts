@@ -1,37 +1,137 @@
-import type { Author, InboundEvent } from "../adapters/adapter.ts";
+import type { Author, InboundEvent, ThreadRef } from "../adapters/adapter.ts";
+import type { Speaker } from "../agent/messages.ts";
+
+/** `requester`: whoever asked for the turn. Administrators always may. */
+type Who = "everyone" | "requester" | "administrators";
+
+export interface AccessSettings {
+  administrators: string[];
+  slack: { allow: ("members" | "guests" | "externals")[]; users: string[] };
+  discord: { guilds: string[]; roles: string[]; users: string[] };
+  bots: string[];
+  /** Messages of bots that a thread takes without one of a person between them. */
+  botMessages: number;
+  stop: Who;
+  approve: Who;
+  continue: Who;
+}
 
 /** May this person do this? A refusal without a reply is silent: answering strangers is a channel too. */
 export type Permission = { allowed: true } | { allowed: false; why: string; reply?: string };
 
+type Place = Pick<ThreadRef, "platform" | "workspace">;
+
+/** The operator's rules. The other questions are about people whom `permission` has let in. */
+export interface Access {
+  /** See `AccessSettings.botMessages`. */
+  readonly botLimit: number;
+  permission(event: InboundEvent): Permission;
+  /** Whether that person's words are work, and not only something that somebody said. */
+  mayAsk(place: Place, author: Author): boolean;
+  /** @param requesters ids of those who asked for the turn; looked up only where the rule asks for them */
+  mayStop(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
+  mayApprove(author: Author, requester: Pick<Speaker, "id">): boolean;
+  /** Whether this person may let a turn go on that a limit of its own has ended. @param requesters see `mayStop` */
+  mayContinue(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
+  /** Whether this person may lift a budget. */
+  mayExtend(author: Author): boolean;
+}
+
+/** What a person is to us, whatever the platform. */
+type Rank = "known" | "listed-bot" | "stranger" | "bot";
+
 /**
- * The one table for every kind of event on every platform. What is not listed is denied.
- *
- * - `message`, `edit`, `delete`, `stop`, `action`: members of the workspace. Guests and people of other organisations are told so.
- * - bots: never, so that two agents cannot talk to each other for ever.
+ * The one table for every kind of event on every platform. What is not listed is denied: a kind without a row does
+ * not compile. A refusal tells the person why; of bots that are not listed nobody hears.
  */
-const table: Record<InboundEvent["kind"], Record<Author["standing"], "allow" | "refuse" | "ignore">> = {
-  message: { member: "allow", guest: "refuse", external: "refuse", bot: "ignore" },
+const table: Record<InboundEvent["kind"], Record<Rank, "allow" | "refuse" | "ignore">> = {
+  message: { known: "allow", "listed-bot": "allow", stranger: "refuse", bot: "ignore" },
   // Only of messages that were accepted: whoever was allowed to write one may take it back.
-  edit: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
-  delete: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
-  stop: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
-  action: { member: "allow", guest: "ignore", external: "ignore", bot: "ignore" },
+  edit: { known: "allow", "listed-bot": "allow", stranger: "ignore", bot: "ignore" },
+  delete: { known: "allow", "listed-bot": "allow", stranger: "ignore", bot: "ignore" },
+  stop: { known: "allow", "listed-bot": "ignore", stranger: "refuse", bot: "ignore" },
+  action: { known: "allow", "listed-bot": "ignore", stranger: "refuse", bot: "ignore" },
 };
 
-export function permission(event: InboundEvent): Permission {
-  const { standing } = event.author;
-  switch (table[event.kind][standing]) {
-    case "allow":
-      return { allowed: true };
-    case "ignore":
-      return { allowed: false, why: `${event.kind} by a ${standing}` };
-    case "refuse":
-      return {
-        allowed: false,
-        why: `${event.kind} by a ${standing}`,
-        reply: `I only take work from members of this workspace, and you are here as ${
-          standing === "guest" ? "a guest" : "a visitor from another organisation"
-        }. Please ask a member.`,
-      };
+export function createAccess(settings: AccessSettings): Access {
+  const isAdministrator = ({ id, standing }: Author) =>
+    standing === "operator" || (standing !== "bot" && settings.administrators.includes(id));
+
+  const isKnown = ({ platform, workspace }: Place, author: Author): boolean => {
+    if (isAdministrator(author)) return true;
+    switch (platform) {
+      case "slack":
+        return settings.slack.users.includes(author.id) || isAmong(settings.slack.allow, author.standing);
+      case "discord": {
+        const { guilds, roles, users } = settings.discord;
+        return (
+          guilds.includes(workspace) ||
+          users.includes(author.id) ||
+          author.roles.some((role) => roles.includes(role))
+        );
+      }
+      default:
+        return author.standing === "member";
+    }
+  };
+
+  const rankOf = (place: Place, author: Author): Rank => {
+    if (author.standing === "bot") return settings.bots.includes(author.id) ? "listed-bot" : "bot";
+    return isKnown(place, author) ? "known" : "stranger";
+  };
+
+  const fits = (who: Who, author: Author, isRequester: boolean): boolean => {
+    if (who === "everyone" || isAdministrator(author)) return true;
+    return who === "requester" && isRequester;
+  };
+
+  const fitsOneOf = async (who: Who, author: Author, requesters: () => Promise<readonly string[]>) => {
+    if (fits(who, author, false)) return true;
+    return who === "requester" && fits(who, author, (await requesters()).includes(author.id));
+  };
+
+  return {
+    botLimit: settings.botMessages,
+    permission(event) {
+      const place = placeOf(event);
+      const { author } = event;
+      const verdict = table[event.kind][rankOf(place, author)];
+      if (verdict === "allow") return { allowed: true };
+      const why = `${event.kind} without permission (${author.standing})`;
+      return { allowed: false, why, ...(verdict === "refuse" && { reply: refusal(place, author) }) };
+    },
+    mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
+    mayStop: (author, requesters) => fitsOneOf(settings.stop, author, requesters),
+    mayApprove: (author, { id }) => fits(settings.approve, author, author.id === id),
+    mayContinue: (author, requesters) => fitsOneOf(settings.continue, author, requesters),
+    mayExtend: isAdministrator,
+  };
+}
+
+function placeOf(event: InboundEvent): Place {
+  if (event.kind !== "stop") return event.thread;
+  return "thread" in event.target ? event.target.thread : event.target.message;
+}
+
+function isAmong(allowed: AccessSettings["slack"]["allow"], standing: Author["standing"]): boolean {
+  switch (standing) {
+    case "member":
+      return allowed.includes("members");
+    case "guest":
+      return allowed.includes("guests");
+    case "external":
+      return allowed.includes("externals");
+    case "operator":
+    case "bot":
+      return false;
   }
+}
+
+function refusal({ platform }: Place, { standing }: Author): string {
+  if (platform === "discord") {
+    return "I only take work from people whom my operator has listed, and you are not among them. Please ask the operator: the setting is access.discord.";
+  }
+  const as = { guest: " as a guest", external: " as a visitor from another organisation" };
+  const here = standing === "guest" || standing === "external" ? as[standing] : " without permission";
+  return `I only take work from members of this workspace, and you are here${here}. Please ask a member.`;
 }

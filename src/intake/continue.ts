@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import {
   type Author,
   type InboundEvent,
+  type ThreadId,
   type ThreadRef,
   threadId,
   type Verdict,
@@ -16,7 +17,9 @@ export interface ContinueOptions {
   queue: TurnQueue;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
   /** Who may let a turn go on whose day's budget is used up. */
-  mayExtend(author: Author, thread: ThreadRef): boolean;
+  mayExtend(author: Author): boolean;
+  /** Who may let the thread's last turn go on, which another limit has ended. */
+  mayContinue(author: Author, thread: ThreadId): Promise<boolean>;
   now(): number;
 }
 
@@ -37,13 +40,18 @@ export function isContinueWord(text: string): boolean {
 }
 
 export function createContinuing(options: ContinueOptions): Continuing {
-  const { redis, queue, budgets, mayExtend } = options;
+  const { redis, queue, budgets, mayExtend, mayContinue } = options;
 
-  /** A used-up budget of the day is extended by those who may; all else anybody may go on with. */
-  const leaveFor = async (paused: PausedTurn, author: Author, thread: ThreadRef): Promise<Leave> => {
+  const leaveFor = async (paused: PausedTurn, author: Author, thread: ThreadId): Promise<Leave> => {
     const { usedUp } = paused.outcome;
-    if (!usedUp || !budgets.isOfToday(usedUp.budget)) return { allowed: true };
-    if (!mayExtend(author, thread)) {
+    if (!usedUp || !budgets.isOfToday(usedUp.budget)) {
+      if (await mayContinue(author, thread)) return { allowed: true };
+      return {
+        allowed: false,
+        reply: "You may not continue this: only those who asked for it, or administrators.",
+      };
+    }
+    if (!mayExtend(author)) {
       return {
         allowed: false,
         reply: `The budget of ${usedUp.limit} is used up until ${usedUp.resets}, and only an administrator can extend it. Please ask one, or write “continue” after that.`,
@@ -58,7 +66,7 @@ export function createContinuing(options: ContinueOptions): Continuing {
       const thread = threadId(place);
       const paused = await pausedTurn(redis, thread);
       if (paused?.turn !== turn) return { kind: "ignored", why: "the work has gone on since" };
-      const leave = await leaveFor(paused, author, place);
+      const leave = await leaveFor(paused, author, thread);
       if (!leave.allowed) return { kind: "refused", reply: leave.reply };
       const { id, name } = author;
       const message = {
@@ -74,8 +82,9 @@ export function createContinuing(options: ContinueOptions): Continuing {
       return { kind: "acted", thread };
     },
 
-    async leave({ thread, author }) {
-      const paused = await pausedTurn(redis, threadId(thread));
+    async leave({ thread: place, author }) {
+      const thread = threadId(place);
+      const paused = await pausedTurn(redis, thread);
       return paused ? leaveFor(paused, author, thread) : { allowed: true };
     },
   };

@@ -1,6 +1,4 @@
-import type { Redis } from "ioredis";
 import {
-  type Author,
   type ChatSurface,
   type Door,
   type InboundEvent,
@@ -14,26 +12,31 @@ import {
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
-import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
+import { deliver, orderStop, overhear, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
 import { postNotice } from "../queue/notices.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
-import type { TurnQueue } from "../queue/turns.ts";
-import { permission } from "./access.ts";
+import { lastRequesters, requestersOf } from "../queue/requesters.ts";
+import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
+import { OutOfMemory } from "../queue/redis/memory.ts";
+import { listSchedules } from "../queue/schedules.ts";
+import type { Access } from "./access.ts";
 import { createContinuing, isContinueWord } from "./continue.ts";
+import { createQuestionDesk, type QuestionOptions } from "./questions.ts";
+import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
+import { userMessage } from "./user-message.ts";
+import { verbosityReply, verbosityWord } from "./verbosity-word.ts";
 
-export interface IntakeOptions {
-  redis: Redis;
-  queue: TurnQueue;
+export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove"> {
+  access: Access;
+  /** Models that people may choose in that thread. */
+  models(thread: ThreadRef): readonly string[];
   output: OutputScheduler;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
-  /** Who may let a turn go on whose day's budget is used up. */
-  mayExtend(author: Author, thread: ThreadRef): boolean;
-  now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -50,8 +53,13 @@ type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
  * read about a refusal is posted from here, so that every adapter tells it in the same words.
  */
 export function createIntake(options: IntakeOptions): Door {
-  const { redis } = options;
-  const continuing = createContinuing(options);
+  const { redis, access } = options;
+  const continuing = createContinuing({
+    ...options,
+    mayExtend: access.mayExtend,
+    mayContinue: (author, thread) => access.mayContinue(author, () => lastRequesters(redis, thread)),
+  });
+  const questions = createQuestionDesk({ ...options, mayApprove: access.mayApprove });
 
   /** Says something about a message, or to whoever pressed its button, once: a platform may tell of it more than once. */
   const reply = async (event: MessageEvent | ActionEvent, markdown: string): Promise<void> => {
@@ -88,6 +96,12 @@ export function createIntake(options: IntakeOptions): Door {
     const thread =
       "thread" in event.target ? threadId(event.target.thread) : await findThread(event.target.message);
     if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
+    if (!(await access.mayStop(event.author, () => requestersOf(redis, thread)))) {
+      return {
+        kind: "refused",
+        reply: "You may not stop this: only those who asked for it, or administrators.",
+      };
+    }
     const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
     if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
     // When only waiting messages are stopped, a worker must still come and tell the thread.
@@ -95,55 +109,112 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
-  const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
-    if (isStopWord(event.text)) {
-      const verdict = await receiveStop({
-        kind: "stop",
-        target: { thread: event.thread },
-        author: event.author,
-        at: event.at,
-      });
-      if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
-      await reply(event, "Nothing is running in this thread.");
-      return verdict;
+  /** Tells the person why; nothing is started. */
+  const refuse = async (event: MessageEvent, markdown: string): Promise<Verdict> => {
+    await reply(event, markdown);
+    return { kind: "refused", reply: markdown };
+  };
+
+  /** Nothing can be stored, so that the person is told at once and past the line. */
+  const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<Verdict> => {
+    options.onProblem(error.message, error);
+    const markdown =
+      "I could not take this message: my memory is full. Please write again when it is mended.";
+    const key = `reply:${event.ref.message}`;
+    await options.surface(event.thread.platform).post(event.thread, { kind: "notice", markdown }, key);
+    return { kind: "refused", reply: markdown };
+  };
+
+  const receiveStopWord = async (event: MessageEvent): Promise<Verdict> => {
+    const { author, at } = event;
+    const verdict = await receiveStop({ kind: "stop", target: { thread: event.thread }, author, at });
+    if (verdict.kind === "refused") return refuse(event, verdict.reply);
+    if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
+    await reply(event, "Nothing is running in this thread.");
+    return verdict;
+  };
+
+  const receiveVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    if (await setVerbosity(redis, thread, verbosity)) {
+      await reply(event, verbosityReply[verbosity]);
+      return { kind: "acted", thread };
     }
-    if (event.text.trim() === "" && event.attachments.length === 0) {
+    if (event.addressed === "follow-up") return { kind: "ignored", why: "no session in that thread" };
+    return refuse(
+      event,
+      "Nothing was asked in this thread yet. Give me a task first, then say how much to show.",
+    );
+  };
+
+  const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    const planned = await listSchedules(redis, thread, options.now());
+    if (event.addressed === "follow-up" && planned.length === 0) {
+      return { kind: "ignored", why: "nothing is planned in that thread" };
+    }
+    await reply(event, await answerScheduleWords(redis, thread, words, planned));
+    mark(event.ref, "answered");
+    return { kind: "acted", thread };
+  };
+
+  const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
+    const isBot = event.author.standing === "bot";
+    if (!isBot && isStopWord(event.text)) return receiveStopWord(event);
+    const verbosity = isBot ? undefined : verbosityWord(event.text);
+    if (verbosity) return receiveVerbosity(event, verbosity);
+    const words = isBot ? undefined : scheduleWordsIn(event.text);
+    if (words) return receiveScheduleWords(event, words);
+    if (event.text.trim() === "" && event.attachments.length === 0 && !event.about) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
-      const markdown = "You called me without a task. Write what you need in the same message, and I start.";
-      await reply(event, markdown);
-      return { kind: "refused", reply: markdown };
+      return refuse(
+        event,
+        "You called me without a task. Write what you need in the same message, and I start.",
+      );
+    }
+    const { model } = event.options ?? {};
+    const choice = model === undefined ? [] : options.models(event.thread);
+    if (model !== undefined && !choice.includes(model)) {
+      const known = choice.length > 0 ? `one of ${choice.join(", ")}` : "none: leave the option out";
+      return refuse(event, `The model ${model} cannot be chosen here; expected ${known}.`);
     }
 
     const thread = threadId(event.thread);
-    const { id, name } = event.author;
     const leave = isContinueWord(event.text) ? await continuing.leave(event) : undefined;
-    if (leave?.allowed === false) {
-      await reply(event, leave.reply);
-      return { kind: "refused", reply: leave.reply };
-    }
-    const message = {
-      role: "user" as const,
-      id: event.ref.message,
-      author: { id, name },
-      text: textWithFiles(event),
-      at: event.at,
-      ...(leave?.paidBy !== undefined && { paidBy: leave.paidBy }),
-    };
-    const delivery = await deliver(redis, thread, message, {
-      onlyIfSession: event.addressed === "follow-up",
-      now: options.now(),
-    });
+    if (leave?.allowed === false) return refuse(event, leave.reply);
+    const paid = leave?.paidBy === undefined ? {} : { paidBy: leave.paidBy };
+    const delivery = await deliver(
+      redis,
+      thread,
+      { ...userMessage(event), ...paid },
+      {
+        onlyIfSession: event.addressed === "follow-up",
+        ...(isBot && { botLimit: access.botLimit }),
+        now: options.now(),
+      },
+    );
     switch (delivery.kind) {
       case "no-session":
         return { kind: "ignored", why: "no session in that thread" };
+      case "bots-only":
+        return { kind: "ignored", why: "bots have written all that they may until a person writes" };
       case "duplicate":
+        await questions.written(event);
         await options.queue.wake(thread);
         return { kind: "duplicate" };
       case "accepted":
+        await questions.written(event);
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
         mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
         return { kind: "accepted", thread, position: delivery.position };
     }
+  };
+
+  /** What somebody without permission wrote is no work; people who have it may still want it looked at. */
+  const overhearMessage = async (event: MessageEvent): Promise<void> => {
+    const { author, text, at } = event;
+    const quote = { author: { id: author.id, name: author.name }, text, at };
+    await overhear(redis, threadId(event.thread), event.ref.message, quote);
   };
 
   const receiveAmendment = async (event: AmendmentEvent): Promise<Verdict> => {
@@ -162,6 +233,8 @@ export function createIntake(options: IntakeOptions): Door {
         await options.queue.wake(thread);
         return { kind: "amended", thread };
       case "stopping":
+        // A turn that waits for people has no worker to hear of it.
+        await options.queue.wake(thread);
         return { kind: "stopping", thread };
       case "changed":
       case "withdrawn":
@@ -171,25 +244,29 @@ export function createIntake(options: IntakeOptions): Door {
 
   const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
     const turn = turnToContinue(event.action);
-    if (turn === undefined) return { kind: "ignored", why: "there is no such button" };
-    const verdict = await continuing.press(event, turn);
-    if (verdict.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
-    return verdict;
+    const verdict = turn === undefined ? await questions.pressed(event) : await continuing.press(event, turn);
+    if (verdict?.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
+    return verdict ?? { kind: "ignored", why: "there is no such button" };
   };
 
   return {
     async receive(event) {
-      const decision = permission(event);
+      const decision = access.permission(event);
       if (!decision.allowed) {
-        if (!decision.reply || event.kind !== "message" || event.addressed === "follow-up") {
-          return { kind: "ignored", why: decision.why };
-        }
-        await reply(event, decision.reply);
-        return { kind: "refused", reply: decision.reply };
+        if (!decision.reply) return { kind: "ignored", why: decision.why };
+        if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
+        await overhearMessage(event);
+        if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
+        return refuse(event, decision.reply);
       }
       switch (event.kind) {
         case "message":
-          return receiveMessage(event);
+          try {
+            return await receiveMessage(event);
+          } catch (error) {
+            if (error instanceof OutOfMemory) return refuseForMemory(event, error);
+            throw error;
+          }
         case "edit":
         case "delete":
           return receiveAmendment(event);
@@ -200,11 +277,4 @@ export function createIntake(options: IntakeOptions): Door {
       }
     },
   };
-}
-
-/** Names the files that came along; they are brought into the workspace by a later step of the path. */
-function textWithFiles(event: MessageEvent): string {
-  if (event.attachments.length === 0) return event.text;
-  const names = event.attachments.map(({ name, bytes }) => `${name} (${bytes} bytes)`).join(", ");
-  return `${event.text}\n\n(Attached but not readable yet: ${names})`.trim();
 }

@@ -12,7 +12,7 @@ const shownCharacters = 120;
 /** One line about a tool call: its name and the argument that tells most. */
 export function describeCall(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
-  const told = ["command", "path", "query", "pattern", "name", "task", "content", "id"]
+  const told = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
     .map((key) => input[key])
     .find((value) => typeof value === "string");
   const text =
@@ -113,6 +113,7 @@ export function closingMessage(turn: string, receipt: Receipt): OutboundMessage 
       return { kind: "answer", markdown: outcome.text, ...small };
     case "model-error":
       return { kind: "notice", markdown: `⚠️ ${outcome.text}`, ...small };
+    case "waiting":
     case "suspended":
     case "lost-lease":
       throw new Error(`A turn that is ${outcome.kind} has no last message.`);
@@ -163,6 +164,8 @@ export function verdict(outcome: TurnOutcome): string {
     case "refused":
     case "model-error":
       return "⚠️ **Ended**";
+    case "waiting":
+      return "⏸️ **Waiting for your decision**";
     case "suspended":
     case "lost-lease":
       return "⏳ **Interrupted**";

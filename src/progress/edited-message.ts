@@ -25,6 +25,8 @@ export interface EditedMessageOptions {
   key: string;
   /** The message, when an earlier worker has posted it. */
   known: MessageRef | undefined;
+  /** When that message was posted, at the earliest, ms. */
+  knownSince: number;
   /** When an earlier worker may have posted it without noting so: since when, ms. */
   lookSince: number | undefined;
   /** Notes where the message is. @throws LeaseLost */
@@ -42,6 +44,7 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
   const closing = new AbortController();
   const startedAt = Date.now();
   let ref = options.known;
+  let postedAt = options.knownSince;
   let { lookSince } = options;
   let latest: OutboundMessage | undefined;
   let shown: OutboundMessage | undefined;
@@ -52,7 +55,8 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
     if (!message) return;
     if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince)) ?? [];
     const known = ref;
-    if (known) {
+    const isOld = Date.now() - postedAt > (surface.limits.editableMs ?? Number.POSITIVE_INFINITY);
+    if (known && !isOld) {
       await faultPoint("progress", () => surface.edit(known, message));
       const last = await options.overtaken();
       if (last) await surface.edit(known, last);
@@ -62,6 +66,7 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
       lookSince = startedAt;
       [ref] = await faultPoint("progress", () => surface.post(thread, message, key));
       lookSince = undefined;
+      postedAt = Date.now();
       const posted = ref;
       if (posted) {
         await options.onPosted(posted).catch(async (error: unknown) => {
@@ -70,6 +75,7 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
           throw error;
         });
       }
+      if (known) await surface.remove(known);
     }
     shown = message;
   };

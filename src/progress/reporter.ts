@@ -4,32 +4,28 @@ import {
   type MessageRef,
   type OutboundMessage,
   parseThreadId,
-  type TaskCards,
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { ToolStatus, UserMessage } from "../agent/messages.ts";
+import type { ToolCall, ToolMessage, UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
-import {
-  checklist,
-  closingMessage,
-  count,
-  describeCall,
-  describeCompaction,
-  duration,
-  verdict,
-} from "./describe.ts";
+import type { Verbosity } from "../queue/sessions.ts";
+import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { questionMessage, settledMessage } from "./questions.ts";
 import { createThreadStatus } from "./thread-status.ts";
+import { createToolList, fenced } from "./tool-list.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
   thread: ThreadId;
   output: OutputScheduler;
   turn: ShownTurn;
+  /** `quiet` shows only how the turn ends. */
+  verbosity: Verbosity;
   /** Stands above everything that the turn shows. */
   banner?: string;
   onProgressPosted(ref: MessageRef): Promise<void>;
@@ -50,13 +46,6 @@ export type LiveEvent =
   | { type: "turn-start"; turn: string; messages: string[] }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; messages: string[]; closing: OutboundMessage };
 
-interface ToolLine {
-  callId: string;
-  text: string;
-  status: ToolStatus | "running";
-}
-
-const shownTools = 12;
 const shownText = 1_200;
 const shownTail = 400;
 
@@ -73,8 +62,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const closing = new AbortController();
   const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
-  const tools: ToolLine[] = [];
-  let hiddenTools = 0;
+  const tools = createToolList({ withResults: options.verbosity === "full" });
   let plan = "";
   let step = 0;
   let text = "";
@@ -88,11 +76,15 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     thread,
     key: progressKey(turn.id),
     known: turn.progress,
+    knownSince: turn.startedAt,
     lookSince: turn.resumed ? turn.startedAt : undefined,
     onPosted: options.onProgressPosted,
     overtaken: options.overtaken,
     onProblem: options.onProblem,
   });
+
+  /** What was scheduled is no message of the platform's. */
+  const isMarked = ({ scheduled }: UserMessage) => !scheduled;
 
   const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
@@ -108,48 +100,58 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     }
   };
 
-  const toolList = () => {
-    const earlier = hiddenTools > 0 ? [`… ${count(hiddenTools, "earlier call")}`] : [];
-    return [...earlier, ...tools.map((line) => `${sign(line.status)} ${line.text}`)].join("  \n");
-  };
+  const masked = (message: OutboundMessage): OutboundMessage => ({
+    ...message,
+    markdown: options.mask(message.markdown),
+    ...(message.actions && {
+      actions: message.actions.map((action) => ({ ...action, label: options.mask(action.label) })),
+    }),
+  });
 
   const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
-    if (tools.length === 0) return {};
-    const tasks = tools.map((line) => ({
-      id: line.callId,
-      title: options.mask(line.text.replaceAll("`", "")),
-      state: cardState(line.status),
-    }));
-    const hidden = hiddenTools > 0 ? ` · ${count(hiddenTools, "earlier call")}` : "";
+    // Cards have no room for results.
+    if (tools.isEmpty || options.verbosity === "full") return {};
+    const tasks = tools.tasks().map((task) => ({ ...task, title: options.mask(task.title) }));
     return {
       cards: {
-        title: `${title}${hidden}`,
+        title: [title, ...tools.earlier()].join(" · "),
         tasks,
         markdown: options.mask(around.filter(Boolean).join("\n\n")),
       },
     };
   };
 
-  const working = (): OutboundMessage => {
-    const above = [banner, `⏳ **Working** · step ${step}`, plan];
+  const progressMessage = (headline: string): OutboundMessage => {
+    const above = [banner, `${headline} · step ${step}`, plan];
     const below: string[] = [];
-    if (tail) below.push(`\`\`\`\n${tail.replaceAll("```", "ʼʼʼ")}\n\`\`\``);
+    if (tail) below.push(fenced(tail));
     if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) below.push(`_${notice}_`);
-    const parts = [...above, toolList(), ...below];
-    return {
-      kind: "progress",
-      stoppable: true,
-      markdown: options.mask(parts.filter(Boolean).join("\n\n")),
-      ...taskCards("Working", [...above, ...below]),
-    };
+    const markdown = [...above, tools.text(), ...below].filter(Boolean).join("\n\n");
+    const cards = taskCards("Working", [...above, ...below]);
+    return masked({ kind: "progress", stoppable: true, markdown, ...cards });
   };
 
+  // What `todo` gives is shown as the plan.
+  const showCall = (call: ToolCall, state: "running" | "pending") => {
+    if (call.name !== "todo") tools.start(call, state);
+  };
+
+  const showResult = (message: ToolMessage) => {
+    tools.end(message);
+    plan = checklist(message) ?? plan;
+  };
+
+  for (const { call, result } of turn.calls) {
+    showCall(call, "pending");
+    if (result) showResult(result);
+  }
+
   const apply = (event: AgentEvent) => {
+    if ("step" in event) step = event.step;
     switch (event.type) {
       case "step-start":
         status.show("is thinking…");
-        step = event.step;
         text = "";
         break;
       case "text-delta":
@@ -166,25 +168,19 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         break;
       case "tool-start":
         status.show(`is using ${event.call.name}…`);
-        // Its result is shown as the plan.
-        if (event.call.name === "todo") return;
-        tools.push({ callId: event.call.id, text: describeCall(event.call), status: "running" });
-        if (tools.length > shownTools) {
-          tools.shift();
-          hiddenTools += 1;
-        }
+        showCall(event.call, "running");
         tail = "";
+        break;
+      case "question":
+        showCall(event.call, "pending");
         break;
       case "tool-output":
         tail = lastLines(tail + event.chunk);
         break;
-      case "tool-end": {
-        const line = tools.find(({ callId }) => callId === event.message.callId);
-        if (line) line.status = event.message.status;
-        plan = checklist(event.message) ?? plan;
+      case "tool-end":
+        showResult(event.message);
         tail = "";
         break;
-      }
       case "follow-up":
         notice = `${count(event.messages.length, "new message")} taken along.`;
         break;
@@ -198,33 +194,36 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    progress.show(working());
+    if (options.verbosity !== "quiet") progress.show(progressMessage("⏳ **Working**"));
   };
 
-  const lastMessage = (receipt: Receipt): OutboundMessage => {
+  const lastMessage = (receipt: Receipt) => {
     const message = closingMessage(turn.id, receipt);
-    return { ...message, markdown: options.mask([banner, message.markdown].filter(Boolean).join("\n\n")) };
+    return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
   };
 
   return {
     took(messages) {
       asked.push(...messages);
-      for (const taken of messages) marking.push(showTaken(refOf(taken)));
+      for (const taken of messages.filter(isMarked)) marking.push(showTaken(refOf(taken)));
       options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
     },
     event(event) {
       options.publish(event);
       apply(event);
     },
+    question: (question, call) => masked(questionMessage(question, call)),
+    settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
+    waiting: () => progressMessage("⏸️ **Waiting for your decision**"),
     closing(receipt) {
       const { outcome } = receipt;
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
-        tools.length > 0 || plan
+        options.verbosity !== "quiet" && (!tools.isEmpty || plan)
           ? {
               kind: "progress",
-              markdown: options.mask([headline, plan, toolList()].filter(Boolean).join("\n\n")),
+              markdown: options.mask([headline, plan, tools.text()].filter(Boolean).join("\n\n")),
               ...taskCards("What was done", [headline, plan]),
             }
           : null;
@@ -237,7 +236,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
       };
       const end = (messages: readonly UserMessage[], state: MessageMark) => {
-        for (const ref of messages.map(refOf)) {
+        for (const ref of messages.filter(isMarked).map(refOf)) {
           entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
         }
       };
@@ -258,37 +257,6 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 }
 
-function sign(status: ToolLine["status"]): string {
-  switch (status) {
-    case "running":
-      return "▸";
-    case "ok":
-      return "✓";
-    case "partial":
-      return "◐";
-    case "error":
-      return "✗";
-    case "stopped":
-      return "■";
-    case "unknown":
-      return "?";
-  }
-}
-
-function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
-  switch (status) {
-    case "running":
-      return "running";
-    case "ok":
-    case "partial":
-      return "done";
-    case "error":
-    case "stopped":
-    case "unknown":
-      return "failed";
-  }
-}
-
 function finalMark(outcome: TurnOutcome): MessageMark {
   switch (outcome.kind) {
     case "answered":
@@ -300,6 +268,7 @@ function finalMark(outcome: TurnOutcome): MessageMark {
       return "stopped";
     case "model-error":
       return "failed";
+    case "waiting":
     case "suspended":
     case "lost-lease":
       return "waiting";

@@ -1,14 +1,26 @@
 import type { Redis } from "ioredis";
-import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { MessageRef, OutboundMessage, ThreadId } from "../adapters/adapter.ts";
 import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
-import { type History, type OpenTurn, recordOf, replay } from "../agent/history.ts";
+import {
+  type Enclosure,
+  type History,
+  isUndecided,
+  type OpenCall,
+  type OpenTurn,
+  recordOf,
+  replay,
+  workedMs,
+} from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { noUsage } from "../agent/llm/model.ts";
-import type { UserMessage } from "../agent/messages.ts";
+import type { ToolCall, UserMessage } from "../agent/messages.ts";
+import type { Question } from "../agent/questions.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
 import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
-import { claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
+import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
+import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
+import type { Verbosity } from "./sessions.ts";
 import type { StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
@@ -20,6 +32,8 @@ export interface TurnRunner {
     turn: string;
     history: History;
     followUps(): Promise<UserMessage[]>;
+    /** Stores what came with a message, once it was looked at. */
+    store(record: Enclosure): Promise<void>;
     /** For events that come from outside the loop, such as live output of a tool. */
     emit(event: AgentEvent): void;
     signal: AbortSignal;
@@ -33,6 +47,7 @@ export interface TurnRunner {
 /** The facts about a turn's end, from the journal and the machine, never from what the model claims. */
 export interface Receipt {
   outcome: TurnOutcome;
+  /** The waiting for people left out. */
   durationMs: number;
   filesChanged: string[];
   /** Present when something was killed on a stop. */
@@ -48,6 +63,12 @@ export interface TurnDisplay {
   /** The messages that this turn works on; again for those that come later. */
   took(messages: readonly UserMessage[]): void;
   event(event: AgentEvent): void;
+  /** The message that puts the question to people, with its buttons. */
+  question(question: Question, call: ToolCall): OutboundMessage;
+  /** What that message says in the end. */
+  settled: Settled;
+  /** What the progress message says while the turn waits for people. */
+  waiting(): OutboundMessage;
   /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
   closing(receipt: Receipt): Record<string, OutboxEntry>;
   /** Shows nothing more; resolves when nothing is under way. */
@@ -65,6 +86,10 @@ export interface ShownTurn {
   resumed: boolean;
   /** The progress message, if one is known. */
   progress: MessageRef | undefined;
+  /** What it has done so far. */
+  calls: OpenTurn["calls"];
+  /** What people of the thread have asked for, if they have. */
+  verbosity?: Verbosity | undefined;
 }
 
 export interface DriveOptions {
@@ -77,7 +102,7 @@ export interface DriveOptions {
     lease: SessionLease,
     signal: AbortSignal,
     quiet: Promise<void>,
-  ): Promise<{ marks: Promise<void> }>;
+  ): Promise<{ rest: Promise<void> }>;
   expireSeconds: number;
   now(): number;
   newId(): string;
@@ -106,13 +131,13 @@ async function driveSession(
   job: AbortSignal,
 ): Promise<"done" | "handover"> {
   const { thread } = lease;
-  /** They may take longer than the next turn, but not longer than this claim. */
-  const marks: Promise<void>[] = [];
+  /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
+  const rest: Promise<void>[] = [];
   const flush = async (quiet: Promise<void>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
-    marks.push(flushed.marks);
+    rest.push(flushed.rest);
     // Who waits for them below is told of a failure.
-    flushed.marks.catch(() => undefined);
+    flushed.rest.catch(() => undefined);
   };
   await flush(Promise.resolve());
   while (!job.aborted) {
@@ -128,7 +153,7 @@ async function driveSession(
       withdrawals.messages.push(...withdrawn);
       await tellWithdrawn(lease, options, flush, withdrawals);
       if (taken.length === 0) {
-        await Promise.all(marks);
+        await Promise.all(rest);
         await unlist(options.redis, thread, listed);
         return "done";
       }
@@ -140,16 +165,68 @@ async function driveSession(
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
     const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
-    const display = options.display(lease, { id: turn.id, startedAt: turn.startedAt, resumed, progress });
+    const display = options.display(lease, {
+      id: turn.id,
+      startedAt: turn.startedAt,
+      resumed,
+      progress,
+      calls: turn.calls,
+      // Only `setVerbosity` writes it.
+      verbosity: head["verbosity"] as Verbosity | undefined,
+    });
+    const news = decisionsSince(history.open, head, display.settled, options.now());
+    if (news.records.length > 0) {
+      await lease.append(news.records, news.change);
+      history = replay([...records, ...news.records]);
+      await flush(Promise.resolve());
+    }
+    const until = await parkedUntil(options.redis, thread, history);
+    if (until !== undefined) {
+      // Coming back is no sign of a crash.
+      await lease.append([], { fields: { handover: "1" } });
+      await touchSession(options.redis, thread, options.expireSeconds);
+      await Promise.all([...rest, display.close()]);
+      await unlist(options.redis, thread, listed, until);
+      return "done";
+    }
     display.took(turn.asked);
     const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
-    const cost = Number(head["cost"] ?? 0) + receipt.outcome.usage.cost;
-    await endTurn(lease, options, flush, { display, turn: turn.id, receipt, withdrawals, cost });
+    if (receipt.outcome.kind === "waiting") {
+      const entry: OutboxEntry = { do: "edit", field: "progress", message: display.waiting() };
+      await lease.append([], { outbox: stored({ [`${turn.id}:waiting`]: entry }) });
+      await flush(display.close());
+      // They may have decided already.
+      continue;
+    }
+    await endTurn(lease, options, flush, {
+      display,
+      turn: turn.id,
+      receipt,
+      withdrawals,
+      open: history.open,
+      cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
+    });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
+}
+
+/**
+ * While the turn can do nothing but wait for people: when their time is over, ms. Undefined when it can go on, also
+ * to its end by a stop.
+ */
+async function parkedUntil(
+  redis: Redis,
+  thread: ThreadId,
+  { open, turn }: History,
+): Promise<number | undefined> {
+  const [next] = open;
+  if (!next || !isUndecided(next)) return undefined;
+  const stop = await readStop(redis, thread);
+  if (stop && stop.at >= (turn?.since ?? 0)) return undefined;
+  return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
 }
 
 async function runOneTurn(
@@ -183,10 +260,11 @@ async function runOneTurn(
         : await consume(lease, options, { ...current, onStop, signal: controller.signal });
     const receipt: Receipt = {
       outcome,
-      durationMs: options.now() - turn.startedAt,
+      durationMs: workedMs(turn, options.now()),
       filesChanged: [],
       withdrawn: [],
     };
+    if (outcome.kind === "waiting") return receipt;
     if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
       void display.close();
       return receipt;
@@ -239,15 +317,19 @@ async function consume(
       if (taken.length > 0) display.took(taken);
       return taken;
     },
+    store: (record) => lease.append([record]),
     emit: (event) => display.event(event),
     signal,
   });
   for (;;) {
     const next = await events.next();
     if (next.done) return next.value;
-    const record = recordOf(next.value, options.now());
-    if (record) await lease.append([record]);
-    display.event(next.value);
+    const event = next.value;
+    const record = recordOf(event, options.now());
+    const change =
+      event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
+    if (record) await lease.append([record], change);
+    display.event(event);
   }
 }
 
@@ -262,15 +344,20 @@ async function endTurn(
     turn: string;
     receipt: Receipt;
     withdrawals: Withdrawals;
+    open: readonly OpenCall[];
     /** Of the session's turns, this one included. */
     cost: number;
   },
 ): Promise<void> {
-  const { display, turn, receipt, withdrawals, cost } = current;
-  await lease.append([{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }], {
+  const { display, turn, receipt, withdrawals, open, cost } = current;
+  const end: Change = {
     fields: { status: "idle", endedAt: String(options.now()), cost: String(cost), ...toldOf(withdrawals) },
     outbox: stored(display.closing(receipt)),
-  });
+  };
+  await lease.append(
+    [{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }],
+    merged([abandoned(open, display.settled), end]),
+  );
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);
@@ -293,6 +380,7 @@ async function tellWithdrawn(
     startedAt,
     resumed: false,
     progress: undefined,
+    calls: [],
   });
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
   const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };

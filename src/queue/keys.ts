@@ -22,6 +22,8 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
+  /** List of quotes (JSON): what people without permission wrote since the last accepted message. */
+  overheard: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */
@@ -32,6 +34,10 @@ export const keys = {
   settled: (thread: ThreadId, key: string) => session(thread, `settled:${key}`),
   /** Hash: id to JSON note. The owner is a thread, a channel or a person; a thread's are in its slot. */
   notes: (scope: NoteScope, owner: string) => `heddle:{${owner}}:notes:${scope}`,
+  /** Hash: id to JSON of what is planned there. */
+  schedules: (thread: ThreadId) => session(thread, "schedules"),
+  /** Present for a day after the thread was told of a scheduled task that is due. */
+  announced: (thread: ThreadId, firing: string) => session(thread, `announced:${firing}`),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
 
@@ -44,15 +50,27 @@ export const keys = {
 
   /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
   slots: (place: string) => `heddle:{slots}:${place}`,
+  /** Sorted set: threads whose people wait for a slot of that place. */
+  slotLine: (place: string) => `heddle:{slots}:${place}:line`,
   /** The state of somebody's message. */
   marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
   /** Sorted set: who writes it to the platform at this moment. */
   marking: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:writers`,
   /** When a gateway last listened to a workspace, ms. */
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
+  /** Present while the Heddle of that host serves. */
+  alive: (host: string) => `heddle:alive:${host}`,
+  /** Present while any worker serves. */
+  workerAlive: "heddle:worker-alive",
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 
+  /** Stream: the audit log, as far as it is not in files yet. */
+  audit: "heddle:{audit}:log",
+  /** Hash: number and hash of the newest entry of the audit log. */
+  auditHead: "heddle:{audit}:head",
+  /** Present while somebody moves entries of the audit log to files, or reads all of it. */
+  auditHeld: "heddle:{audit}:held",
   /** Hash: `<subject> <measure>` to what was used on that day. All of budgets share one cluster slot. */
   usage: (day: string) => `heddle:{budget}:usage:${day}`,
   /** Hash: reservation to what it sets aside in the budget of that subject and day. */
@@ -73,7 +91,10 @@ export const keys = {
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */
   threads: "heddle:threads",
-  /** Sorted set: threads with something to do, by the time of the last message. The sweeper walks it. */
+  /**
+   * Sorted set: threads with something to do, by the time of the last message; those that wait for people, by the
+   * time when their questions expire. The sweeper walks what is not in the future.
+   */
   waiting: "heddle:waiting",
 } as const;
 
@@ -90,3 +111,4 @@ export const channels = {
 /** BullMQ's prefix; the braces keep all of its keys in one slot. */
 export const queuePrefix = "{heddle}";
 export const queueName = "turns";
+export const scheduleQueueName = "schedules";

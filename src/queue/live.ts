@@ -13,7 +13,7 @@ export function publishLive(
   onError: (error: unknown) => void,
 ): void {
   redis.publish(channels.live(thread), JSON.stringify(event)).catch(onError);
-  if (event.type === "turn-start" || event.type === "turn-end") announceSession(redis, thread, onError);
+  if (["turn-start", "question", "turn-end"].includes(event.type)) announceSession(redis, thread, onError);
 }
 
 /**

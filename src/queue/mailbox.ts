@@ -1,10 +1,11 @@
-import type { ChainableCommander, Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import type { UserMessage } from "../agent/messages.ts";
+import type { Quote, UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
+import { isOutOfMemory, OutOfMemory } from "./redis/memory.ts";
 import { scripts } from "./scripts.ts";
 
 const daySeconds = 86_400;
@@ -15,33 +16,88 @@ const referenceSeconds = 30 * daySeconds;
 export type Delivery =
   | { kind: "accepted"; position: number }
   | { kind: "duplicate" }
-  | { kind: "no-session" };
+  | { kind: "no-session" }
+  /** Bots have written all that they may until a person does. */
+  | { kind: "bots-only" };
 
 /**
  * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
  * When this resolves the message survives any crash.
  *
+ * @throws {OutOfMemory} when nothing of it could be stored
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
+ * @param botLimit for a message of a bot: so many are taken without one of a person between them
  */
 export async function deliver(
   redis: Redis,
   thread: ThreadId,
   message: UserMessage,
-  options: { onlyIfSession: boolean; now: number },
+  options: { onlyIfSession: boolean; botLimit?: number; now: number },
 ): Promise<Delivery> {
   const record: JournalRecord = { type: "user", message };
-  const result = (await scripts.deliver.run(
-    redis,
-    [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
-    [JSON.stringify(record), daySeconds, options.onlyIfSession ? "1" : "0", options.now],
-  )) as number;
+  let result: unknown;
+  try {
+    result = await scripts.deliver.run(
+      redis,
+      [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id), keys.overheard(thread)],
+      [
+        JSON.stringify(record),
+        daySeconds,
+        options.onlyIfSession ? "1" : "0",
+        options.now,
+        options.botLimit ?? "",
+      ],
+    );
+  } catch (error) {
+    throw isOutOfMemory(error) ? new OutOfMemory(error) : error;
+  }
   if (result === -2) return { kind: "no-session" };
+  if (result === -3) return { kind: "bots-only" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await faultPoint("list", () =>
-    all(redis.pipeline().zadd(keys.waiting, options.now, thread).zadd(keys.threads, options.now, thread)),
+  await listThreads(redis, thread, options.now);
+  // See the header of deliver.lua.
+  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
+}
+
+/** The messages that no turn has taken, oldest first. */
+export async function waitingIn(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
+  // Only `user` records are ever put into a mailbox.
+  return (await redis.lrange(keys.mail(thread), 0, -1)).map(
+    (entry) => (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message,
   );
-  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+}
+
+/** Lists the thread as having something to do, so that the sweeper finds it. */
+export async function listThreads(redis: Redis, thread: ThreadId, now: number): Promise<void> {
+  // Not in one pipeline: in a cluster the two keys are in different slots.
+  await faultPoint("list", () =>
+    Promise.all([redis.zadd(keys.waiting, now, thread), redis.zadd(keys.threads, now, thread)]),
+  );
+}
+
+/** What is remembered of people without permission between two accepted messages. */
+const overheardMessages = 20;
+const overheardChars = 4_000;
+
+/**
+ * Keeps what somebody without permission wrote in a thread with a session, once, as a quote that goes along with
+ * the next accepted message. The oldest are dropped when there are many.
+ */
+export async function overhear(
+  redis: Redis,
+  thread: ThreadId,
+  message: string,
+  { author, text, at }: Quote,
+): Promise<void> {
+  if (text.trim() === "" || !(await redis.exists(keys.head(thread)))) return;
+  if (!(await redis.set(keys.seen(thread, message), "1", "EX", daySeconds, "NX"))) return;
+  const quote: Quote = { author, text: text.slice(0, overheardChars), at };
+  await redis.rpush(keys.overheard(thread), JSON.stringify(quote));
+  await Promise.all([
+    redis.ltrim(keys.overheard(thread), -overheardMessages, -1),
+    redis.expire(keys.overheard(thread), referenceSeconds),
+  ]);
 }
 
 /** Records a stop order and tells the worker. False when the thread has nothing to stop. */
@@ -61,9 +117,18 @@ export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null>
   return redis.zscore(keys.waiting, thread);
 }
 
-/** Takes the thread off the list, unless it was listed anew since `listed` was read. */
-export async function unlist(redis: Redis, thread: ThreadId, listed: string | null): Promise<void> {
-  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed]);
+/**
+ * Takes the thread off the list, unless it was listed anew since `listed` was read.
+ *
+ * @param until when it has something to do by itself, ms: it stays listed for then
+ */
+export async function unlist(
+  redis: Redis,
+  thread: ThreadId,
+  listed: string | null,
+  until?: number,
+): Promise<void> {
+  if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed, until ?? ""]);
 }
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {
@@ -77,14 +142,9 @@ export async function rememberMessages(
   thread: ThreadId,
   refs: readonly MessageRef[],
 ): Promise<void> {
-  const pipeline = redis.pipeline();
-  for (const ref of refs) pipeline.set(keys.reference(ref), thread, "EX", referenceSeconds);
-  await faultPoint("remember", () => all(pipeline));
-}
-
-/** Runs a pipeline. Its own `exec` resolves also when a command was refused, for instance for lack of memory. */
-async function all(pipeline: ChainableCommander): Promise<void> {
-  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  await faultPoint("remember", () =>
+    Promise.all(refs.map((ref) => redis.set(keys.reference(ref), thread, "EX", referenceSeconds))),
+  );
 }
 
 export async function threadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {

@@ -14,6 +14,7 @@ import { keys } from "./keys.ts";
 import { rememberMessages } from "./mailbox.ts";
 import { markMessage } from "./marks.ts";
 import type { OutputScheduler } from "./output.ts";
+import { postedField } from "./questions.ts";
 import type { SessionLease } from "./session.ts";
 
 /**
@@ -21,17 +22,23 @@ import type { SessionLease } from "./session.ts";
  * that it tells of, and removed when the platform has taken it.
  */
 export type OutboxEntry =
-  /** `begun`: ms since the epoch of the first attempt; with it the message may already be there. */
-  | { do: "post"; message: OutboundMessage; begun?: number; attempts: number }
+  /**
+   * `begun`: ms since the epoch of the first attempt; with it the message may already be there. `question`: its id;
+   * where it was posted is noted, so that it can be edited.
+   */
+  | { do: "post"; message: OutboundMessage; begun?: number; attempts: number; question?: string }
+  /** Edits the message that the head's field refers to, if there is one. */
+  | { do: "edit"; field: "progress" | `asked:${string}`; message: OutboundMessage }
   /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
   | { do: "settle"; message: OutboundMessage | null; since: number }
   | { do: "mark"; ref: MessageRef; mark: MessageMark };
 
 /**
  * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
- * arrived, they go on for some ten minutes; elsewhere one lost copy is better than ten.
+ * arrived, they go on for some ten minutes; where it knows a key for some minutes, a little longer than that;
+ * elsewhere one lost copy is better than ten.
  */
-const maxAttempts = ({ find, idempotent }: ChatSurface) => (find || idempotent ? 14 : 3);
+const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
 
@@ -49,12 +56,12 @@ export interface OutboxOptions {
 /**
  * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
  *
- * @returns the marks that are still being set: nothing else has to wait for them
+ * @returns the marks and edits that are still being made: nothing else has to wait for them
  */
 export async function flushOutbox(
   lease: SessionLease,
   options: OutboxOptions,
-): Promise<{ marks: Promise<void> }> {
+): Promise<{ rest: Promise<void> }> {
   const stored = await options.redis.hgetall(keys.outbox(lease.thread));
   const entries = Object.entries(stored)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -72,10 +79,11 @@ export async function flushOutbox(
         if (entry.do === "settle") await settle(lease, key, entry, options);
     })(),
   );
-  const marks = entries.map(async ({ key, entry }) => {
+  const rest = entries.map(async ({ key, entry }) => {
     if (entry.do === "mark") await mark(lease, key, entry, options);
+    if (entry.do === "edit") await edit(lease, key, entry, options);
   });
-  return { marks: untilAborted(Promise.all(marks).then(() => undefined)) };
+  return { rest: untilAborted(Promise.all(rest).then(() => undefined)) };
 }
 
 async function post(
@@ -86,8 +94,10 @@ async function post(
 ): Promise<void> {
   const { surface, output, signal } = options;
   const thread = parseThreadId(lease.thread);
-  const urgency = entry.message.kind === "receipt" ? "receipt" : "final";
+  const { kind } = entry.message;
+  const urgency = kind === "receipt" || kind === "question" ? kind : "final";
   let { begun, attempts } = entry;
+  let posted: MessageRef | undefined;
   const store = () => {
     const now: OutboxEntry = { ...entry, attempts };
     if (begun === undefined) delete now.begun;
@@ -97,7 +107,8 @@ async function post(
   const tryOnce = async () => {
     const known = begun;
     const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
-    const isRepeat = known !== undefined && earlier.length === 0 && !surface.idempotent;
+    const isForgotten = known !== undefined && Date.now() - known >= surface.idempotentMs;
+    const isRepeat = isForgotten && earlier.length === 0;
     begun = known ?? Date.now();
     await store();
     try {
@@ -116,6 +127,7 @@ async function post(
     try {
       const refs = await output.write(surface, thread, urgency, signal, tryOnce);
       await rememberMessages(options.redis, lease.thread, refs);
+      posted = refs.at(-1);
       break;
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;
@@ -128,7 +140,27 @@ async function post(
       break;
     }
   }
-  await lease.append([], { outbox: { [key]: null } });
+  const fields = entry.question && posted ? { [postedField(entry.question)]: JSON.stringify(posted) } : {};
+  await lease.append([], { fields, outbox: { [key]: null } });
+}
+
+async function edit(
+  lease: SessionLease,
+  key: string,
+  { field, message }: Extract<OutboxEntry, { do: "edit" }>,
+  options: OutboxOptions,
+): Promise<void> {
+  const { surface, output, signal } = options;
+  await attempt(`A message in ${lease.thread} could not be edited.`, options, async () => {
+    const json = (await lease.head())[field];
+    if (!json) return;
+    const ref = JSON.parse(json) as MessageRef;
+    await output.write(surface, ref, "question", signal, () =>
+      faultPoint("settle", () => surface.edit(ref, message)),
+    );
+  });
+  // The progress message goes on; a question has ended with its edit.
+  await lease.append([], { fields: field === "progress" ? {} : { [field]: "" }, outbox: { [key]: null } });
 }
 
 /** The parts that are there already, as far as the platform tells. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type ChatSurface, SurfaceError, type ThreadRef } from "../adapters/adapter.ts";
+import { type ChatSurface, type MessageRef, SurfaceError, type ThreadRef } from "../adapters/adapter.ts";
 import { keys } from "./keys.ts";
 import { scripts } from "./scripts.ts";
 
@@ -23,7 +23,7 @@ export interface OutputScheduler {
    */
   write<T>(
     surface: ChatSurface,
-    channel: Channel,
+    place: ThreadRef | MessageRef,
     urgency: Urgency,
     signal: AbortSignal,
     write: () => Promise<T>,
@@ -32,7 +32,8 @@ export interface OutputScheduler {
 
 export function createOutputScheduler(redis: Redis): OutputScheduler {
   return {
-    async write(surface, channel, urgency, signal, write) {
+    async write(surface, place, urgency, signal, write) {
+      const channel: Channel = { ...place, channel: surface.budgetPlace?.(place) ?? place.channel };
       const lane = urgency === "mark" ? "marks" : "messages";
       const pace = keys.pace(channel, lane);
       for (;;) {

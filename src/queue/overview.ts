@@ -3,10 +3,13 @@ import type { ThreadId } from "../adapters/adapter.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { keys } from "./keys.ts";
+import { openQuestions } from "./questions.ts";
 import { firstMessage, listSessions, sessionStatus, type SessionSummary } from "./sessions.ts";
 
 /** A session in a list of all of them. */
 export interface SessionLine extends SessionSummary {
+  /** Those that its turn has put to people. */
+  questions: number;
   /** What it began with, as it was written. */
   text: string;
   /** Of its turns that have ended, US dollars; absent for sessions older than this figure. */
@@ -52,6 +55,7 @@ export function createOverview(redis: Redis): Overview {
     const record = last && (JSON.parse(last) as JournalRecord); // Only this program writes journals.
     return {
       ...session,
+      questions: status === "running" ? (await openQuestions(redis, thread)).length : 0,
       text: await textOf(thread),
       ...(cost && { cost: Number(cost) }),
       ...(place > 0 && { place }),

@@ -35,9 +35,11 @@ export const scripts = {
   delete: script("delete"),
   enter: script("enter"),
   rest: script("rest"),
+  decide: script("decide"),
   mark: script("mark"),
   permit: script("permit"),
   pause: script("pause"),
+  audit: script("audit"),
   reserve: script("reserve"),
   book: script("book"),
 } as const;

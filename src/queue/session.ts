@@ -11,7 +11,7 @@ export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
 
-/** Fields of a session's head that the holder of the lease may set. */
+/** Fields of a session's head that the holder of the lease may set; "" removes one. */
 export interface HeadFields {
   status?: "running" | "idle";
   /** `1`: handed over on purpose, so the next claim is no sign of a crash. */
@@ -24,6 +24,8 @@ export interface HeadFields {
   endedAt?: string;
   /** What the turns that have ended cost together, US dollars. */
   cost?: string;
+  /** By id; see questions.ts. */
+  [question: `question:${string}` | `decision:${string}` | `asked:${string}`]: string;
 }
 
 export interface Change {
@@ -132,7 +134,9 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.head(thread),
     keys.log(thread, generation),
     keys.notes("thread", thread),
+    keys.schedules(thread),
     keys.asked(thread),
+    keys.overheard(thread),
     keys.outbox(thread),
   ]) {
     pipeline.expire(key, seconds);

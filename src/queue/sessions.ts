@@ -86,3 +86,13 @@ async function logOf(redis: Redis, thread: ThreadId): Promise<string> {
 function parse(entry: string): JournalRecord {
   return JSON.parse(entry) as JournalRecord;
 }
+
+/** How much a thread shows of a turn: only its answer, what it does, or each call with its result. */
+export type Verbosity = "quiet" | "normal" | "full";
+
+/** Sets how much a thread shows of its turns; false when it has no session. */
+export async function setVerbosity(redis: Redis, thread: ThreadId, verbosity: Verbosity): Promise<boolean> {
+  if (!(await redis.exists(keys.head(thread)))) return false;
+  await redis.hset(keys.head(thread), "verbosity", verbosity);
+  return true;
+}

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
-import type { JournalRecord } from "../agent/journal.ts";
 import { keys } from "./keys.ts";
+import { waitingIn } from "./mailbox.ts";
 import { scripts } from "./scripts.ts";
 
 /** How many turns may run at once. */
@@ -12,7 +12,10 @@ export interface SlotLimits {
   total: number;
 }
 
-/** Shares the workers among people and channels, so that a burst of one does not starve the others. */
+/**
+ * Shares the workers among people and channels, so that a burst of one does not starve the others, and so that
+ * what was scheduled waits behind people.
+ */
 export interface Slots {
   /** Takes a slot for the thread; undefined when there is none at the moment. */
   enter(thread: ThreadId): Promise<{ leave(): Promise<void> } | undefined>;
@@ -20,23 +23,28 @@ export interface Slots {
 
 /** A slot whose worker died is free again after this time. */
 const lostMs = 60_000;
+/** Who waits for a slot asks again well before this time. */
+const waitingMs = 2_000;
 
 export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: unknown) => void): Slots {
   return {
     async enter(thread) {
       const { platform, workspace, channel } = parseThreadId(thread);
-      const user = await userWaitingIn(redis, thread);
+      const { user, isPerson } = await claimantIn(redis, thread);
       const places = [
-        { key: keys.slots("all"), limit: limits.total },
-        { key: keys.slots(`channel:${platform}:${workspace}:${channel}`), limit: limits.perChannel },
+        { place: "all", limit: limits.total },
+        { place: `channel:${platform}:${workspace}:${channel}`, limit: limits.perChannel },
         // A turn that goes on after a crash has no message that waits; its slot is free soon enough.
-        ...(user
-          ? [{ key: keys.slots(`user:${platform}:${workspace}:${user}`), limit: limits.perUser }]
-          : []),
+        ...(user ? [{ place: `user:${platform}:${workspace}:${user}`, limit: limits.perUser }] : []),
       ];
-      const placeKeys = places.map(({ key }) => key);
+      const placeKeys = places.map(({ place }) => keys.slots(place));
+      const lineKeys = places.map(({ place }) => keys.slotLine(place));
       const enter = () =>
-        scripts.enter.run(redis, placeKeys, [thread, lostMs, ...places.map(({ limit }) => limit)]);
+        scripts.enter.run(
+          redis,
+          [...placeKeys, ...lineKeys],
+          [thread, lostMs, isPerson ? "1" : "0", waitingMs, ...places.map(({ limit }) => limit)],
+        );
       if ((await enter()) !== 1) return undefined;
       const renewing = setInterval(() => void enter().catch(onError), lostMs / 3);
       return {
@@ -49,10 +57,13 @@ export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: u
   };
 }
 
-/** Who wrote the message that has waited longest. */
-async function userWaitingIn(redis: Redis, thread: ThreadId): Promise<string | undefined> {
-  const first = await redis.lindex(keys.mail(thread), 0);
-  if (first === null) return undefined;
-  // Only `user` records are ever put into a mailbox.
-  return (JSON.parse(first) as Extract<JournalRecord, { type: "user" }>).message.author.id;
+/** For whom the turn would run: the person who has waited longest, else whoever scheduled the first task. */
+async function claimantIn(
+  redis: Redis,
+  thread: ThreadId,
+): Promise<{ user: string | undefined; isPerson: boolean }> {
+  const waiting = await waitingIn(redis, thread);
+  const person = waiting.find(({ scheduled }) => !scheduled);
+  // A turn that goes on was begun in its order.
+  return { user: (person ?? waiting[0])?.author.id, isPerson: person !== undefined || waiting.length === 0 };
 }

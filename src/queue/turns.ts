@@ -2,6 +2,7 @@ import { DelayedError, type Job, Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import { faultPoint } from "./fault.ts";
+import { waitingIn } from "./mailbox.ts";
 import { keys, queueName, queuePrefix } from "./keys.ts";
 import type { Slots } from "./slots.ts";
 
@@ -23,7 +24,7 @@ export interface QueueDepth {
 }
 
 // Viewers do not read BullMQ's event stream; the embedded server copies it on each write, so it stays short.
-const eventStream = { events: { maxLen: 50 } };
+export const eventStream = { events: { maxLen: 50 } };
 
 export function openTurnQueue(redis: Redis): TurnQueue {
   const queue = new Queue<{ thread: ThreadId }>(queueName, {
@@ -42,9 +43,20 @@ export function openTurnQueue(redis: Redis): TurnQueue {
   return {
     async wake(thread) {
       // No job id: with keepLastIfActive a custom one would lose the wake-up (see BullMQ #4030).
+      const waiting = await waitingIn(redis, thread);
+      const isPerson = waiting.length === 0 || waiting.some(({ scheduled }) => !scheduled);
       await faultPoint("wake", () =>
-        queue.add("turn", { thread }, { deduplication: { id: thread, keepLastIfActive: true } }),
+        queue.add(
+          "turn",
+          { thread },
+          {
+            deduplication: { id: thread, keepLastIfActive: true },
+            ...(!isPerson && { priority: scheduled }),
+          },
+        ),
       );
+      // The person may have been added to a job that waits behind the others.
+      if (isPerson && waiting.some(({ scheduled }) => scheduled)) await advance(queue, thread);
     },
     workers: () => queue.getWorkersCount(),
     async depth() {
@@ -54,6 +66,15 @@ export function openTurnQueue(redis: Redis): TurnQueue {
     },
     close: () => queue.close(),
   };
+}
+
+/** Jobs without a priority, those of people, are taken before all that have one. */
+const scheduled = 1;
+
+async function advance(queue: Queue, thread: ThreadId): Promise<void> {
+  const id = await queue.getDeduplicationJobId(thread);
+  const job = id ? await queue.getJob(id) : undefined;
+  if (job && job.priority > 0) await job.changePriority({ priority: 0 });
 }
 
 /** `done`: nothing left to do. `handover`: another worker must go on. */
@@ -119,7 +140,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   await worker.waitUntilReady();
 
   const sweep = async () => {
-    for (const thread of await options.redis.zrange(keys.waiting, "0", "-1"))
+    for (const thread of await options.redis.zrangebyscore(keys.waiting, "-inf", Date.now()))
       await options.queue.wake(thread);
   };
   await sweep();

@@ -86,9 +86,10 @@ export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
 }
 
 function egressOf(
-  { settings: { egress }, variables }: Pick<Config, "settings" | "variables">,
+  { settings, variables }: Pick<Config, "settings" | "variables">,
   log: (line: string) => void,
 ): Egress {
+  const { egress } = settings;
   const credentials = egress.credentials.map(({ host, header, variable, channels }) => {
     const value = variables[variable];
     if (value === undefined) {
@@ -101,12 +102,21 @@ function egressOf(
   return createEgress({
     rules: {
       allow: egress.allow,
-      channels: Object.fromEntries(
-        Object.entries(egress.channels).map(([channel, { allow }]) => [channel, allow]),
-      ),
+      channels: channelHosts(settings),
       credentials,
     },
     limits: { connections: egress.connections, bytesPerDay: egress.mbPerDay * mebibyte },
     log,
   });
+}
+
+/** What a channel may reach besides `egress.allow`; both places that can say so count. */
+function channelHosts({ egress, channels }: Config["settings"]): Record<string, string[]> {
+  const names = [...Object.keys(egress.channels), ...Object.keys(channels)];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      [...(egress.channels[name]?.allow ?? []), ...(channels[name]?.network ?? [])],
+    ]),
+  );
 }

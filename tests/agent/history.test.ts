@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { replay } from "../../src/agent/history.ts";
+import { replay, workedMs } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
+import type { Decision, Question } from "../../src/agent/questions.ts";
 
 const author = { id: "U1", name: "Ada" };
 
@@ -94,5 +95,37 @@ describe("A journal read again", () => {
     ]);
     expect(turn).toBeUndefined();
     expect(messages.at(-1)).toMatchObject({ role: "user", text: expect.stringContaining("Bob stopped") });
+  });
+
+  test("does not count the waiting for people as work, and knows who decided what", () => {
+    const call = { id: "c1", name: "bash", input: {} };
+    const question: Question = {
+      ...{ kind: "approval", why: "", id: "q1", callId: "c1", tool: "bash", requester: author },
+      ...{ askedAt: 3_000, expiresAt: 90_000 },
+    };
+    const decision: Decision = { kind: "approved", by: author, at: 50_000 };
+    const asking: JournalRecord[] = [
+      { type: "turn-start", turn: "t1", at: 1_000 },
+      { type: "user", message: { role: "user", id: "m1", author, text: "go", at: 900 } },
+      {
+        type: "assistant",
+        step: 1,
+        usage: noUsage,
+        at: 2_000,
+        message: {
+          role: "assistant",
+          id: "a",
+          model: "m",
+          stop: "tool-calls",
+          parts: [{ type: "tool-call", call }],
+        },
+      },
+      { type: "question", question, at: 3_000 },
+    ];
+    const waiting = replay(asking);
+    expect(waiting.turn && workedMs(waiting.turn, 40_000)).toBe(2_000);
+    const decided = replay([...asking, { type: "decision", question: "q1", decision, at: 51_000 }]);
+    expect(decided.turn && workedMs(decided.turn, 53_000)).toBe(4_000);
+    expect(decided.open).toEqual([{ call, started: false, question, decision }]);
   });
 });

@@ -81,7 +81,10 @@ async function spend(redis: ReturnType<TestConsole["redis"]["client"]>): Promise
         text: "",
         at: 0,
       };
-      const turn = { ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage }, asked: [message] };
+      const turn = {
+        ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage, calls: [], waitedMs: 0 },
+        asked: [message],
+      };
       const channel = ["C7GENERAL", "C9OPS"][number % 2];
       const reserved = await purses.purse(`slack:T1:${channel}:1`, turn).reserve({ cost, tokens: 1 });
       const used = usageOf(cost, {

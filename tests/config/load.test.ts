@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { chooseModel } from "../../src/config/model-choice.ts";
+import { chooseModel, modelNames } from "../../src/config/model-choice.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -75,6 +75,22 @@ models:
     expect(() => load({}, "fallbackModels: [gpt]\n")).toThrow(/fallbackModels\.0: expected anthropic/);
   });
 
+  test("takes the part of Discord that a gateway listens to, if it makes sense", () => {
+    const { settings } = load({}, "discord:\n  shards: { ids: [0, 1], total: 4 }\n");
+    expect(settings.discord).toMatchObject({ messageContent: true, shards: { ids: [0, 1], total: 4 } });
+    expect(() => load({}, "discord:\n  shards: { ids: [4], total: 4 }\n")).toThrow(
+      /expected ids below the total/,
+    );
+  });
+
+  test("suggests the models that it names, the one in use first", () => {
+    const { environment, settings } = load(
+      { OPENAI_API_KEY: "k", HEDDLE_MODEL: "openai/a" },
+      "fallbackModels: [openai/b, openai/a]\nmodels:\n  openai/c: { images: false }\n",
+    );
+    expect(modelNames(environment, settings)).toEqual(["openai/a", "openai/b", "openai/c"]);
+  });
+
   test("refuses a wrong value with its place and what was expected, all faults at once", () => {
     expect(() => load({ HEDDLE_PORT: "many", HEDDLE_LOG_LEVEL: "loud" })).toThrow(
       /HEDDLE_PORT[\s\S]*HEDDLE_LOG_LEVEL/,
@@ -107,9 +123,47 @@ models:
     expect(() => load({}, "agent: *nobody")).toThrow(/heddle\.yaml is not YAML/);
   });
 
+  test("says who may do what, and wants ids in quotes, because YAML rounds long numbers", () => {
+    const { access } = load({}, 'access:\n  discord: { guilds: ["80351110224678912"] }\n').settings;
+    expect(access).toMatchObject({
+      administrators: [],
+      slack: { allow: ["members"], users: [] },
+      discord: { guilds: ["80351110224678912"], roles: [], users: [] },
+      stop: "everyone",
+      approve: "requester",
+    });
+    expect(() => load({}, "access:\n  administrators: [80351110224678912]\n")).toThrow(
+      /access\.administrators\.0: expected an id in quotes, e\.g\. "U012345" \(Slack\)/,
+    );
+    expect(() => load({}, "access:\n  stop: nobody\n")).toThrow(/access\.stop: .*"requester"/);
+  });
+
+  test("says what is different in a channel", () => {
+    const { channels } = load(
+      {},
+      'channels:\n  slack:T1:C1: { verbosity: quiet, tools: ["mcp_*"] }\n',
+    ).settings;
+    expect(channels["slack:T1:C1"]).toEqual({ verbosity: "quiet", tools: ["mcp_*"], network: [] });
+    expect(() => load({}, "channels:\n  general: {}\n")).toThrow(
+      /channels\.general: .*platform:workspace:channel/,
+    );
+    expect(() => load({}, "channels:\n  slack:T1:C1: { modle: demo }\n")).toThrow(
+      /channels\.slack:T1:C1\.modle: unknown key; known here: model, /,
+    );
+  });
+
   test("knows every secret, the password of Redis too", () => {
     const { secrets } = load({ OPENAI_API_KEY: "key-1", REDIS_URL: "redis://me:pass-2@host:6379" });
     expect(secrets).toEqual(["key-1", "pass-2"]);
+  });
+
+  test("knows the secrets in the collector's headers, as written and as sent, and puts the audit folder beside the file", () => {
+    const { secrets, settings } = load(
+      { OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20key-3, x-team = a%b ,=none" },
+      "telemetry:\n  auditFolder: kept\n",
+    );
+    expect(secrets).toEqual(expect.arrayContaining(["Bearer key-3", "key-3", "Bearer%20key-3", "a%b"]));
+    expect(settings.telemetry.auditFolder).toBe(join(folder, "kept"));
   });
 });
 

@@ -3,6 +3,7 @@ import {
   type MessageMark,
   type MessageRef,
   type OutboundMessage,
+  type RoomMessage,
   SurfaceError,
 } from "../../src/adapters/adapter.ts";
 
@@ -14,9 +15,21 @@ export interface Shown {
   key: string;
 }
 
+interface MemoryChatOptions {
+  /** For how long it knows the key of a post. */
+  idempotentMs?: number;
+  /** The age from which a message is better replaced. */
+  editableMs?: number;
+  /** Whether it can tell what was posted with a key. */
+  finds?: boolean;
+  /** The content of files that came with messages, by handle, in pieces. */
+  files?: Record<string, readonly Uint8Array[]>;
+  /** What was said in the thread before. */
+  earlier?: readonly RoomMessage[];
+}
+
 /** A chat platform in memory, with waits that resolve on the event instead of polling. */
-/** @param options.finds whether it can tell what was posted with a key */
-export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = {}) {
+export function memoryChat(options: MemoryChatOptions = {}) {
   const shown: Shown[] = [];
   const marks = new Map<string, MessageMark[]>();
   const failures: SurfaceError[] = [];
@@ -27,13 +40,19 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
   };
   const surface: ChatSurface = {
     platform: "memory",
-    limits: { editIntervalMs: 5, messageChars: 10_000 },
-    idempotent: options.idempotent ?? false,
+    limits: {
+      editIntervalMs: 5,
+      messageChars: 10_000,
+      ...(options.editableMs !== undefined && { editableMs: options.editableMs }),
+    },
+    idempotentMs: options.idempotentMs ?? 0,
     async post(thread, message, key, posted = []) {
       if (posted.length > 0) return [...posted];
       const failure = message.kind === "progress" ? undefined : failures.shift();
       if (failure && failure.kind !== "uncertain") throw failure;
       const { platform, workspace, channel } = thread;
+      const same = options.idempotentMs && shown.find((entry) => entry.key === key);
+      if (same) return [same.ref];
       const ref = { platform, workspace, channel, message: `bot${shown.length + 1}` };
       shown.push({ ref, message, edits: 0, key });
       changed();
@@ -65,6 +84,12 @@ export function memoryChat(options: { idempotent?: boolean; finds?: boolean } = 
     },
     threadOf: () => Promise.resolve(undefined),
     upload: () => Promise.reject(new SurfaceError("rejected", "no files here")),
+    async *download({ handle }) {
+      const pieces = options.files?.[handle];
+      if (!pieces) throw new SurfaceError("gone", "The file was deleted.");
+      yield* pieces;
+    },
+    earlier: async (_thread, _before, limit) => (options.earlier ?? []).slice(-limit),
   };
   return {
     surface,

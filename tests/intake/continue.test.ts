@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Author, OutboundMessage } from "../../src/adapters/adapter.ts";
+import { allowAll } from "../../src/agent/policy.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
@@ -18,6 +21,7 @@ import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts
 import { createLog } from "../../src/telemetry/log.ts";
 import { createTurnRunner } from "../../src/turn-runner.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
+import { plainEnclosures } from "../enclosures/plain.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
@@ -47,7 +51,7 @@ const unlimited: BudgetSettings = {
 let clock = Date.UTC(2026, 5, 1, 12);
 
 /** The whole path of a message, between a chat in memory and a scripted model whose calls cost one cent each. */
-async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps = 10) {
+async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps = 10, rules = {}) {
   const chat = memoryChat();
   const redis = server.client();
   const queue = openTurnQueue(redis);
@@ -71,16 +75,23 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
   const surface = () => chat.surface;
   const intake = createIntake({
     ...{ redis, queue, output, surface, budgets, onProblem },
-    mayExtend: ({ id }) => id === root.id,
+    audit() {},
+    access: createAccess(settingsSchema.parse({ access: { administrators: [root.id], ...rules } }).access),
+    models: () => [],
     now: Date.now,
   });
   const masker = createMasker([]);
+  // A call is reckoned with at a hundredth of a cent, so that the budgets below are used up to the end.
+  const paid = { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } };
   const runner = createTurnRunner({
-    // A call is reckoned with at a hundredth of a cent, so that the budgets below are used up to the end.
-    model: { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } },
+    choose: () => paid,
+    channel: () => ({}),
+    enclosures: plainEnclosures(),
     summariser: model,
     limits: { steps, wallMs: 60_000 },
     budgets,
+    policy: allowAll,
+    questionMs: 60_000,
     instructions: "",
     sandbox: {
       backend: createBubblewrapBackend({ dataDir: "" }),
@@ -104,7 +115,7 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
       newId: () => randomUUID().slice(0, 8),
       display: (lease, turn) =>
         createReporter({
-          ...{ surface: chat.surface, output, thread: lease.thread, turn, onProblem },
+          ...{ surface: chat.surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
           onProgressPosted: async () => {},
           overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
           mark: (ref, mark, signal) =>
@@ -245,6 +256,17 @@ test("A turn that ended at its step limit goes on when anybody presses Continue"
   await says(ada, "look");
   const paused = await shows("Paused at the limit of 1 steps for one turn");
   expect(await presses(bob, paused)).toMatchObject({ kind: "acted" });
+  await shows("The rest.");
+});
+
+test("A turn that ended at its step limit goes on for the requester alone, where access says so", async () => {
+  const replies = [look, { text: "Half of it." }, { text: "The rest." }];
+  const { says, presses, shows } = await heddle({}, replies, 1, { continue: "requester" });
+  await says(ada, "look");
+  const paused = await shows("Paused at the limit of 1 steps for one turn");
+  expect(await presses(bob, paused)).toMatchObject({ kind: "refused" });
+  expect(await says(bob, "continue")).toMatchObject({ kind: "refused" });
+  expect(await presses(ada, paused)).toMatchObject({ kind: "acted" });
   await shows("The rest.");
 });
 

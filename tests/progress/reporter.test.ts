@@ -5,6 +5,7 @@ import type { ToolStatus } from "../../src/agent/messages.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import type { Receipt } from "../../src/queue/drive.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import type { Verbosity } from "../../src/queue/sessions.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -14,14 +15,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function reporter() {
-  const chat = memoryChat();
+function reporter({
+  verbosity = "normal",
+  ...options
+}: { verbosity?: Verbosity } & Parameters<typeof memoryChat>[0] = {}) {
+  const chat = memoryChat(options);
   const problems: unknown[] = [];
   const display = createReporter({
     surface: chat.surface,
     thread: "memory:w:c:t",
     output: createOutputScheduler(server.client()),
-    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined },
+    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined, calls: [] },
+    verbosity,
     mark: () => Promise.resolve(),
     overtaken: () => Promise.resolve(undefined),
     onProgressPosted: () => Promise.resolve(),
@@ -38,6 +43,7 @@ function reporter() {
     chat,
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
+    shown: () => chat.shown.map(({ message }) => message.markdown),
     close: () => display.close(),
     /** What the progress message becomes when the turn ends; null: it goes. */
     last: () => {
@@ -120,12 +126,42 @@ describe("The progress of a turn", () => {
     await close();
   });
 
+  test("goes on in a new message where the old one is hard to edit by then", async () => {
+    const { chat, show, shows, close } = reporter({ editableMs: -1 });
+    show(begins, text("Once"));
+    await shows("Once");
+    show(text(" upon"));
+    await chat.until(() => chat.shown.length === 1 && chat.shown[0]?.message.markdown.includes("Once upon"));
+    expect(chat.shown[0]).toMatchObject({ edits: 0 });
+    await close();
+    expect(chat.shown).toHaveLength(1);
+  });
+
   test("is gone at the end when there was nothing but the answer", async () => {
     const { show, shows, last, close } = reporter();
     show(begins, text("Hello"));
     await shows("Hello");
     await close();
     expect(last()).toBeNull();
+  });
+});
+
+describe("A thread that wants to see", () => {
+  test("only answers gets no progress, and its end leaves none", async () => {
+    const { show, close, last, shown } = reporter({ verbosity: "quiet" });
+    show(begins, text("I am looking"), ...called("bash", { command: "ls" }, "a.txt"));
+    await close();
+    expect(shown()).toEqual([]);
+    expect(last()).toBeNull();
+  });
+
+  test("everything gets each call with the start of its result, which cannot break out of its frame", async () => {
+    const { show, shows, last } = reporter({ verbosity: "full" });
+    const output = ["```", "a.txt", "b.txt", "c.txt", "d.txt", "e.txt"].join("\n");
+    show(begins, ...called("bash", { command: "ls" }, output));
+    const framed = "✓ `bash` `ls`\n```\nʼʼʼ\na.txt\nb.txt\nc.txt\n… 2 more lines\n```";
+    expect(await shows("2 more lines")).toContain(framed);
+    expect(last()?.markdown).toContain(framed);
   });
 });
 

@@ -45,7 +45,7 @@ function newDay(settings: Partial<BudgetSettings>) {
 }
 
 const turnOf = (user: string): OpenTurn => ({
-  ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage },
+  ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage, calls: [], waitedMs: 0 },
   asked: [{ role: "user", id: "m", author: { id: user, name: user }, text: "", at: 0 }],
 });
 

@@ -29,7 +29,7 @@ test("A Redis without memory refuses a message aloud, keeps nothing of it, and t
   const lease = await claimSession(redis, thread);
 
   await redis.config("SET", "maxmemory", "1");
-  await expect(deliver(redis, thread, message("m2"), options)).rejects.toThrow(/OOM.*maxmemory/);
+  await expect(deliver(redis, thread, message("m2"), options)).rejects.toThrow(/out of memory.*maxmemory/);
   await expect(lease.append([{ type: "turn-start", turn: "t", at: 1 }])).rejects.toThrow(/OOM/);
   await redis.config("SET", "maxmemory", "0");
 

@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 
 const never = new AbortController().signal;
 let channels = 0;
-const newChannel = () => ({ platform: "memory", workspace: "w", channel: `c${++channels}` });
+const newChannel = () => ({ platform: "memory", workspace: "w", channel: `c${++channels}`, thread: "t" });
 
 function surfaceWith(burst: number, intervalMs: number): ChatSurface {
   const { surface } = memoryChat();

@@ -10,6 +10,8 @@ import { runTurn } from "../../src/agent/loop.ts";
 import type { Message } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
@@ -43,18 +45,20 @@ const tick = () => ++clock;
 
 type Chat = ReturnType<typeof memoryChat>;
 
-function gateway(chat: Chat, { channel = "c" } = {}) {
+function gateway(chat: Chat, { channel = "c", rules = {} }: { channel?: string; rules?: object } = {}) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
   const problems: string[] = [];
   const intake = createIntake({
+    access: createAccess(settingsSchema.parse({ access: rules }).access),
+    models: () => ["test/other"],
     redis,
     queue,
     output: createOutputScheduler(redis),
     surface: () => chat.surface,
     budgets: { isOfToday: () => false, extend: async () => undefined },
-    mayExtend: () => false,
+    audit() {},
     now: Date.now,
     onProblem: (problem) => problems.push(problem),
   });
@@ -139,6 +143,7 @@ async function worker(
     display: (lease, turn) =>
       createReporter({
         surface: chat.surface,
+        verbosity: turn.verbosity ?? "normal",
         output,
         thread: lease.thread,
         turn,
@@ -234,6 +239,20 @@ describe("A message", () => {
     await says("next");
     await answer(chat, "Twice!");
     expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(2);
+  });
+
+  test("after /quiet is answered without progress", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const wait = { calls: [{ name: "wait" }] };
+    await says("hi");
+    expect((await says("/quiet", { addressed: "follow-up" })).verdict.kind).toBe("acted");
+    await worker(chat, { replies: [wait, { text: "Done." }], tools: [tool] });
+    await started;
+    release();
+    await answer(chat, "Done.");
+    expect(chat.shown.map(({ message }) => message.kind)).not.toContain("progress");
   });
 
   test("without a text gets a hint and starts nothing", async () => {
@@ -519,6 +538,38 @@ describe("A final answer", () => {
       chat.shown.find(({ message }) => message.footer?.includes("may be a repeat")),
     );
     expect(repeat.message.markdown).toBe("Important.");
+  });
+
+  test("is not marked where the platform still knows its key, and is there once", async () => {
+    const chat = memoryChat({ idempotentMs: 60_000 });
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(chat.shown.map(({ message }) => message)).toMatchObject([
+      { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
+    ]);
+  });
+
+  test("is marked where the platform has forgotten its key by then", async () => {
+    const chat = memoryChat({ idempotentMs: 1 });
+    const { says } = gateway(chat);
+    // The pauses between attempts are longer than that.
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    const posted: (string | undefined)[] = [];
+    const { surface } = chat;
+    const { post } = surface;
+    surface.post = (thread, message, key, earlier) => {
+      if (message.kind === "answer") posted.push(message.footer);
+      return post(thread, message, key, earlier);
+    };
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(posted.map((footer) => footer?.includes("may be a repeat"))).toEqual([false, true]);
   });
 
   test("is looked for before it is posted again, and not repeated when it is there", async () => {

@@ -8,9 +8,11 @@ import { answerApi } from "./api.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleAuthor, createLocalDoor } from "./door.ts";
 import { createGate, unsafeSettings } from "./gate.ts";
+import { answerProbe } from "./health.ts";
 import { problem, send, setCommonHeaders } from "./http.ts";
 import type { Reply } from "./http.ts";
 import { LiveStreams, maxStreams } from "./live.ts";
+import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import type { Operations } from "./operations.ts";
 import { readPage } from "./page.ts";
 import type { ConsoleStatus, Services, WorkspaceFiles } from "./services.ts";
@@ -26,6 +28,9 @@ export interface LocalAdapterOptions {
   files: WorkspaceFiles;
   operations: Operations;
   status(): Promise<ConsoleStatus>;
+  /** Whether any worker takes turns. */
+  hasWorker(): Promise<boolean>;
+  metrics?: MetricsPage;
   log: Pick<BaseLogger, "error">;
 }
 
@@ -71,7 +76,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
         status: () => options.status(),
       };
       try {
-        const server = createConsoleServer(services, await readPage(), log);
+        const server = createConsoleServer(services, await readPage(), options);
         await live.start();
         running = {
           server,
@@ -103,15 +108,17 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, Reply>,
-  log: LocalAdapterOptions["log"],
+  { hasWorker, metrics, log }: Pick<LocalAdapterOptions, "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.gate.stranger(request);
     if (stranger) return problem(stranger.status, stranger.error);
     const url = URL.parse(request.url ?? "", "http://console");
     if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
-    const file = request.method === "GET" ? page.get(url?.pathname ?? "") : undefined;
-    return file ?? problem(404, "There is nothing at this address.");
+    if (metrics && url?.pathname === "/metrics") return await answerMetrics(metrics, services.gate, request);
+    const path = request.method === "GET" ? (url?.pathname ?? "") : "";
+    const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
+    return answered ?? problem(404, "There is nothing at this address.");
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -16,6 +16,11 @@ const messageBody = z.object({
     .refine((text) => text.trim() !== "", "expected some text"),
   /** The same for every attempt to send the same message. */
   key: z.string().min(8).max(64),
+  /** Ids of files that were sent before. */
+  attachments: z
+    .array(z.string().regex(/^[0-9a-f]{20}$/))
+    .max(20)
+    .default([]),
 });
 
 const pressBody = z.object({
@@ -31,7 +36,7 @@ const pressBody = z.object({
  * | ---------------------------------------- | ----------------------------------------------------------- |
  * | GET  /api/events[?thread=ID]             | Server-Sent Events, see `LiveStreams`                       |
  * | GET  /api/threads                        | a list of `ThreadSummary`, newest first                     |
- * | POST /api/threads/ID/messages            | `Verdict`, for `{ text, key }`; a new ID makes a new thread |
+ * | POST /api/threads/ID/messages            | `Verdict`, for `{ text, key, attachments? }`; a new ID makes a new thread |
  * | POST /api/threads/ID/messages/ID/actions | `Verdict`, for `{ action }` or `{ action, text }`: a button |
  * | POST /api/threads/ID/stop                | `Verdict`, for `{}`                                         |
  */
@@ -59,11 +64,17 @@ function stream({ live }: Services, { response, query }: ApiCall): Reply | null 
   return problem(503, "Too many pages are open: close some of them.");
 }
 
-async function postMessage({ door, author }: Services, call: ApiCall): Promise<Reply> {
+async function postMessage({ conversations, door, author }: Services, call: ApiCall): Promise<Reply> {
   const [id = ""] = call.parameters;
   if (!isThreadId(id)) return problem(404, "There is no such thread.");
   const shape = { schema: messageBody, maxBytes: maxBodyBytes, otherwise: "The message was not taken" };
-  return await withBody(call, shape, ({ text, key }) => door.say(consoleThread(id), text, author, key));
+  return await withBody(call, shape, async ({ text, key, attachments }) => {
+    const files = await Promise.all(attachments.map((file) => conversations.kept(id, file)));
+    if (files.includes(null))
+      return problem(400, "The message was not taken: one of its files is not there.");
+    const known = files.filter((file) => file !== null);
+    return json(200, await door.say(consoleThread(id), text, author, key, known));
+  });
 }
 
 async function press(services: Services, call: ApiCall): Promise<Reply> {
@@ -71,7 +82,9 @@ async function press(services: Services, call: ApiCall): Promise<Reply> {
   const [id = "", message = ""] = call.parameters;
   if (!(await threadExists(services, id))) return nothingHere();
   const shape = { schema: pressBody, maxBytes: maxBodyBytes, otherwise: "The button was not pressed" };
-  return await withBody(call, shape, (body) => door.press(consoleThread(id), { message, ...body }, author));
+  return await withBody(call, shape, async (body) =>
+    json(200, await door.press(consoleThread(id), { message, ...body }, author)),
+  );
 }
 
 async function stop(services: Services, { parameters: [id = ""] }: ApiCall): Promise<Reply> {

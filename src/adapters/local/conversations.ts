@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
 import { threadId } from "../adapter.ts";
-import type { MessageMark, MessageRef, OutboundMessage, ThreadRef } from "../adapter.ts";
+import type { AttachmentHandle, MessageMark, MessageRef, OutboundMessage, ThreadRef } from "../adapter.ts";
 
 /**
  * The console's conversations. They live in Redis because the worker that writes an answer and the process
@@ -10,7 +10,8 @@ import type { MessageMark, MessageRef, OutboundMessage, ThreadRef } from "../ada
  * nothing more: viewers read the state itself, so whatever order announcements arrive in, the last read is right.
  *
  * A thread's keys share one slot: `heddle:{id}:local:messages` (hash: message id to JSON), `:thread` (hash:
- * title, activeAt, state, places) and `:files` (hash: message id to bytes). `heddle:local:threads` is the index
+ * title, activeAt, state, places), `:files` (hash: message id to bytes) and `:incoming` (hash: files that people
+ * send along). `heddle:local:threads` is the index
  * (sorted set by last activity), `heddle:local:changes` the channel.
  */
 
@@ -21,6 +22,12 @@ export type ConsoleContent =
 
 /** A message as the page gets it. `place` orders the messages of a thread; there are gaps. */
 type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;
+
+interface KeptFile {
+  name: string;
+  mediaType: string;
+  data: Buffer;
+}
 
 /** A line of the list of threads. `state` is the newest mark that a message of the thread was given. */
 interface ThreadSummary {
@@ -43,6 +50,9 @@ const index = "heddle:local:threads";
 
 /** A thread nobody has written in for this long is forgotten, in milliseconds. */
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
+
+/** The largest file that the console keeps, in bytes. It is held in Redis, thus in memory. */
+export const maxUploadBytes = 16 * 1024 * 1024;
 
 const titleChars = 80;
 
@@ -149,6 +159,33 @@ export class Conversations {
     return stored.map((json) => (json === null ? null : parseMessage(json)));
   }
 
+  /** Keeps a file that is going to come with a message of the thread; returns its id. */
+  async keep(thread: string, { name, mediaType, data }: KeptFile): Promise<string> {
+    const { incoming } = keysOf(thread);
+    const id = randomBytes(10).toString("hex");
+    const about = JSON.stringify({ name, mediaType, bytes: data.length });
+    await run(
+      this.#redis
+        .multi()
+        .hset(incoming, `${id} about`, about, `${id} data`, data)
+        .pexpire(incoming, keptForMs),
+    );
+    return id;
+  }
+
+  /** What is known of a file that was kept; null when there is none. */
+  async kept(thread: string, id: string): Promise<AttachmentHandle | null> {
+    const about = await this.#redis.hget(keysOf(thread).incoming, `${id} about`);
+    // Only `keep` writes these values.
+    return about === null ? null : { ...JSON.parse(about), handle: `${thread}.${id}` };
+  }
+
+  /** The bytes of a file that was kept, by its handle. */
+  async keptData(handle: string): Promise<Buffer | null> {
+    const [thread = "", id = ""] = handle.split(".");
+    return await this.#redis.hgetBuffer(keysOf(thread).incoming, `${id} data`);
+  }
+
   /** The bytes of a file message. */
   async file(thread: string, id: string): Promise<Buffer | null> {
     return await this.#redis.hgetBuffer(keysOf(thread).files, id);
@@ -174,9 +211,14 @@ export class Conversations {
   }
 }
 
-function keysOf(thread: string): { messages: string; thread: string; files: string } {
+function keysOf(thread: string): { messages: string; thread: string; files: string; incoming: string } {
   const prefix = `heddle:{${threadId(consoleThread(thread))}}:local:`;
-  return { messages: `${prefix}messages`, thread: `${prefix}thread`, files: `${prefix}files` };
+  return {
+    messages: `${prefix}messages`,
+    thread: `${prefix}thread`,
+    files: `${prefix}files`,
+    incoming: `${prefix}incoming`,
+  };
 }
 
 /** Only this file writes these values. */

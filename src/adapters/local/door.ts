@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Redis } from "ioredis";
-import type { Author, Door, ThreadRef, Verdict } from "../adapter.ts";
+import type { AttachmentHandle, Author, Door, ThreadRef, Verdict } from "../adapter.ts";
 import { Conversations, consoleMessageRef, consoleThread } from "./conversations.ts";
 
 /** What a person at the console or at the terminal can do. The methods throw when the {@link Door} throws. */
@@ -10,7 +10,13 @@ export interface LocalDoor {
    * Puts the message into the thread, where the page shows it, and hands it to the intake. A refusal appears in
    * the thread. `key` is the same for every attempt to say the same thing; by default each call is a new message.
    */
-  say(thread: ThreadRef, text: string, author: Author, key?: string): Promise<Verdict>;
+  say(
+    thread: ThreadRef,
+    text: string,
+    author: Author,
+    key?: string,
+    attachments?: AttachmentHandle[],
+  ): Promise<Verdict>;
   stop(thread: ThreadRef, author: Author): Promise<Verdict>;
   /** Presses a button of a message; ignored when the message does not offer it. */
   press(thread: ThreadRef, button: PressedButton, author: Author): Promise<Verdict>;
@@ -38,7 +44,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
   };
 
   return {
-    async say(thread, text, author, key = randomBytes(16).toString("hex")) {
+    async say(thread, text, author, key = randomBytes(16).toString("hex"), attachments = []) {
       const at = now();
       const content = { kind: "person" as const, name: author.name, text };
       // The message is there before the intake knows of it, since a worker may mark it at once.
@@ -49,7 +55,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
         ref: consoleMessageRef(thread.thread, id),
         author,
         text,
-        attachments: [],
+        attachments,
         addressed: "direct",
         at,
       });
@@ -101,7 +107,7 @@ export function newConsoleThread(): ThreadRef {
 
 /** The person at this machine: everybody who can use the console is the one who runs it. */
 export function consoleAuthor(): Author {
-  return { id: "console", name: loginName(), standing: "member", roles: [] };
+  return { id: "console", name: loginName(), standing: "operator", roles: [] };
 }
 
 function loginName(): string {

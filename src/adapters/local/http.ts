@@ -57,8 +57,24 @@ export async function readJson(
   request: IncomingMessage,
   maxBytes: number,
 ): Promise<{ ok: true; value: unknown } | { ok: false; reply: Reply }> {
-  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
-    return { ok: false, reply: problem(415, "The body must be JSON, with content-type application/json.") };
+  const body = await readBody(request, "application/json", maxBytes);
+  if (!body.ok) return body;
+  try {
+    return { ok: true, value: JSON.parse(body.data.toString("utf8")) };
+  } catch {
+    return { ok: false, reply: problem(400, "The body is not valid JSON.") };
+  }
+}
+
+/** The body of a request, which must be of that media type: one that no plain HTML form can send. */
+export async function readBody(
+  request: IncomingMessage,
+  mediaType: string,
+  maxBytes: number,
+): Promise<{ ok: true; data: Buffer } | { ok: false; reply: Reply }> {
+  const [sent = ""] = (request.headers["content-type"] ?? "").split(";");
+  if (sent.trim().toLowerCase() !== mediaType) {
+    return { ok: false, reply: problem(415, `The body must have the content-type ${mediaType}.`) };
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -72,9 +88,5 @@ export async function readJson(
     }
     chunks.push(chunk);
   }
-  try {
-    return { ok: true, value: JSON.parse(Buffer.concat(chunks).toString("utf8")) };
-  } catch {
-    return { ok: false, reply: problem(400, "The body is not valid JSON.") };
-  }
+  return { ok: true, data: Buffer.concat(chunks) };
 }

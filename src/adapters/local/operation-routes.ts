@@ -19,6 +19,7 @@ import type { Services } from "./services.ts";
  * | POST /api/sessions/THREAD/stop                      | `Verdict`, for `{}`                               |
  * | POST /api/sessions/THREAD/continue                  | `Verdict`, for `{}`                               |
  * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
+ * | GET  /api/audit[?before=NUMBER]                     | a list of `AuditLine`, the newest first           |
  * | GET  /api/system                                    | `SystemReport`                                    |
  */
 export const operationRoutes: readonly Route[] = [
@@ -37,6 +38,12 @@ export const operationRoutes: readonly Route[] = [
   { method: "POST", path: "/api/sessions/:thread/stop", answer: stop },
   { method: "POST", path: "/api/sessions/:thread/continue", answer: goOn },
   { method: "GET", path: "/api/usage", answer: usage },
+  {
+    method: "GET",
+    path: "/api/audit",
+    answer: ({ operations }, call) =>
+      withQuery(before, call, async (where) => json(200, await operations.audit(where.before))),
+  },
   {
     method: "GET",
     path: "/api/system",
@@ -93,7 +100,9 @@ function events(services: Services, call: ApiCall): Promise<Reply | null> {
 
 function stop(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread) =>
-    withBody(call, empty, () => services.door.stop(parseThreadId(thread), services.author)),
+    withBody(call, empty, async () =>
+      json(200, await services.door.stop(parseThreadId(thread), services.author)),
+    ),
   );
 }
 
@@ -101,8 +110,8 @@ function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, async (thread) => {
     const paused = await services.operations.threads.paused(thread);
     if (!paused) return problem(409, "There is nothing to go on with: the work was not paused by a limit.");
-    return await withBody(call, empty, () =>
-      services.door.goOn(parseThreadId(thread), paused, services.author),
+    return await withBody(call, empty, async () =>
+      json(200, await services.door.goOn(parseThreadId(thread), paused, services.author)),
     );
   });
 }

@@ -9,6 +9,8 @@ export interface Operations {
   threads: ThreadBook;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
+  /** The newest entries of the audit log, or those before one. */
+  audit(before?: number): Promise<AuditLine[]>;
 }
 
 /** The threads of all platforms. */
@@ -30,7 +32,8 @@ export interface ThreadLine {
   thread: ThreadId;
   platform: string;
   title: string;
-  state: "running" | "waiting" | "idle";
+  /** `asking`: its turn waits for what people decide. */
+  state: "running" | "asking" | "waiting" | "idle";
   /** Among those that wait, 1 is the next. */
   place?: number;
   /** How the last turn ended; what a limit has ended can be gone on with. */
@@ -71,6 +74,10 @@ interface TimelineCall {
 export type TimelineEntry = { position: number; at?: number } & (
   | { kind: "turn-start"; turn: string }
   | { kind: "message"; id: string; author: string; text: Excerpt; images: number }
+  | { kind: "enclosure"; text: Excerpt; images: number }
+  | { kind: "question"; id: string; tool: string; text: Excerpt }
+  /** `decision` in one word, `by` whoever decided. */
+  | { kind: "decision"; question: string; decision: string; by: string; text: Excerpt }
   | { kind: "withdrawn"; id: string }
   | { kind: "nudge"; text: Excerpt }
   | {
@@ -172,4 +179,15 @@ export interface SystemReport {
   limits: { name: string; value: string }[];
   skills: { name: string; description: string }[];
   skillProblems: { path: string; reason: string }[];
+}
+
+/** One entry of the audit log; `rest` is what its kind tells besides. */
+export interface AuditLine {
+  /** Its number; each has one, in order. */
+  n: number;
+  at: number;
+  what: string;
+  by: string;
+  thread: ThreadId;
+  rest: Excerpt;
 }

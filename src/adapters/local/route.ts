@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { z } from "zod";
-import { json, problem, readJson } from "./http.ts";
+import { problem, readJson } from "./http.ts";
 import type { Reply } from "./http.ts";
 import type { Services } from "./services.ts";
 
@@ -44,15 +44,15 @@ export function parametersOf(route: Route, path: string): string[] | undefined {
   return parameters;
 }
 
-/** Reads a JSON body of that shape and answers with what `act` makes of it. `otherwise` begins the refusal. */
+/** Reads a JSON body of that shape for `act`. `otherwise` begins the refusal of another one. */
 export async function withBody<Body>(
   { request }: ApiCall,
   shape: { schema: z.ZodType<Body>; maxBytes: number; otherwise: string },
-  act: (body: Body) => Promise<unknown>,
+  act: (body: Body) => Promise<Reply>,
 ): Promise<Reply> {
   const body = await readJson(request, shape.maxBytes);
   if (!body.ok) return body.reply;
   const parsed = shape.schema.safeParse(body.value);
   if (!parsed.success) return problem(400, `${shape.otherwise}: ${z.prettifyError(parsed.error)}`);
-  return json(200, await act(parsed.data));
+  return await act(parsed.data);
 }

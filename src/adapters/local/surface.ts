@@ -1,11 +1,14 @@
 import type { Redis } from "ioredis";
 import { SurfaceError } from "../adapter.ts";
 import type { ChatSurface, MessageRef, ThreadRef } from "../adapter.ts";
-import { Conversations, consoleMessageRef, consoleThread, parseMessageRef } from "./conversations.ts";
+import {
+  Conversations,
+  consoleMessageRef,
+  consoleThread,
+  maxUploadBytes,
+  parseMessageRef,
+} from "./conversations.ts";
 import type { ConsoleContent } from "./conversations.ts";
-
-/** The largest file that the console keeps, in bytes. It is held in Redis, thus in memory. */
-const maxUploadBytes = 16 * 1024 * 1024;
 
 const messageChars = 100_000;
 
@@ -25,7 +28,7 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
   return {
     platform: "local",
     limits: { editIntervalMs: 80, messageChars },
-    idempotent: true,
+    idempotentMs: Number.POSITIVE_INFINITY,
 
     async post(thread, message, key) {
       const refs: MessageRef[] = [];
@@ -70,6 +73,12 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
       const content = { kind: "file" as const, name: file.name, bytes };
       const id = await stored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
       return [consoleMessageRef(thread.thread, id)];
+    },
+
+    async *download(file) {
+      const data = await conversations.keptData(file.handle);
+      if (!data) throw new SurfaceError("gone", "The console has this file no longer.");
+      yield data;
     },
   };
 }

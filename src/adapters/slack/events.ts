@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { AttachmentHandle, InboundEvent, ThreadRef } from "../adapter.ts";
+import { fileHandle } from "./files.ts";
 import { mentions, readableText } from "./inbound-text.ts";
 import type { People } from "./people.ts";
 
@@ -29,8 +30,8 @@ const messageSchema = z.object({
   thread_ts: z.string().optional(),
   files: z.array(fileSchema).optional(),
   // Absent for people.
-  bot_id: z.null().optional(),
-  app_id: z.null().optional(),
+  bot_id: z.string().nullish(),
+  app_id: z.string().nullish(),
   edited: z.null().optional(),
 });
 
@@ -136,13 +137,15 @@ export function createEventReader(
       if (!message || message.user === botUserId) return undefined;
       const addressed = addressee(message, botUserId);
       if (!addressed) return undefined;
+      const author = await people.author(message.user);
       return {
         kind: "message",
         thread: threadOf(message.channel, message.thread_ts ?? message.ts),
         ref: { ...place(message.channel), message: message.ts },
-        author: await people.author(message.user),
+        // Also what a program writes in the name of a person.
+        author: message.bot_id || message.app_id ? { ...author, standing: "bot" } : author,
         text: readableText(message.text, botUserId, (id) => people.knownName(id)),
-        attachments: (message.files ?? []).map(attachment),
+        attachments: (message.files ?? []).map((file) => attachment(file, teamId)),
         addressed,
         at: milliseconds(message.ts),
       };
@@ -181,13 +184,16 @@ function addressee(message: z.infer<typeof messageSchema>, botUserId: string) {
   return message.thread_ts === undefined ? undefined : "follow-up";
 }
 
-function attachment(file: z.infer<typeof fileSchema>): AttachmentHandle {
+function attachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {
   return {
     name: file.name ?? file.id,
     mediaType: file.mimetype ?? "application/octet-stream",
     bytes: file.size ?? 0,
-    // A file of another organisation comes without an address; files.info tells it.
-    handle: file.url_private_download ?? file.id,
+    handle: fileHandle({
+      team,
+      id: file.id,
+      ...(file.url_private_download && { url: file.url_private_download }),
+    }),
   };
 }
 

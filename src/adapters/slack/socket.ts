@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import { type Reconnect, reconnects } from "../adapter.ts";
 import { tokenError } from "./check.ts";
 import { type Line, logUnacknowledged } from "./line.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
@@ -11,6 +12,8 @@ type SocketModeClient = SocketModeReceiver["client"];
 const goodMs = 10_000;
 const firstRetryMs = 250;
 const longestRetryMs = 30_000;
+/** Slack says hello at once. The client itself would wait for it as long as the other side answers its pings. */
+const helloMs = 8_000;
 
 /** Events over a WebSocket that we open: nothing on our side needs to be reachable. */
 export function openSocketLine(access: SlackServer, appToken: string): Line {
@@ -67,11 +70,19 @@ async function keepConnected(
 }
 
 async function connect(client: SocketModeClient, signal: AbortSignal): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const address = () => {
+    late = setTimeout(() => void client.disconnect(), helloMs);
+  };
+  client.once("authenticated", address);
   try {
     await client.start();
   } catch (error) {
     // The library rejects with nothing when the socket closes before Slack says hello.
-    throw error ?? new Error("Slack closed the new connection");
+    throw error ?? new Error("Slack closed the new connection, or did not say hello on it");
+  } finally {
+    client.off("authenticated", address);
+    clearTimeout(late);
   }
   // start() forgets a disconnect() that came while it asked for an address.
   if (signal.aborted) await client.disconnect();
@@ -81,7 +92,9 @@ async function reconnect(client: SocketModeClient, signal: AbortSignal, log: Bas
   let failures = 0;
   while (!signal.aborted) {
     const since = Date.now();
+    // Also when the other side is silent: the client gives up a connection on which pings stay unanswered for 5 s.
     await new Promise((resolve) => client.once("disconnected", resolve));
+    if (!signal.aborted) reconnects.publish({ platform: "slack" } satisfies Reconnect);
     failures = Date.now() - since > goodMs ? 0 : failures + 1;
     for (let isConnected = false; !isConnected; ) {
       await pause(failures, signal);

@@ -16,7 +16,10 @@ import {
   renderParts,
 } from "./blocks.ts";
 import { surfaceError } from "./errors.ts";
+import { downloadFile, fileDetails } from "./files.ts";
+import { createPeople, type People } from "./people.ts";
 import { findPosted, inLayout, postOnce, shareFile } from "./posting.ts";
+import { earlierMessages } from "./room.ts";
 import { createThreadStatus } from "./status.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
@@ -56,11 +59,13 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     if (layout.hasCards) hasCards = false;
   };
   const marking = new Map<string, Promise<void>>();
+  const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
+  const peopleOf = new Map<string, People>();
 
   return {
     platform: "slack",
     limits: { budget, editIntervalMs, messageChars },
-    idempotent: false,
+    idempotentMs: 0,
 
     async post(thread, message, key, posted = []) {
       const refs = [...posted];
@@ -138,6 +143,20 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     async upload(thread, file) {
       await call("files.uploadV2", () => shareFile(files, thread, file));
       return [];
+    },
+
+    details: (file) => fileDetails(readers, file),
+
+    download: (file, signal) => downloadFile(access, file, signal),
+
+    async earlier(thread, before, limit) {
+      const { workspace } = thread;
+      const people = peopleOf.get(workspace) ?? createPeople(readers, workspace, access.log);
+      peopleOf.set(workspace, people);
+      const room = await call("conversations.replies", () =>
+        earlierMessages(readers, people, thread, before, limit),
+      );
+      return room ?? [];
     },
   };
 }

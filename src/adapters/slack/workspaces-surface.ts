@@ -1,4 +1,5 @@
 import { type ChatSurface, SurfaceError } from "../adapter.ts";
+import { workspaceOf } from "./files.ts";
 import type { Installations } from "./installations.ts";
 import { createSlackSurface } from "./surface.ts";
 import type { SlackServer } from "./web.ts";
@@ -23,11 +24,11 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
     return surface;
   };
   // What does not depend on the token.
-  const { platform, limits, idempotent } = createSlackSurface({ ...server, botToken: "" });
+  const { platform, limits, idempotentMs } = createSlackSurface({ ...server, botToken: "" });
   return {
     platform,
     limits,
-    idempotent,
+    idempotentMs,
     post: async (thread, ...rest) => (await surfaceOf(thread)).post(thread, ...rest),
     find: async (thread, ...rest) => (await (await surfaceOf(thread)).find?.(thread, ...rest)) ?? [],
     edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
@@ -39,5 +40,14 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
       await surface?.status?.(thread, text);
     },
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
+    details: async (file, signal) => {
+      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      return (await surface.details?.(file, signal)) ?? file;
+    },
+    async *download(file, signal) {
+      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      yield* surface.download?.(file, signal) ?? [];
+    },
+    earlier: async (thread, ...rest) => (await (await surfaceOf(thread)).earlier?.(thread, ...rest)) ?? [],
   };
 }

@@ -108,7 +108,7 @@ export function estimateTokens(text: string): number {
 function textsOf(message: Message): string[] {
   switch (message.role) {
     case "user":
-      return [message.author.name, message.text];
+      return [message.author.name, message.text, message.beside ?? ""];
     case "assistant":
       return message.parts.flatMap(textsOfPart);
     case "tool":

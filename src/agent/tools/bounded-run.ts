@@ -42,20 +42,6 @@ export async function runBounded(
   }
 }
 
-/** What `work` gives, or undefined when `signal` is aborted first. */
-export async function untilAborted<Value>(
-  work: Promise<Value>,
-  signal: AbortSignal,
-): Promise<Value | undefined> {
-  const done = new AbortController();
-  try {
-    return await Promise.race([work, whenAborted(AbortSignal.any([signal, done.signal]))]);
-  } finally {
-    // Lets go of the turn's signal, which outlives many calls.
-    done.abort();
-  }
-}
-
 function whenAborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);

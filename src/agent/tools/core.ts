@@ -7,6 +7,7 @@ import { bashKill, bashOutput } from "./jobs.ts";
 import { listFiles } from "./list-files.ts";
 import { forgetNote, recallNotes, recordNote, updateNote } from "./note-tools.ts";
 import { readFile } from "./read-file.ts";
+import { schedule } from "./schedule.ts";
 import { searchFiles } from "./search-files.ts";
 import { searchHistory } from "./search-history.ts";
 import { todo } from "./todo.ts";
@@ -37,5 +38,5 @@ export function sandboxTools(): Tool[] {
 
 /** The tools that need no sandbox. */
 export function sessionTools(): Tool[] {
-  return [recordNote, recallNotes, updateNote, forgetNote, searchHistory, todo];
+  return [recordNote, recallNotes, updateNote, forgetNote, searchHistory, schedule, todo];
 }

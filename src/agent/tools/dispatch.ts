@@ -6,7 +6,9 @@ import { unknownResult } from "../history.ts";
 import type { Budget } from "../limits.ts";
 import type { ToolDefinition, Usage } from "../llm/model.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
-import { type Ending, runBounded, untilAborted } from "./bounded-run.ts";
+import { allowAll, type Policy } from "../policy.ts";
+import type { Asking, Decision } from "../questions.ts";
+import { type Ending, runBounded } from "./bounded-run.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./breaker.ts";
 import { definitionOf } from "./definition.ts";
 import type { Tool, ToolEffect, ToolResult, ToolServices } from "./tool.ts";
@@ -17,8 +19,21 @@ export interface Dispatcher {
   readonly definitions: readonly ToolDefinition[];
   /** `read` for an unknown name: such a call is answered and never runs. */
   effectOf(name: string): ToolEffect;
-  /** Never throws: whatever happens, the call gets its one result. `budget`: what it may spend on models. */
-  dispatch(call: ToolCall, signal: AbortSignal, budget?: Budget): Promise<CallOutcome>;
+  /** What people must decide before the call goes on, by the policy or because the tool asks. */
+  asks(call: ToolCall): Asking | undefined;
+  /**
+   * Never throws: whatever happens, the call gets its one result. A call that must be approved runs only with its
+   * approval as the `decision`.
+   */
+  dispatch(call: ToolCall, signal: AbortSignal, given?: Given): Promise<CallOutcome>;
+}
+
+/** What a call is given on its way. */
+interface Given {
+  /** What it may spend on models. */
+  budget?: Budget;
+  /** What people have decided about it. */
+  decision?: Decision;
 }
 
 export interface CallOutcome {
@@ -28,14 +43,6 @@ export interface CallOutcome {
   usage?: Usage;
 }
 
-/** Whether a call may run. It may wait (for an approval) until `signal` is aborted. */
-type Policy = (
-  tool: Tool,
-  input: unknown,
-  call: ToolCall,
-  signal: AbortSignal,
-) => Promise<{ allow: true } | { allow: false; reason: string }>;
-
 export interface DispatcherOptions {
   tools: readonly Tool[];
   services: ToolServices;
@@ -44,7 +51,7 @@ export interface DispatcherOptions {
   onError(traceId: string, error: unknown, call: ToolCall): void;
   /** Live output of running tools, masked. */
   output?(callId: string, chunk: string): void;
-  /** Default: every call is allowed. */
+  /** Default: every call may run. */
   policy?: Policy;
   /** Default: one for this dispatcher. Hand one in to remember failures for longer. */
   breaker?: CircuitBreaker;
@@ -53,10 +60,9 @@ export interface DispatcherOptions {
 }
 
 /** One call under way. */
-interface CallRun {
+interface CallRun extends Given {
   call: ToolCall;
   signal: AbortSignal;
-  budget: Budget | undefined;
 }
 
 const defaultLimits: TextLimits = { lines: 2_000, size: 51_200 };
@@ -64,7 +70,7 @@ const defaultTimeoutMs = 600_000;
 
 /** Throws when a tool's name is illegal or taken twice, or when its input is not an object. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { services, masker, onError, output, policy, graceMs = 1_000 } = options;
+  const { services, masker, onError, output, policy = allowAll, graceMs = 1_000 } = options;
   const breaker = options.breaker ?? createCircuitBreaker({ now: () => services.now() });
   const tools = new Map<string, Tool>();
   for (const tool of options.tools) {
@@ -75,9 +81,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     definitions: options.tools.map(definitionOf),
     effectOf: (name) => tools.get(name)?.effect ?? "read",
-    async dispatch(call, signal, budget) {
+    asks(call) {
+      const checked = check(call);
+      if (!checked.ok) return undefined;
+      const { tool, input } = checked;
+      const verdict = policy(tool, input);
+      const own = tool.asks?.(input);
+      if (verdict.action === "deny") return undefined;
+      if (own) return { kind: "choice", ...own };
+      return verdict.action === "ask" ? { kind: "approval", why: verdict.why } : undefined;
+    },
+    async dispatch(call, signal, given = {}) {
       const startedAt = performance.now();
-      const result = await answer({ call, signal, budget });
+      const result = await answer({ call, signal, ...given });
       const text = await bound(call, result, signal);
       const message: ToolMessage = {
         role: "tool",
@@ -92,39 +108,53 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   };
 
-  async function answer(run: CallRun): Promise<ToolResult> {
-    const { call } = run;
+  /** Known name, then schema. */
+  function check(call: ToolCall): { ok: true; tool: Tool; input: unknown } | { ok: false; problem: string } {
+    const no = (problem: string) => ({ ok: false, problem }) as const;
     const tool = tools.get(call.name);
     if (!tool)
-      return failure(`Unknown tool "${shorten(call.name)}". Valid tools: ${[...tools.keys()].join(", ")}.`);
+      return no(`Unknown tool "${shorten(call.name)}". Valid tools: ${[...tools.keys()].join(", ")}.`);
     if (call.malformed !== undefined) {
-      return failure(
+      return no(
         `invalid JSON arguments for ${tool.name}: ${jsonProblem(call.malformed)}. Send one JSON object.`,
       );
     }
     const parsed = tool.input.safeParse(call.input);
-    if (!parsed.success) {
-      const fields = parsed.error.issues
-        .slice(0, 8)
-        .map((issue) => `${fieldName(issue.path)}: ${issue.message}`);
-      return failure(`INVALID_PARAM: ${tool.name} was not run. ${shorten(fields.join("; "), 800)}.`);
-    }
+    if (parsed.success) return { ok: true, tool, input: parsed.data };
+    const fields = parsed.error.issues
+      .slice(0, 8)
+      .map((issue) => `${fieldName(issue.path)}: ${issue.message}`);
+    return no(`INVALID_PARAM: ${tool.name} was not run. ${shorten(fields.join("; "), 800)}.`);
+  }
+
+  async function answer(run: CallRun): Promise<ToolResult> {
+    const checked = check(run.call);
+    if (!checked.ok) return failure(checked.problem);
     try {
-      return await runAllowed(tool, parsed.data, run);
+      return await runAllowed(checked.tool, checked.input, run);
     } catch (error) {
-      return thrown(call, error);
+      return thrown(run.call, error);
     }
+  }
+
+  /** Why the call must not run; undefined when it may. */
+  function denial(tool: Tool, input: unknown, decision: Decision | undefined): string | undefined {
+    const verdict = policy(tool, input);
+    if (verdict.action === "allow") return undefined;
+    const denied = `DENIED: ${tool.name} was not run: ${verdict.why}`;
+    if (verdict.action === "deny") return denied;
+    // Whoever answers a tool's own question has seen it.
+    if (decision?.kind === "approved" || tool.asks) return undefined;
+    return `${denied} A person must approve it first, and nobody can be asked here: leave it, and report it as open.`;
   }
 
   async function runAllowed(
     tool: Tool,
     input: unknown,
-    { call, signal, budget }: CallRun,
+    { call, signal, budget, decision }: CallRun,
   ): Promise<ToolResult> {
-    if (policy && !signal.aborted) {
-      const verdict = await untilAborted(policy(tool, input, call, signal), signal);
-      if (verdict && !verdict.allow) return failure(`DENIED: ${tool.name} was not run: ${verdict.reason}`);
-    }
+    const denied = denial(tool, input, decision);
+    if (denied !== undefined && !signal.aborted) return failure(denied);
     if (signal.aborted) return ended(call, signal, " before it ran");
 
     const entry = breaker.enter(tool.name);
@@ -143,6 +173,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
           callId: call.id,
           signal: either,
           ...(budget && { budget }),
+          ...(decision?.kind === "answered" && { answer: decision }),
           output: (chunk) => live.write(chunk),
         }),
       { signal, timeoutMs: tool.timeoutMs ?? defaultTimeoutMs, graceMs },

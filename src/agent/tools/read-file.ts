@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { TokenCounter } from "../context/tokens.ts";
 import { type TextLimits, truncate } from "../context/truncate.ts";
+import { imageType, maxImageBytes } from "../images.ts";
 import type { Image } from "../messages.ts";
 import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
 import { pdfStart, pdfText } from "./pdf.ts";
@@ -9,8 +10,8 @@ import { defineSandboxTool, type Tool, type ToolResult } from "./tool.ts";
 /** What one call may show. A token is up to eight bytes here: text of longer ones is cut by its bytes. */
 const maxTokens = 32_000;
 const maxTextBytes = 8 * maxTokens;
-/** Read at once; what is beyond it is for bash. */
-const maxFileBytes = 4 * 1024 * 1024;
+/** Read at once, and an image's limit; what is beyond it is for bash. */
+const maxFileBytes = maxImageBytes;
 
 export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
   const limits: TextLimits = {
@@ -110,13 +111,4 @@ function image(path: string, mediaType: Image["mediaType"], data: Buffer, trunca
   }
   const images = [{ mediaType, data: data.toString("base64") }];
   return { status: "ok", text: `${path}: ${mediaType}, ${data.length} bytes.`, images };
-}
-
-function imageType(data: Buffer): Image["mediaType"] | undefined {
-  const head = data.toString("latin1", 0, 12);
-  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (head.startsWith("GIF87a") || head.startsWith("GIF89a")) return "image/gif";
-  if (head.startsWith("RIFF") && head.endsWith("WEBP")) return "image/webp";
-  return undefined;
 }

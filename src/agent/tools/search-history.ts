@@ -73,6 +73,8 @@ function entriesOf(records: readonly JournalRecord[]): Entry[] {
         const { id, author, text, at } = record.message;
         return withdrawn.has(id) ? [] : entry(at, `${author.name}: ${text}`);
       }
+      case "enclosure":
+        return entry(record.at, record.beside);
       case "assistant": {
         const calls = toolCalls(record.message)
           .filter(({ name }) => name !== searchHistory.name)
@@ -87,6 +89,8 @@ function entriesOf(records: readonly JournalRecord[]): Entry[] {
       case "withdrawn":
       case "nudge":
       case "tool-start":
+      case "question":
+      case "decision":
       case "trim":
       case "summary":
       case "turn-end":

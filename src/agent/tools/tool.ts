@@ -4,8 +4,9 @@ import type { TextLimits } from "../context/truncate.ts";
 import type { JournalRecord } from "../journal.ts";
 import type { Budget } from "../limits.ts";
 import type { Usage } from "../llm/model.ts";
-import type { Image, ToolStatus } from "../messages.ts";
+import type { Image, Speaker, ToolStatus } from "../messages.ts";
 import type { NoteStore } from "./notes.ts";
+import type { ScheduleStore } from "./schedules.ts";
 
 /**
  * What a tool does to the world, declared by its author and used for every policy.
@@ -39,6 +40,8 @@ export interface ToolServices {
   /** The thread's sandbox. Absent where commands cannot be isolated: see {@link defineSandboxTool}. */
   sandbox?: Sandbox;
   notes: NoteStore;
+  /** What is planned for this thread. Absent where nothing can start a turn by itself. */
+  schedules?: ScheduleStore;
   /** The session's whole journal. Absent where none is kept. */
   history?(): Promise<readonly JournalRecord[]>;
   /**
@@ -60,6 +63,8 @@ export interface ToolContext extends ToolServices {
   signal: AbortSignal;
   /** What the turn may still spend. Absent where nothing limits it. */
   budget?: Budget;
+  /** What a person answered to the question that the tool `asks`. Absent where nobody can be asked. */
+  answer?: { by: Speaker; text?: string };
   /** Live output for the thread's progress; may be dropped. */
   output(chunk: string): void;
 }
@@ -80,6 +85,8 @@ export interface Tool<Input = unknown> {
   timeoutMs?: number;
   /** How much text of a result reaches the model. Default 2,000 lines and 50 KiB. */
   limits?: TextLimits;
+  /** The question that a person answers before the tool runs; with no choices the answer is free text. */
+  asks?(input: Input): { text: string; choices: string[] };
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 }
 

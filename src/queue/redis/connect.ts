@@ -3,8 +3,12 @@ import { connectRemote } from "./remote.ts";
 import type { RedisLog, RedisServer } from "./server.ts";
 
 export interface RedisSettings {
-  /** `redis://`, `rediss://`, `unix://` or the path of a socket. Given but unreachable is an error, never a fall-back. */
+  /** See `parseRedisUrl`. Given but unreachable is an error, never a fall-back. */
   url?: string;
+  /** A file with the certificates (PEM) that TLS trusts; without it those of the system count. */
+  caFile?: string;
+  /** Of the sentinels themselves, where they ask for one. */
+  sentinelPassword?: string;
   /** Without a `url`, the server and its data live in `<dataDir>/redis`. */
   dataDir: string;
   /** Refuses the embedded server unless `allowEmbedded`. */
@@ -34,7 +38,7 @@ export async function connectRedis(settings: RedisSettings): Promise<RedisServer
   const server =
     url === undefined
       ? await connectLocal({ ...settings, searchPath: settings.searchPath ?? process.env["PATH"] ?? "" })
-      : await connectRemote(url, settings.patienceMs ?? 10_000, log);
+      : await connectRemote({ ...settings, url, patienceMs: settings.patienceMs ?? 10_000 });
   log.info(`Redis: ${server.describe}.`);
   for (const warning of server.warnings) log.warn(warning);
   return server;

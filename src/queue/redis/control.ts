@@ -1,5 +1,7 @@
-import { Redis } from "ioredis";
-import type { ClientOptions, RedisLog } from "./server.ts";
+import type { Redis } from "ioredis";
+import { openClient } from "./client.ts";
+import type { RedisLog } from "./server.ts";
+import type { Target } from "./url.ts";
 
 interface Patience {
   /** For how long to wait until the server is ready. */
@@ -15,12 +17,11 @@ interface Patience {
  * after a refusal (a wrong password). Later it says in the log when the server is lost and when it is back.
  */
 export async function openControl(
-  options: ClientOptions,
+  target: Target,
   { patienceMs, mayBeLate, signal, log }: Patience,
 ): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {
   let cause = "no answer in time";
-  const control = new Redis({
-    ...options,
+  const control = openClient(target, {
     connectTimeout: patienceMs,
     retryStrategy: (attempt) => Math.min(attempt * 20, 1_000),
   });
@@ -32,9 +33,12 @@ export async function openControl(
   control.once("ready", () => resolve(true));
   if (!mayBeLate) control.once("close", giveUp);
   control.on("error", (error: NodeJS.ErrnoException) => {
+    const reason = reasonOf(error);
     // Several addresses that all failed come as an AggregateError with an empty message.
-    cause = error.message || error.code || error.name;
-    if (error.name === "ReplyError") giveUp();
+    cause = (reason.message || reason.code || reason.name)
+      .replace(/^All sentinels are unreachable\..* Last error: /, "no sentinel names a primary: ")
+      .replace(/\.$/, "");
+    if (reason.name === "ReplyError") giveUp();
   });
   const answered = await ready;
   clearTimeout(timer);
@@ -55,4 +59,9 @@ export async function openControl(
     log.info("Redis is back.");
   });
   return { ok: true, control };
+}
+
+/** A cluster's own error only says that no node would do. */
+function reasonOf(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
+  return "lastNodeError" in error && error.lastNodeError instanceof Error ? error.lastNodeError : error;
 }

@@ -40,7 +40,7 @@ async function runEmbedded({ embedded, snapshot, log }: Site): Promise<RedisServ
     warnings: [
       `The embedded Redis is for development: it keeps everything in memory, and on disk only what is older than ${snapshotEveryMs / 1_000} s. For a team: \`apt install valkey-server\`, \`brew install valkey\`, \`docker compose up\` or REDIS_URL.`,
     ],
-    options: { path: embedded },
+    target: { options: { path: embedded } },
     end: () => server.close(),
   });
 }
@@ -51,7 +51,7 @@ function guestOfEmbedded({ embedded }: Site, control: Redis): RedisServer {
     kind: "embedded",
     describe: `embedded, in another process, at ${embedded}`,
     warnings: [],
-    options: { path: embedded },
+    target: { options: { path: embedded } },
     end: async () => control.disconnect(),
   });
 }

@@ -1,82 +1,70 @@
+import { readFile } from "node:fs/promises";
 import { openControl } from "./control.ts";
 import { inspect } from "./inspect.ts";
-import {
-  type ClientOptions,
-  type RedisLog,
-  type RedisServer,
-  RedisUnavailable,
-  redisServer,
-} from "./server.ts";
+import { type RedisLog, type RedisServer, RedisUnavailable, redisServer } from "./server.ts";
+import { parseRedisUrl } from "./url.ts";
+
+export interface RemoteSettings {
+  url: string;
+  /** A file with the certificates (PEM) that TLS trusts. */
+  caFile?: string;
+  sentinelPassword?: string;
+  patienceMs: number;
+  log: RedisLog;
+}
 
 /** The Redis that REDIS_URL names. */
-export async function connectRemote(url: string, patienceMs: number, log: RedisLog): Promise<RedisServer> {
-  const { options, place } = parseRedisUrl(url);
-  const link = await openControl(options, { patienceMs, mayBeLate: true, log });
+export async function connectRemote(settings: RemoteSettings): Promise<RedisServer> {
+  const { url, caFile, sentinelPassword, patienceMs, log } = settings;
+  const { target, place } = parseRedisUrl(url, {
+    ...(caFile && { ca: await readCertificates(caFile) }),
+    ...(sentinelPassword && { sentinelPassword }),
+  });
+  const link = await openControl(target, { patienceMs, mayBeLate: true, log });
   if (!link.ok) {
     throw new RedisUnavailable(
-      `Redis at ${place} (REDIS_URL) is not usable: ${link.cause}. Start that server or correct REDIS_URL; without REDIS_URL Heddle starts a server itself.`,
+      `Redis at ${place} (REDIS_URL) is not usable: ${link.cause}. ${remedy(link.cause)}`,
     );
   }
   const { control } = link;
   const { name, cluster, warnings } = await inspect(control);
-  if (cluster) {
+  if (cluster && !target.nodes) {
     control.disconnect();
     throw new RedisUnavailable(
-      `Redis at ${place} (REDIS_URL) runs in cluster mode, which Heddle does not support: name a single server or primary.`,
+      `Redis at ${place} (REDIS_URL) is a node of a cluster: write redis+cluster:// (rediss+cluster:// with TLS) and name some of its nodes.`,
     );
   }
   return redisServer({
     kind: "url",
     describe: `${name} at ${place}`,
     warnings,
-    options,
+    target,
     end: async () => control.disconnect(),
   });
 }
 
-/**
- * The client options for a REDIS_URL, and the place to show to people: the same without the password.
- * @throws {RedisUnavailable} without repeating the text, which may hold a password.
- */
-export function parseRedisUrl(text: string): { options: ClientOptions; place: string } {
-  const parsed = URL.canParse(text) ? new URL(text) : undefined;
-  const socket = text.startsWith("/") ? text : parsed?.protocol === "unix:" ? parsed.pathname : undefined;
-  if (socket) return { options: { path: socket }, place: socket };
-
-  const database = parsed?.pathname.replace(/^\//, "") ?? "";
-  const encrypted = parsed?.protocol === "rediss:";
-  if (
-    !parsed ||
-    !(encrypted || parsed.protocol === "redis:") ||
-    !parsed.hostname ||
-    !/^\d*$/.test(database)
-  ) {
-    throw new RedisUnavailable(
-      "REDIS_URL is not understood: expected redis://user:password@host:6379/0, rediss:// for TLS, or the path of a socket.",
-    );
+async function readCertificates(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    throw new RedisUnavailable(`REDIS_CA names ${file}, which cannot be read (${words}): correct it.`);
   }
-  const username = decode(parsed.username);
-  const password = decode(parsed.password);
-  const port = Number(parsed.port || 6379);
-  return {
-    options: {
-      // Brackets belong to the URL, not to an IPv6 address.
-      host: parsed.hostname.replace(/^\[|\]$/g, ""),
-      port,
-      db: Number(database),
-      ...(username && { username }),
-      ...(password && { password }),
-      ...(encrypted && { tls: {} }),
-    },
-    place: `${parsed.protocol}//${username && `${username}@`}${parsed.hostname}:${port}/${database || 0}`,
-  };
 }
 
-/** A password with a bare percent sign is taken as it stands. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
+/** What to do, from what the server or the connection said. */
+function remedy(cause: string): string {
+  if (/WRONGPASS|NOAUTH|AUTH called|NOPERM/.test(cause)) {
+    return "Put the right user and password into REDIS_URL (REDIS_SENTINEL_PASSWORD for sentinels).";
   }
+  if (/certificate|altnames/i.test(cause)) {
+    return "Name the file with the certificate of its authority in REDIS_CA, and its host as the certificate does.";
+  }
+  if (cause.includes("No such master")) {
+    return "Correct the name that follows the sentinels in REDIS_URL.";
+  }
+  if (cause.includes("cluster support disabled")) {
+    return "It is no cluster: write redis:// instead of redis+cluster:// in REDIS_URL.";
+  }
+  return "Start that server or correct REDIS_URL; without REDIS_URL Heddle starts a server itself.";
 }

@@ -1,4 +1,6 @@
-import { Redis, type RedisOptions } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
+import { openClient } from "./client.ts";
+import type { Target } from "./url.ts";
 
 /** Where this module says what happens. A pino logger fits. */
 export interface RedisLog {
@@ -34,20 +36,20 @@ interface Rung {
   kind: RedisServer["kind"];
   describe: string;
   warnings: readonly string[];
-  options: ClientOptions;
+  target: Target;
   /** Runs when all clients are disconnected. */
   end: () => Promise<void>;
 }
 
-export function redisServer({ kind, describe, warnings, options, end }: Rung): RedisServer {
+export function redisServer({ kind, describe, warnings, target, end }: Rung): RedisServer {
   const clients = new Set<Redis>();
   let ended: Promise<void> | undefined;
   return {
     kind,
     describe,
     warnings,
-    connect(own = {}) {
-      const client = new Redis({ ...options, ...own });
+    connect(own) {
+      const client = openClient(target, own);
       client.on("error", () => undefined);
       clients.add(client);
       client.once("end", () => clients.delete(client));

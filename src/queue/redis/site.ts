@@ -40,7 +40,10 @@ export async function openSite(dataDir: string, log: RedisLog): Promise<Site> {
  */
 export async function joinServer(address: string, log: RedisLog): Promise<Redis | undefined> {
   if (!(await isServed(address))) return undefined;
-  const link = await openControl({ path: address }, { patienceMs: 10_000, mayBeLate: false, log });
+  const link = await openControl(
+    { options: { path: address } },
+    { patienceMs: 10_000, mayBeLate: false, log },
+  );
   if (link.ok) return link.control;
   // One that is being ended still takes connections.
   if (!(await isServed(address))) return undefined;

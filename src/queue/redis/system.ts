@@ -63,7 +63,7 @@ export async function useSystem(site: Site, binary: string | undefined): Promise
     kind: "system",
     describe: `${name} at ${system}`,
     warnings,
-    options: { path: system },
+    target: { options: { path: system } },
     async end() {
       control.disconnect();
       await reviving;
@@ -100,7 +100,7 @@ async function startServer(binary: string, { folder, system, log }: Site): Promi
   for (const child of [server, watcher]) child.unref();
 
   const patience = { patienceMs: startPatienceMs, mayBeLate: true, signal: gone.signal, log };
-  const link = await openControl({ path: system }, patience);
+  const link = await openControl({ options: { path: system } }, patience);
   if (!link.ok) {
     server.kill();
     const words = (await lastWords(join(folder, "redis.log"))) ?? link.cause;

@@ -6,7 +6,7 @@
 
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
-  ARGV[3] number of head fields f, then f pairs of field and value
+  ARGV[3] number of head fields f, then f pairs of field and value ("" removes the field)
   then    number of outbox entries o, then o pairs of key and JSON ("" removes the entry)
   then    records (JSON)
 
@@ -23,7 +23,11 @@ if redis.call("HGET", KEYS[1], "write") == ARGV[2] then
 end
 local i = 3
 for _ = 1, tonumber(ARGV[i]) do
-  redis.call("HSET", KEYS[1], ARGV[i + 1], ARGV[i + 2])
+  if ARGV[i + 2] == "" then
+    redis.call("HDEL", KEYS[1], ARGV[i + 1])
+  else
+    redis.call("HSET", KEYS[1], ARGV[i + 1], ARGV[i + 2])
+  end
   i = i + 2
 end
 i = i + 1

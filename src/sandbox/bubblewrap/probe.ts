@@ -179,8 +179,8 @@ function diagnose(said: string): Problem {
   }
   if (existsSync("/.dockerenv") || existsSync("/run/.containerenv")) {
     return {
-      what: `The container's own seccomp and AppArmor profiles block bubblewrap (${said}).`,
-      fix: "Run Heddle on the host or in a virtual machine, or start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`.",
+      what: `The container's own seccomp profile, AppArmor profile or covered /proc blocks bubblewrap (${said}).`,
+      fix: "Start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined`, as docker-compose.yml does, or run Heddle on the host or in a virtual machine.",
     };
   }
   return {

@@ -42,7 +42,7 @@ describe("saying something", () => {
         addressed: "direct",
         thread: { platform: "local", workspace: "console", channel: "main", thread },
         text: "Write a calculator\nin Python",
-        author: { id: "console", standing: "member" },
+        author: { id: "console", standing: "operator" },
         attachments: [],
       },
     ]);
@@ -121,6 +121,46 @@ describe("saying something", () => {
       });
       expect(answer.status).toBe(404);
     }
+  });
+});
+
+describe("sending files along", () => {
+  const send = (query: string, body = "1,2", type = "application/octet-stream") =>
+    call(console.url, `/api/threads/${thread}/attachments${query}`, {
+      ...{ method: "POST", body, headers: { "content-type": type } },
+    });
+  const sayWith = (attachments: string[]) =>
+    call(console.url, `/api/threads/${thread}/messages`, {
+      ...{ method: "POST", json: { text: "read this", key: "first-key", attachments } },
+    });
+  const idOf = (answer: { json(): unknown }) => (answer.json() as { id: string }).id;
+
+  test("a file comes with the message that names it, and its content can be read", async () => {
+    const id = idOf(await send("?name=a%20b.csv&type=text/csv"));
+    expect((await sayWith([id])).json()).toMatchObject({ kind: "accepted" });
+    const [event] = console.door.events;
+    const [file] = event?.kind === "message" ? event.attachments : [];
+    expect(file).toMatchObject({ name: "a b.csv", mediaType: "text/csv", bytes: 3 });
+    if (!file || !console.surface.download) throw new Error("No file came.");
+    const chunks = await Array.fromAsync(console.surface.download(file, AbortSignal.timeout(5_000)));
+    expect(Buffer.concat(chunks).toString()).toBe("1,2");
+  });
+
+  test("a file of another thread does not come along", async () => {
+    const id = idOf(await send("?name=a.csv"));
+    thread = newConsoleThread().thread;
+    expect((await sayWith([id])).status).toBe(400);
+    expect(console.door.events).toEqual([]);
+  });
+
+  test.each([
+    ["no name", "", "1,2", "application/octet-stream", 400],
+    ["what a form of another site could send", "?name=a", "1,2", "text/plain", 415],
+    ["too much", "?name=a", "x".repeat(16 * 1024 * 1024 + 1), "application/octet-stream", 413],
+  ])("%s is refused with a sentence", async (_what, query, body, type, status) => {
+    const answer = await send(query, body, type);
+    expect(answer.status).toBe(status);
+    expect(answer.json()).toEqual({ error: expect.stringMatching(/\.$/) });
   });
 });
 

@@ -245,7 +245,7 @@ test("the report of usage adds up days, channels, people and models, and says wh
     settings: { ...settingsSchema.parse({}).budgets, ...budgets },
   });
   const turn = (id: string) => ({
-    ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage },
+    ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage, calls: [], waitedMs: 0 },
     asked: [{ role: "user" as const, id: "m", author: { id, name: id }, text: "", at: 0 }],
   });
   for (const [user, cost] of [

@@ -1,5 +1,8 @@
 /** The real console on a real Redis, with an intake that does what a test says. */
 import { EventEmitter, once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createLocalAdapter } from "../../../src/adapters/local/adapter.ts";
 import type { ConsoleStatus } from "../../../src/adapters/local/services.ts";
@@ -11,6 +14,7 @@ import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { openOperations } from "../../../src/console/operations.ts";
 import type { BudgetSettings } from "../../../src/queue/budgets.ts";
+import { hasWorker } from "../../../src/queue/heartbeat.ts";
 import { openTurnQueue } from "../../../src/queue/turns.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
@@ -83,11 +87,13 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   const client = redis.client();
   const queue = openTurnQueue(client);
   const masker = createMasker([secret]);
+  const auditFolder = await mkdtemp(join(tmpdir(), "heddle-console-"));
   const operations = openOperations({
     ...{ redis: client, server: redis.server, queue },
     budgets: { ...budgetSettings, ...settings.budgets },
     skills: createSkillLibrary({ folders: [shippedSkills] }),
     limits: defaultLimits,
+    auditFolder,
     mask: (text) => masker.mask(text),
     now: Date.now,
     onError: (error) => errors.push(error),
@@ -108,12 +114,14 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     },
     operations,
     status: async () => status,
+    hasWorker: () => hasWorker(client),
     log: { error: (error: unknown) => errors.push(error) },
   });
   const release = async () => {
     await adapter.stop();
     operations.close();
     await queue.close();
+    await rm(auditFolder, { recursive: true, force: true });
     if (!settings.redis) await redis.stop();
   };
   try {

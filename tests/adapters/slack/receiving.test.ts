@@ -93,13 +93,21 @@ describe("messages", () => {
     ]);
   });
 
-  test("talk in a channel, messages of bots and their changes do not come in", async () => {
+  test("a message of a bot comes in as one", async () => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    const root = await slack.user("ada").says(general, "talk");
+    await slack.user("other agent", { bot: true }).says(general, "<@BOT> hello", { thread: root.ts });
+    await settled(slack);
+    expect(door.events).toMatchObject([{ kind: "message", text: "hello", author: { standing: "bot" } }]);
+  });
+
+  test("talk in a channel and its own messages do not come in", async () => {
     const { slack, door } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     await ada.says(general, "lunch?");
     const root = await ada.says(general, "thread");
-    await slack.user("other agent", { bot: true }).says(general, "<@BOT> hello", { thread: root.ts });
     const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
     const surface = surfaceOf(slack);
     const [ref] = await surface.post(thread, { kind: "answer", markdown: "I am a bot" }, "k");
@@ -108,7 +116,7 @@ describe("messages", () => {
     await surface.remove(ref);
     await settled(slack);
 
-    expect(slack.deliveries.length).toBeGreaterThan(5);
+    expect(slack.deliveries.length).toBeGreaterThan(4);
     expect(door.events).toEqual([]);
   });
 
@@ -125,9 +133,23 @@ describe("messages", () => {
       text: "read this",
       attachments: [{ name: "a b.csv", mediaType: "text/plain", bytes: 3 }],
     });
-    const handle = event?.kind === "message" ? event.attachments[0]?.handle : undefined;
-    const response = await fetch(handle ?? "", { headers: { authorization: `Bearer ${slack.botToken}` } });
-    expect(await response.text()).toBe("1,2");
+    const [file] = event?.kind === "message" ? event.attachments : [];
+    if (!file) throw new Error("No file came.");
+    const chunks = await Array.fromAsync(surfaceOf(slack).download?.(file, AbortSignal.timeout(5_000)) ?? []);
+    expect(Buffer.concat(chunks).toString()).toBe("1,2");
+  });
+
+  test("a file of another organisation comes by its id", async () => {
+    const { slack, door } = await connected();
+    const files = [{ name: "plan.pdf", content: "x", isForeign: true }];
+    await slack.user("ada").says(slack.channel("general"), "<@BOT> read this", { files });
+    await settled(slack);
+    const [event] = door.events;
+    const [file] = event?.kind === "message" ? event.attachments : [];
+    expect(file).toMatchObject({ name: expect.stringMatching(/^F/), bytes: 0 });
+    expect(file && (await surfaceOf(slack).details?.(file, AbortSignal.timeout(5_000)))).toMatchObject({
+      name: "plan.pdf",
+    });
   });
 
   test("a name that is known is shown for a mention", async () => {

@@ -98,12 +98,24 @@ describe("a call that cannot be run", () => {
   test("because a policy denies it says why", async () => {
     const denying = dispatcherOf({
       tools: [add],
-      policy: async ({ name }) => ({ allow: false, reason: `${name} needs an approval.` }),
+      policy: ({ name }) => ({ action: "deny", why: `${name} is not for you.` }),
     });
     expect(await run(denying, "add", { a: 1 })).toMatchObject({
       status: "error",
-      text: "DENIED: add was not run: add needs an approval.",
+      text: "DENIED: add was not run: add is not for you.",
     });
+  });
+
+  test("because it must be approved runs only with its approval", async () => {
+    const asking = dispatcherOf({ tools: [add], policy: () => ({ action: "ask", why: "It adds." }) });
+    expect(asking.asks(callOf("add", { a: 1 }))).toEqual({ kind: "approval", why: "It adds." });
+    expect(asking.asks(callOf("add", { a: "1" }))).toBeUndefined();
+    expect((await run(asking, "add", { a: 1 })).text).toMatch(/^DENIED: .* nobody can be asked here/);
+    const decision = { kind: "approved", by: { id: "U1", name: "Ada" }, at: 1 } as const;
+    const { message } = await asking.dispatch(callOf("add", { a: 1 }), new AbortController().signal, {
+      decision,
+    });
+    expect(message.status).toBe("ok");
   });
 });
 
@@ -244,19 +256,6 @@ describe("a stop", () => {
       status: "stopped",
       text: "stopped by Ann before it could say what it had done",
     });
-  });
-
-  test("ends the wait for an approval", async () => {
-    const turn = new AbortController();
-    const asking = dispatcherOf({
-      tools: [add],
-      policy: (_tool, _input, _call, signal) => {
-        turn.abort(stop);
-        return aborted(signal).then(() => ({ allow: true }));
-      },
-    });
-    const { message } = await asking.dispatch(callOf("add", { a: 1 }), turn.signal);
-    expect(message.text).toBe("stopped by Ann before it ran");
   });
 
   test("of the worker leaves the outcome unknown", async () => {

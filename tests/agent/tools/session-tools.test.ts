@@ -115,6 +115,7 @@ test("every tool can be offered to every provider", () => {
     "update_note",
     "forget_note",
     "search_history",
+    "schedule",
     "todo",
   ]);
 });

@@ -51,7 +51,8 @@ interface SayOptions {
   thread?: string;
   /** Whether a reply is shown in the channel as well. */
   broadcast?: boolean;
-  files?: { name: string; content: string; mediaType?: string }[];
+  /** `isForeign`: shared by another organisation through Slack Connect. */
+  files?: { name: string; content: string; mediaType?: string; isForeign?: boolean }[];
 }
 
 interface UserOptions {
@@ -104,6 +105,8 @@ export interface FakeSlack {
   transcript(channel: FakeChannel): string;
   /** Lets the next calls of a method fail (default 1). */
   fail(method: string, fault: Fault, times?: number): void;
+  /** Answers downloads with a redirect to that address. */
+  redirectFiles(address: string): void;
   /** Asks the app to open new connections, as Slack does every few hours. */
   refresh(): void;
   /** Gives up every event that was not acknowledged, as Slack does after its retries. */
@@ -112,6 +115,10 @@ export interface FakeSlack {
   cut(): void;
   /** Closes the next connections (default 1) before it has said hello. */
   hangUp(times?: number): void;
+  /** Says no hello on the next connection. */
+  mute(): void;
+  /** Reads and answers nothing more on the open connections, not even pings, as when a network drops packets. */
+  freeze(): void;
   close(): Promise<void>;
 }
 
@@ -232,10 +239,15 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     until,
     transcript: (channel) => transcript(workspace, channel),
     fail: (method, fault, times = 1) => api.fail(method, fault, times),
+    redirectFiles: (to) => {
+      api.redirectFiles = to;
+    },
     refresh: () => socket.refresh(),
     forget: () => socket.forget(),
     cut: () => socket.cut(),
     hangUp: (times = 1) => socket.hangUp(times),
+    mute: () => socket.mute(1),
+    freeze: () => socket.freeze(),
     async close() {
       if (!server.listening) return;
       await socket.close();
@@ -296,8 +308,9 @@ function personOf(
 
     async says(channel, text, { thread, broadcast = false, files = [] } = {}) {
       channel.members.add(user.id);
-      const uploaded = files.map(({ name, content, mediaType = "text/plain" }) => {
-        const file = { id: workspace.id("F"), name, mediaType, user: user.id, content: Buffer.from(content) };
+      const uploaded = files.map(({ name, content, mediaType = "text/plain", isForeign = false }) => {
+        const id = workspace.id("F");
+        const file = { id, name, mediaType, isForeign, user: user.id, content: Buffer.from(content) };
         workspace.files.set(file.id, file);
         return file;
       });

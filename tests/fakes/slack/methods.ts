@@ -180,9 +180,12 @@ export const methods: Record<string, Method> = {
       const oldest = Number(args.optionalText("oldest") ?? 0);
       const thread = channel.messages.filter(({ ts, threadTs }) => ts === parent || threadTs === parent);
       if (thread.length === 0) throw new Refusal("thread_not_found");
+      const latest = Number(args.optionalText("latest") ?? Infinity);
+      const isWithin = (ts: number) =>
+        ts >= oldest && (args.flag("inclusive", false) ? ts <= latest : ts < latest);
       // The first message of a thread is always in the answer.
       return page(
-        thread.filter(({ ts }) => ts === parent || Number(ts) >= oldest),
+        thread.filter(({ ts }) => ts === parent || isWithin(Number(ts))),
         args,
         context,
       );

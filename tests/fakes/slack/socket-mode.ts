@@ -51,6 +51,7 @@ export class SocketMode {
   readonly #waiting = new Set<Delivery>();
   #next = 0;
   #hangUps = 0;
+  #mutes = 0;
 
   constructor(server: Server, options: SocketModeOptions) {
     this.#options = options;
@@ -109,6 +110,16 @@ export class SocketMode {
     this.#hangUps += times;
   }
 
+  /** Says no hello on the next connections. */
+  mute(times: number): void {
+    this.#mutes += times;
+  }
+
+  /** Reads and answers nothing more on the open connections, not even pings, as when a network drops packets. */
+  freeze(): void {
+    for (const client of this.#open.keys()) client.pause();
+  }
+
   async close(): Promise<void> {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     const closed = [...this.#open.keys()].map((client) => once(client, "close"));
@@ -121,6 +132,10 @@ export class SocketMode {
     if (this.#hangUps > 0) {
       this.#hangUps -= 1;
       client.close();
+      return;
+    }
+    if (this.#mutes > 0) {
+      this.#mutes -= 1;
       return;
     }
     const sent = new Map<string, Delivery>();

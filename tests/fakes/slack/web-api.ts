@@ -35,6 +35,8 @@ export class WebApi {
   readonly calls: Call[] = [];
   readonly #options: WebApiOptions;
   readonly #faults = new Map<string, Fault[]>();
+  /** Where downloads are redirected to. */
+  redirectFiles: string | undefined;
 
   constructor(options: WebApiOptions) {
     this.#options = options;
@@ -138,7 +140,12 @@ export class WebApi {
       response.writeHead(200, { "content-type": "text/html" }).end("<!DOCTYPE html><title>Sign in</title>");
       return;
     }
-    response.writeHead(200, { "content-type": file.mediaType }).end(file.content);
+    if (this.redirectFiles !== undefined) {
+      response.writeHead(302, { location: this.redirectFiles }).end();
+      return;
+    }
+    const headers = { "content-type": file.mediaType, "content-disposition": "attachment" };
+    response.writeHead(200, headers).end(file.content);
   }
 }
 

@@ -30,6 +30,8 @@ interface FakeFile {
   name: string;
   mediaType: string;
   user: string;
+  /** Of another organisation: events only tell its id. */
+  isForeign?: boolean;
   /** Undefined until the bytes have been uploaded. */
   content?: Buffer;
 }
@@ -281,13 +283,19 @@ export function wireMessage(
     text: message.text,
     client_msg_id: user.isBot ? undefined : randomUUID(),
     ...(blocks.length > 0 && { blocks }),
-    ...(files.length > 0 && { files: files.map((file) => wireFile(workspace, file)) }),
+    ...(files.length > 0 && { files: files.map((file) => sharedFile(workspace, file)) }),
     ...(reactions.size > 0 && {
       reactions: [...reactions].map(([name, users]) => ({ name, users: [...users], count: users.size })),
     }),
     ...(message.editedTs && { edited: { user: user.id, ts: message.editedTs } }),
     ...(options.withMetadata && message.metadata !== undefined && { metadata: message.metadata }),
   };
+}
+
+/** A file as a message shows it. */
+function sharedFile(workspace: Workspace, file: FakeFile): Record<string, unknown> {
+  if (file.isForeign) return { id: file.id, mode: "file_access", file_access: "check_file_info" };
+  return wireFile(workspace, file);
 }
 
 export function wireFile(workspace: Workspace, file: FakeFile): Record<string, unknown> {

@@ -1,44 +1,33 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as fc from "fast-check";
-import { describe, expect, onTestFinished, test, type TestContext } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
-import { parseRedisUrl } from "../../../src/queue/redis/remote.ts";
+import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
+import {
+  freePort,
+  hasRedisServer,
+  noRedisServer,
+  redisServers,
+  type Servers,
+} from "../../fakes/redis-servers.ts";
 
-const which = promisify(execFile)("sh", ["-c", "command -v redis-server || command -v valkey-server"]);
-const binary = await which.then(
-  ({ stdout }) => stdout.trim(),
-  () => undefined,
-);
+let servers: Servers;
+beforeEach(async () => {
+  servers = await redisServers();
+});
+afterEach(() => servers.stop());
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address ? address.port : 0;
+/** A server as an operator would run it. */
+function serve(context: TestContext, port: number, settings: Record<string, string>) {
+  context.skip(!hasRedisServer, noRedisServer);
+  return servers.start({ port: String(port), ...settings });
 }
 
-const noBinary = "neither valkey-server nor redis-server is on PATH";
-
-/** A server as an operator would run it, on a port; does not wait until it is ready. */
-function serve(context: TestContext, port: number, ...settings: string[]): void {
-  if (binary === undefined) return context.skip(noBinary);
-  const server = spawn(binary, ["--bind", "127.0.0.1", "--port", String(port), "--save", "", ...settings]);
-  const exited = once(server, "exit");
-  onTestFinished(async () => {
-    server.kill("SIGKILL");
-    await exited;
-  });
-}
-
-async function open(url: string, patienceMs = 5_000) {
+async function open(url: string, patienceMs = 5_000, caFile?: string) {
   const lines: string[] = [];
   const note = (text: string) => void lines.push(text);
   const log = { info: note, warn: note };
@@ -48,6 +37,7 @@ async function open(url: string, patienceMs = 5_000) {
     production: true,
     allowEmbedded: false,
     patienceMs,
+    ...(caFile && { caFile }),
     log,
   });
   onTestFinished(() => server.close());
@@ -58,9 +48,13 @@ describe("the server that REDIS_URL names", () => {
   test("is waited for, logged without its password, and warned about where it may lose data", async (context) => {
     const port = await freePort();
     // Before anything waits for a server that will not come.
-    context.skip(binary === undefined, noBinary);
+    context.skip(!hasRedisServer, noRedisServer);
     const opening = open(`redis://:pa%2Fss@127.0.0.1:${port}/3`);
-    serve(context, port, "--requirepass", "pa/ss", "--maxmemory-policy", "allkeys-lru", "--appendonly", "no");
+    await serve(context, port, {
+      requirepass: "pa/ss",
+      "maxmemory-policy": "allkeys-lru",
+      appendonly: "no",
+    });
     const { server, lines } = await opening;
 
     expect(server.kind).toBe("url");
@@ -76,7 +70,7 @@ describe("the server that REDIS_URL names", () => {
 
   test("is used with a user of its own and without INFO where that is forbidden", async (context) => {
     const port = await freePort();
-    serve(context, port, "--user", ..."heddle on >word ~* &* +@all -info".split(" "));
+    await serve(context, port, { user: "heddle on >word ~* &* +@all -info" });
     const { server } = await open(`redis://heddle:word@127.0.0.1:${port}`);
     expect(server.describe).toBe(`Redis of unknown version at redis://heddle@127.0.0.1:${port}/0`);
     expect(server.warnings).toEqual([
@@ -84,13 +78,19 @@ describe("the server that REDIS_URL names", () => {
     ]);
   });
 
-  test("is refused at once when the password is wrong, without repeating it", async (context) => {
+  test.for([
+    [":wrong-one@", "WRONGPASS"],
+    ["nobody:wrong-one@", "WRONGPASS"],
+    ["", "NOAUTH"],
+  ])("is refused at once for the login %j, without repeating it", async ([login, why], context) => {
     const port = await freePort();
-    serve(context, port, "--requirepass", "right");
-    const refusal = await open(`redis://:wrong-one@127.0.0.1:${port}`).catch((error: unknown) => error);
+    await serve(context, port, { requirepass: "right" });
+    const refusal = await open(`redis://${login}127.0.0.1:${port}`).catch((error: unknown) => error);
     expect(refusal).toMatchObject({
       name: "RedisUnavailable",
-      message: expect.stringContaining("WRONGPASS"),
+      message: expect.stringMatching(
+        new RegExp(`is not usable: ${why}.*\\. Put the right user and password into REDIS_URL`),
+      ),
     });
     expect(String(refusal)).not.toContain("wrong-one");
   });
@@ -115,11 +115,32 @@ describe("the server that REDIS_URL names", () => {
 
   test("is refused in cluster mode", async (context) => {
     const port = await freePort();
-    const folder = await mkdtemp(join(tmpdir(), "heddle-cluster-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    serve(context, port, "--cluster-enabled", "yes", "--cluster-config-file", join(folder, "nodes.conf"));
+    await serve(context, port, { "cluster-enabled": "yes", "cluster-port": String(await freePort()) });
     await expect(open(`redis://127.0.0.1:${port}`)).rejects.toThrow(
-      "runs in cluster mode, which Heddle does not support",
+      "is a node of a cluster: write redis+cluster://",
+    );
+  });
+});
+
+describe("A server with TLS", () => {
+  test("is trusted by the certificate in REDIS_CA, and by no other", async (context) => {
+    const [port, tlsPort] = [await freePort(), await freePort()];
+    const file = (name: string) => join(servers.folder, name);
+    const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    const subject = ["-subj", "/CN=house", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"];
+    const out = ["-keyout", file("key.pem"), "-out", file("cert.pem")];
+    await promisify(execFile)("openssl", [...request, ...subject, ...out]);
+    const files = { "tls-cert-file": file("cert.pem"), "tls-key-file": file("key.pem") };
+    const tls = { ...files, "tls-ca-cert-file": file("cert.pem"), "tls-auth-clients": "no" };
+    await serve(context, port, { "tls-port": String(tlsPort), requirepass: "word", ...tls });
+
+    const { server } = await open(`rediss://:word@127.0.0.1:${tlsPort}`, 5_000, file("cert.pem"));
+    expect(await server.connect().ping()).toBe("PONG");
+    await expect(open(`rediss://:word@127.0.0.1:${tlsPort}`, 300)).rejects.toThrow(
+      /self-signed certificate.*\. Name the file with the certificate of its authority in REDIS_CA/,
+    );
+    await expect(open(`rediss://:word@127.0.0.1:${tlsPort}`, 300, file("no.pem"))).rejects.toThrow(
+      /^REDIS_CA names .*no\.pem, which cannot be read .*: correct it\.$/,
     );
   });
 });
@@ -129,8 +150,9 @@ describe("REDIS_URL", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.nat(), (username, password, db) => {
         const login = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`;
-        const { options, place } = parseRedisUrl(`rediss://${login}@example.org:7000/${db}`);
-        expect(options).toEqual({
+        const { target, place } = parseRedisUrl(`rediss://${login}@example.org:7000/${db}`);
+        expect(target.options).toEqual({
+          reconnectOnError: expect.any(Function),
           host: "example.org",
           port: 7000,
           db,
@@ -150,11 +172,52 @@ describe("REDIS_URL", () => {
     ["unix:///run/redis.sock", { path: "/run/redis.sock" }],
     ["/run/redis.sock", { path: "/run/redis.sock" }],
   ])("%s is understood", (url, options) => {
-    expect(parseRedisUrl(url).options).toEqual(options);
+    expect(parseRedisUrl(url).target.options).toMatchObject(options);
+  });
+
+  test.each([
+    [
+      "redis+cluster://:word@a:1,b,[::1]:3",
+      {
+        nodes: [
+          { host: "a", port: 1 },
+          { host: "b", port: 6379 },
+          { host: "::1", port: 3 },
+        ],
+        options: { password: "word" },
+      },
+      "redis+cluster://a:1,b:6379,[::1]:3",
+    ],
+    [
+      "rediss+sentinel://u:p@a,b:2/house/4",
+      {
+        options: {
+          sentinels: [
+            { host: "a", port: 26379 },
+            { host: "b", port: 2 },
+          ],
+          name: "house",
+          db: 4,
+          username: "u",
+          tls: {},
+          sentinelTLS: {},
+        },
+      },
+      "rediss+sentinel://u@a:26379,b:2/house/4",
+    ],
+  ])("%s names several servers", (url, target, place) => {
+    expect(parseRedisUrl(url)).toMatchObject({ target, place });
   });
 
   test.each([
     "",
+    "redis://:secret@a,b",
+    "redis://:secret@a/0/1",
+    "redis+cluster://:secret@a/1",
+    "redis+cluster://:secret@a,,b",
+    "redis+sentinel://:secret@a",
+    "redis+sentinel://:secret@a:b/house",
+    "redis+mesh://:secret@a",
     "example.org:6379",
     "http://:secret@example.org",
     "redis://:secret@",

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { environmentSchema, settingsSchema } from "../../../src/config/schema.ts";
+import { openSandboxBackend } from "../../../src/sandbox/open.ts";
 import { isPublicAddress } from "../../../src/sandbox/egress/addresses.ts";
 import { describePolicy, isListed, policyFor } from "../../../src/sandbox/egress/policy.ts";
 
@@ -43,6 +45,21 @@ describe("a list of hosts", () => {
 });
 
 describe("the policy of a thread", () => {
+  test("has the hosts of the channel from both places that can name them", () => {
+    const settings = settingsSchema.parse({
+      egress: { channels: { "slack:T1:C1": { allow: ["one.example.com"] } } },
+      channels: {
+        "slack:T1:C1": { network: ["two.example.com"] },
+        "slack:T1:C2": { network: ["three.example.com"] },
+      },
+    });
+    const environment = environmentSchema.parse({});
+    const backend = openSandboxBackend({ dataDir: "/nowhere", environment, settings, variables: {} });
+    expect(backend.note("slack:T1:C1:1")).toMatch(/one\.example\.com.*two\.example\.com/);
+    expect(backend.note("slack:T1:C2:1")).toContain("three.example.com");
+    expect(backend.note("slack:T1:C3:1")).toBe("");
+  });
+
   const secret = { host: "api.example.com", header: "authorization", value: "Bearer hidden" };
   const rules = {
     allow: ["example.com"],

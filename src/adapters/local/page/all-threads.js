@@ -48,6 +48,7 @@ export function actionFor(line, onDone) {
 const filters = {
   all: () => true,
   running: ({ state }) => state === "running",
+  asking: ({ state }) => state === "asking",
   waiting: ({ state }) => state === "waiting",
   paused: ({ state, ended }) => state === "idle" && ended === "paused",
   failed: ({ state, ended }) => state === "idle" && (ended === "failed" || ended === "refused"),
@@ -64,7 +65,7 @@ export function openAllThreads(root, { note, connected, refused }) {
   const select = element(
     "select",
     { "aria-label": "State", onchange: show },
-    ...["All states", "Running", "Waiting", "Paused", "Failed"].map((word) =>
+    ...["All states", "Running", "Asking", "Waiting", "Paused", "Failed"].map((word) =>
       element("option", { value: word === "All states" ? "all" : word.toLowerCase() }, word),
     ),
   );

@@ -91,6 +91,11 @@ export function getUsage(days) {
   return request("GET", `/api/usage?days=${days}`);
 }
 
+/** The newest entries of the audit log, or those before one. */
+export function getAudit(before) {
+  return request("GET", `/api/audit${before === undefined ? "" : `?before=${before}`}`);
+}
+
 export function getSystem() {
   return request("GET", "/api/system");
 }

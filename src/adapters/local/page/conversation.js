@@ -68,7 +68,7 @@ const live = {
     following(() => conversation.put(message));
     showRunning();
     files.changed();
-    if (message.kind === "answer" || message.kind === "notice")
+    if (["answer", "notice", "question"].includes(message.kind))
       announce(`Heddle: ${message.markdown.slice(0, 300)}`);
     if (message.mark === "stopped") announce("Stopped.");
   },

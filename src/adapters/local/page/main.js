@@ -1,6 +1,7 @@
 /** The page: which part of it the address names, signing in, and keys that work everywhere. */
 import { openAllThreads } from "./all-threads.js";
 import { getStatus, signIn } from "./api.js";
+import { openAudit } from "./audit.js";
 import { followThreads, openConversation, stopRunning } from "./conversation.js";
 import { byId } from "./dom.js";
 import { openDrawer, setUpDrawers } from "./drawers.js";
@@ -17,6 +18,7 @@ const tokenAddress = /^#token=(.+)$/;
 const reports = {
   threads: { title: "All threads", open: openAllThreads },
   usage: { title: "Usage", open: openUsage },
+  audit: { title: "Audit log", open: openAudit },
   system: { title: "System", open: openSystem },
 };
 

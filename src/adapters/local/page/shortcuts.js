@@ -8,13 +8,14 @@ const rows = [
   ["a", "All threads"],
   ["u", "Usage"],
   ["s", "System"],
+  ["l", "Audit log"],
   ["/", "Search, or write"],
   ["j, k", "Next or previous line"],
   ["Esc", "Close what is open, or stop the running thread"],
   ["?", "This list"],
 ];
 
-const addresses = { n: "#/", a: "#/threads", u: "#/usage", s: "#/system" };
+const addresses = { n: "#/", a: "#/threads", u: "#/usage", s: "#/system", l: "#/audit" };
 
 export function setUpShortcuts() {
   const dialog = byId("shortcuts");

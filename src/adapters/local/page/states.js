@@ -22,6 +22,18 @@ export function endingOf(ended) {
   return endings[ended] ?? ["idle", "Idle"];
 }
 
+const decisions = {
+  approved: ["answered", "Approved"],
+  answered: ["answered", "Answered"],
+  denied: ["stopped", "Denied"],
+  expired: ["waiting", "Nobody answered in time"],
+};
+
+/** Of a question that was put to people. */
+export function decisionOf(decision) {
+  return decisions[decision] ?? ["idle", decision];
+}
+
 /** Of a tool call that has ended. */
 export function resultOf(status) {
   return results[status] ?? ["failed", status];
@@ -30,6 +42,7 @@ export function resultOf(status) {
 /** Of a thread in a list. */
 export function stateOf({ state, place, ended }) {
   if (state === "running") return ["taken", "Running"];
+  if (state === "asking") return ["question", "Waiting for an answer"];
   if (state === "waiting") return ["waiting", place ? `Waiting, number ${place}` : "Waiting"];
   return endingOf(ended);
 }

@@ -2,7 +2,7 @@
 import { element, icon, timeElement } from "./dom.js";
 import { counted, formatCost, formatCount, formatDuration, tokensOf } from "./format.js";
 import { renderMarkdown } from "./render.js";
-import { endingOf, resultOf } from "./states.js";
+import { decisionOf, endingOf, resultOf } from "./states.js";
 
 /** More are not kept on the page; what is older can be shown again. */
 const mostEntries = 600;
@@ -69,6 +69,34 @@ export class Entries {
           element("p", { class: "who" }, entry.author, imagesOf(entry)),
           element("p", { class: "plain" }, ...excerptOf(entry.text)),
         );
+      case "enclosure":
+        return item(
+          "aside-entry",
+          icon("file"),
+          element("strong", {}, "What came with it"),
+          " ",
+          ...excerptOf(entry.text),
+          imagesOf(entry),
+        );
+      case "question":
+        return item(
+          "aside-entry",
+          icon("question"),
+          element("strong", {}, `Asked before ${entry.tool}`),
+          " ",
+          ...excerptOf(entry.text),
+        );
+      case "decision": {
+        const [sign, word] = decisionOf(entry.decision);
+        const by = entry.by ? ` by ${entry.by}` : "";
+        return item(
+          "aside-entry",
+          icon(sign),
+          element("strong", {}, `${word}${by}`),
+          " ",
+          ...excerptOf(entry.text),
+        );
+      }
       case "withdrawn":
         return item("aside-entry", icon("stopped"), "A message was taken back before a model saw it.");
       case "nudge":

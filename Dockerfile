@@ -1,0 +1,36 @@
+# Heddle: docker build -t heddle .
+# It is meant to be started with the options of docker-compose.yml, without which bubblewrap cannot work.
+ARG NODE_IMAGE=node:24-bookworm-slim
+
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+# Type declarations and source maps are nearly half of it.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && find node_modules -type f -regex '.*\.\(map\|d\.[cm]?ts\)' -delete
+
+FROM ${NODE_IMAGE}
+# bubblewrap makes the sandboxes, socat their way to listed hosts; git (which brings perl) and python3 are for the
+# skills and the agent; tini collects the processes that ended sandboxes leave behind.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git python3 socat tini \
+  && rm -rf /var/lib/apt/lists/* \
+  && printf '#!/bin/sh\nexec node /app/src/main.ts "$@"\n' >/usr/local/bin/heddle \
+  && chmod 0755 /usr/local/bin/heddle \
+  && mkdir /config \
+  && install --directory --owner=node --group=node /data
+COPY --from=dependencies /app/node_modules /app/node_modules
+COPY package.json LICENSE /app/
+COPY skills /app/skills
+COPY src /app/src
+
+# Root is refused where it would matter: nothing here needs a capability.
+USER node
+# heddle.yaml and mcp.json are looked for here.
+WORKDIR /config
+ENV NODE_ENV=production HEDDLE_DATA_DIR=/data
+VOLUME /data
+EXPOSE 8420
+HEALTHCHECK --interval=30s --timeout=15s --start-period=30s CMD ["heddle", "health"]
+ENTRYPOINT ["tini", "--", "heddle"]
+CMD ["start"]

@@ -1,0 +1,152 @@
+import { GatewayDispatchEvents, type REST } from "discord.js";
+import { z } from "zod";
+import type { Attendance, Author, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import { type Attending, attend } from "./attend.ts";
+import { catchUp } from "./catch-up.ts";
+import { identify, tokenError } from "./check.ts";
+import { registerCommands } from "./commands.ts";
+import { createEventReader } from "./events.ts";
+import { createGateway, type GatewayOptions } from "./gateway.ts";
+import { type Choices, createInteractions } from "./interactions.ts";
+import { createLines } from "./lines.ts";
+import { createPeople } from "./people.ts";
+import { directWorkspace } from "./places.ts";
+import { createRest } from "./rest.ts";
+import { createRooms } from "./rooms.ts";
+
+export interface DiscordAdapterOptions extends GatewayOptions {
+  /** Emoji that stop a turn; of custom ones the name. */
+  stopReactions: readonly string[];
+  attendance: Attendance;
+  /** What `/agent` suggests to that person; nothing to those whose tasks are not taken. */
+  choices(workspace: string, author: Author): Promise<Choices>;
+}
+
+/** Brings events in from Discord's gateway. Writes go through a surface, which is made apart. */
+export function createDiscordAdapter(options: DiscordAdapterOptions): ChatAdapter {
+  let connection: { close(): Promise<void> } | undefined;
+  return {
+    platform: "discord",
+    async start(door) {
+      connection = await open(options, door);
+    },
+    async stop() {
+      await connection?.close();
+      connection = undefined;
+    },
+  };
+}
+
+const guildSchema = z.object({
+  id: z.string(),
+  channels: z.array(z.unknown()).default([]),
+  threads: z.array(z.unknown()).default([]),
+});
+const placedSchema = z.object({ channel_id: z.string() });
+
+async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close(): Promise<void> }> {
+  const { log, attendance } = options;
+  const rest = createRest(options, { timeoutMs: 10_000 });
+  const { identity, warnings } = await identify(rest, options);
+  for (const warning of warnings) log.warn(warning);
+  await register(rest, identity.applicationId, options);
+
+  const rooms = createRooms(rest);
+  const people = createPeople(rest);
+  const reader = createEventReader({ ...options, identity, rooms, people });
+  const receive = (event: InboundEvent) => door.receive(event);
+  const interact = createInteractions({ ...options, rest, identity, rooms, people, receive });
+  // What happens in one channel is handed in one after the other.
+  const lines = createLines();
+  const shards = new Map<number, Attending>();
+  const closing = new AbortController();
+  const patient = createRest(options, { timeoutMs: 20_000, patient: true });
+
+  // Whatever people should read about the verdict, intake has posted.
+  const hand =
+    (read: (data: unknown) => Promise<InboundEvent | undefined | InboundEvent[]>) =>
+    (data: unknown, shard: number) =>
+      lines.add(placedSchema.safeParse(data).data?.channel_id ?? "", async () => {
+        try {
+          for (const event of [await read(data)].flat()) if (event) await receive(event);
+        } catch (error) {
+          log.error({ err: error }, "A Discord event could not be kept; it is looked for again.");
+          shards.get(shard)?.missed();
+        }
+      });
+
+  const gateway = createGateway(options, {
+    dispatch: {
+      [GatewayDispatchEvents.MessageCreate]: hand(reader.created),
+      [GatewayDispatchEvents.MessageUpdate]: hand(reader.updated),
+      [GatewayDispatchEvents.MessageDelete]: hand(reader.deleted),
+      [GatewayDispatchEvents.MessageDeleteBulk]: hand(reader.deleted),
+      [GatewayDispatchEvents.MessageReactionAdd]: hand(reader.reacted),
+      [GatewayDispatchEvents.InteractionCreate]: (data) =>
+        lines.add(undefined, async () => {
+          await interact(data).catch((error: unknown) =>
+            log.error({ err: error }, "A command or button of Discord could not be handled."),
+          );
+        }),
+      [GatewayDispatchEvents.GuildCreate]: (data) => {
+        const { data: guild } = guildSchema.safeParse(data);
+        for (const channel of [...(guild?.channels ?? []), ...(guild?.threads ?? [])])
+          rooms.learn(channel, guild?.id);
+      },
+      [GatewayDispatchEvents.ThreadCreate]: (data) => rooms.learn(data),
+    },
+    connected(shard, isGapless) {
+      const known = shards.get(shard);
+      const attending = known ?? attend(workOf(shard), log);
+      shards.set(shard, attending);
+      attending.connected(isGapless);
+    },
+    disconnected: (shard) => shards.get(shard)?.disconnected(),
+  });
+
+  const workOf = (shard: number) => {
+    // Each shard is listened to for itself, perhaps by another process.
+    const post = () => `shard-${shard}-of-${gateway.client.options.shardCount ?? 1}`;
+    return {
+      present: () => attendance.present("discord", post()),
+      async catchUp() {
+        const since = await attendance.missedSince("discord", post());
+        if (since === undefined) return;
+        const guilds = [...gateway.client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
+        const directs = shard === 0 ? await attendance.threads("discord", directWorkspace) : [];
+        const ground = {
+          rest: patient,
+          guilds: guilds.map(({ id }) => id),
+          directs: directs.map(({ thread }) => thread),
+          signal: closing.signal,
+          log,
+        };
+        await catchUp(ground, since, async (message) => {
+          const event = await reader.created(message);
+          if (event) await receive(event);
+        });
+      },
+    };
+  };
+
+  const close = async () => {
+    lines.close();
+    closing.abort();
+    await gateway.close();
+    await Promise.all([lines.done(), ...[...shards.values()].map((attending) => attending.close())]);
+  };
+  await gateway.client.login(options.token).catch(async (error: unknown) => {
+    await close();
+    throw tokenError(error);
+  });
+  return { close };
+}
+
+/** Without the commands everything else still works. */
+async function register(rest: REST, applicationId: string, { log }: DiscordAdapterOptions): Promise<void> {
+  try {
+    if (await registerCommands(rest, applicationId)) log.info("The Discord commands were registered.");
+  } catch (error) {
+    log.warn({ err: error }, "The Discord commands could not be registered; mentions work all the same.");
+  }
+}

@@ -1,0 +1,69 @@
+import type { BaseLogger } from "pino";
+
+/** How often it is noted that somebody listens. */
+const presenceMs = 10_000;
+/** How soon an event is looked for that could not be kept. */
+const againMs = 1_000;
+
+/** Whether a shard misses events, and what is done about it. */
+export interface Attending {
+  /** @param isGapless whether Discord has sent what was missed in between */
+  connected(isGapless: boolean): void;
+  disconnected(): void;
+  /** An event has arrived and could not be kept. */
+  missed(): void;
+  close(): Promise<void>;
+}
+
+/** Catches up where something may have been missed; then it notes regularly that nothing is, while connected. */
+export function attend(
+  work: { catchUp(): Promise<void>; present(): Promise<void> },
+  log: BaseLogger,
+): Attending {
+  let isConnected = false;
+  /** Counts gaps: what was read before one has no say about it. */
+  let gaps = 0;
+  let caughtUp = -1;
+  let working: Promise<void> | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  const look = async () => {
+    try {
+      const until = gaps;
+      if (caughtUp !== until) await work.catchUp();
+      caughtUp = until;
+      if (isConnected && gaps === until) await work.present();
+    } catch (error) {
+      log.warn(
+        { err: error },
+        "It could not be found out whether Discord messages were missed; it is tried again.",
+      );
+    }
+    working = undefined;
+  };
+  const tick = () => {
+    if (isConnected) working ??= look();
+  };
+  const timer = setInterval(tick, presenceMs);
+  return {
+    connected(isGapless) {
+      isConnected = true;
+      if (!isGapless) gaps += 1;
+      tick();
+    },
+    disconnected() {
+      isConnected = false;
+    },
+    missed() {
+      gaps += 1;
+      retry ??= setTimeout(() => {
+        retry = undefined;
+        tick();
+      }, againMs);
+    },
+    async close() {
+      clearInterval(timer);
+      clearTimeout(retry);
+      await working;
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { type REST, Routes } from "discord.js";
+import { z } from "zod";
+import { networkCode } from "./errors.ts";
+import type { Identity } from "./events.ts";
+import { inviteLink } from "./manifest.ts";
+import { missingFrom } from "./permissions.ts";
+import { createRest, type DiscordAccess, refusalCode } from "./rest.ts";
+
+const whereToFind =
+  "copy it from Bot → Reset Token of your app at https://discord.com/developers/applications";
+
+const applicationSchema = z.object({
+  id: z.string(),
+  flags: z.number().default(0),
+  bot: z.object({ id: z.string(), username: z.string() }),
+});
+const guildsSchema = z.array(z.object({ name: z.string(), permissions: z.string() }));
+
+/** The application may read messages that do not mention it: verified, or small enough not to need it. */
+const messageContentFlags = (1 << 18) | (1 << 19);
+
+/** Who the token belongs to. */
+interface Installation {
+  identity: Identity;
+  /** For people: the name of the bot and where it is. */
+  description: string;
+  /** One sentence each about what is missing. */
+  warnings: string[];
+}
+
+/** Asks Discord what the token is good for; throws an error that says what is wrong with it. */
+export async function identify(
+  rest: REST,
+  { token, messageContent }: { token: string; messageContent: boolean },
+): Promise<Installation> {
+  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: leave that away.");
+  if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
+  const {
+    id: applicationId,
+    flags,
+    bot,
+  } = await rest.get(Routes.currentApplication()).then(
+    (answer) => applicationSchema.parse(answer),
+    (error: unknown) => {
+      throw tokenError(error);
+    },
+  );
+  if (messageContent && !(flags & messageContentFlags)) throw new Error(intentMissing);
+  const guilds = guildsSchema.parse(await rest.get(Routes.userGuilds()));
+  const invite = inviteLink(applicationId);
+  const warnings = guilds.flatMap(({ name, permissions }) => {
+    const missing = missingFrom(permissions);
+    return missing.length === 0
+      ? []
+      : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
+  });
+  if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
+  const description = `${bot.username} in ${guilds.map(({ name }) => name).join(", ") || "no server"}`;
+  return { identity: { applicationId, botId: bot.id }, description, warnings };
+}
+
+const intentMissing =
+  "The Discord app may not read messages: switch on Message Content Intent under Bot, or set discord.messageContent to false; then people have to mention the bot each time.";
+
+/** Why no connection could be made, in one sentence that names the cause and the way out. */
+export function tokenError(cause: unknown): Error {
+  return new Error(problem(cause), { cause });
+}
+
+function problem(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  if (refusalCode(cause) !== undefined) {
+    const isUnknown = cause instanceof Error && "status" in cause && cause.status === 401;
+    return isUnknown
+      ? `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`
+      : `DISCORD_TOKEN was refused by Discord (${text}): ${whereToFind}.`;
+  }
+  // The words of the gateway client, which has no codes for them.
+  if (/disallowed intents/i.test(text)) return intentMissing;
+  if (/invalid token|Authentication failed/i.test(text)) {
+    return `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
+  }
+  if (/invalid shard|sharding is required/i.test(text)) {
+    return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or leave it away.`;
+  }
+  const why = networkCode(cause) ?? text;
+  return `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
+}
+
+/** What a check of the installation found; everything but `ok` says what to do. */
+export interface DiscordFinding {
+  level: "ok" | "warning" | "error";
+  text: string;
+}
+
+/** Tries the token without connecting. */
+export async function checkDiscord(
+  access: Omit<DiscordAccess, "log"> & { messageContent: boolean },
+): Promise<DiscordFinding[]> {
+  try {
+    const { description, warnings } = await identify(createRest(access, { timeoutMs: 10_000 }), access);
+    return [
+      { level: "ok", text: description },
+      ...warnings.map((text) => ({ level: "warning", text }) as const),
+    ];
+  } catch (error) {
+    return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
+  }
+}

@@ -1,0 +1,66 @@
+import {
+  ApplicationCommandOptionType,
+  ApplicationCommandType,
+  ApplicationIntegrationType,
+  InteractionContextType,
+  type REST,
+  type RESTPostAPIApplicationCommandsJSONBody,
+  Routes,
+} from "discord.js";
+
+/** In servers that have installed the app and in direct messages with the bot. */
+const where = {
+  contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
+  integration_types: [ApplicationIntegrationType.GuildInstall],
+};
+
+const suggested = { type: ApplicationCommandOptionType.String, autocomplete: true } as const;
+
+const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
+  {
+    ...where,
+    type: ApplicationCommandType.ChatInput,
+    name: "agent",
+    description: "Give the agent a task; “stop” ends what it does here",
+    options: [
+      {
+        type: ApplicationCommandOptionType.String,
+        name: "prompt",
+        description: "What it should do",
+        required: true,
+        max_length: 6_000,
+      },
+      { type: ApplicationCommandOptionType.Attachment, name: "file", description: "A file to work with" },
+      { ...suggested, name: "model", description: "The model to use" },
+      { ...suggested, name: "skill", description: "The skill to use" },
+    ],
+  },
+  { ...where, type: ApplicationCommandType.Message, name: "Ask the agent about this" },
+];
+
+/**
+ * Registers the commands for all servers, if they are not registered like that already: Discord limits how often
+ * commands are made. @returns whether it was necessary
+ */
+export async function registerCommands(rest: REST, applicationId: string): Promise<boolean> {
+  const route = Routes.applicationCommands(applicationId);
+  const registered = await rest.get(route);
+  const isSame =
+    Array.isArray(registered) &&
+    registered.length === commands.length &&
+    commands.every((command) => registered.some((other) => holds(other, command)));
+  if (!isSame) await rest.put(route, { body: commands });
+  return !isSame;
+}
+
+/** Whether all that is wanted is there; Discord adds fields of its own. */
+function holds(there: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(there) || there.length !== wanted.length) return false;
+    return wanted.every((item, index) => holds(there[index], item));
+  }
+  if (typeof wanted !== "object" || wanted === null) return there === wanted;
+  if (typeof there !== "object" || there === null) return false;
+  const fields = new Map<string, unknown>(Object.entries(there));
+  return Object.entries(wanted).every(([name, value]) => holds(fields.get(name), value));
+}

@@ -1,0 +1,24 @@
+/** Discord's message text turned into what people see. https://docs.discord.com/developers/reference#message-formatting */
+
+/**
+ * The text without mentions of the bot at its beginning and end, and with the names of people and emoji.
+ *
+ * @param nameOf the name of a user where it is known; otherwise the id is shown
+ */
+export function readableText(
+  text: string,
+  botId: string,
+  nameOf: (userId: string) => string | undefined,
+): string {
+  const mention = `<@!?${botId}>`;
+  return text
+    .replace(new RegExp(`^\\s*(?:${mention}[\\s,:;]*)+`), "")
+    .replace(new RegExp(`(?:[\\s,]*${mention})+\\s*$`), "")
+    .replaceAll(/<@!?(\d+)>/g, (_match, id: string) => `@${nameOf(id) ?? id}`)
+    .replaceAll(/<a?:(\w+):\d+>/g, ":$1:");
+}
+
+/** Names of reactions, so that 🛑 is the same with and without the mark that asks for colour. */
+export function emojiName(name: string): string {
+  return name.replaceAll("\uFE0F", "");
+}

@@ -1,0 +1,27 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { json, problem, type Reply } from "./http.ts";
+
+/** Kubernetes gives a probe one second unless it is told otherwise; this leaves time to say why, ms. */
+const patienceMs = 700;
+
+/**
+ * Answers the probes of orchestrators and load balancers; undefined for any other path. They need no token and
+ * tell nothing about the installation.
+ *
+ * | path     | 200                                        | 503                            |
+ * | -------- | ------------------------------------------ | ------------------------------ |
+ * | /healthz | this process answers                       |                                |
+ * | /readyz  | Redis answers and at least one worker serves | otherwise, with what is missing |
+ */
+export async function answerProbe(
+  path: string,
+  hasWorker: () => Promise<boolean>,
+): Promise<Reply | undefined> {
+  if (path === "/healthz") return json(200, { alive: true });
+  if (path !== "/readyz") return undefined;
+  const silence = delay(patienceMs, undefined, { ref: false });
+  const found = await Promise.race([hasWorker(), silence]).catch(() => undefined);
+  if (found === undefined) return problem(503, "Redis does not answer: look at its log and at REDIS_URL.");
+  if (!found) return problem(503, "No worker serves: start one with heddle start --role worker.");
+  return json(200, { ready: true });
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from "node:crypto";
+import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
+
+/**
+ * What people are asked before a call may go on. The turn ends as `waiting` while nobody has decided: it holds no
+ * worker, and whoever runs the agent starts it again with the decision in the journal.
+ */
+export type Asking =
+  /** Whether the call may run. `why`: the operator's words. */
+  | { kind: "approval"; why: string }
+  /** The agent's own question. Without choices the answer is free text. */
+  | { kind: "choice"; text: string; choices: string[] };
+
+export type Question = Asking & {
+  /** Unique in the thread, letters and digits only; those of one step sort in their order. */
+  id: string;
+  callId: string;
+  tool: string;
+  /** Whose task it is: the person who began the turn. */
+  requester: Speaker;
+  /** Milliseconds since the epoch, as `expiresAt`. */
+  askedAt: number;
+  expiresAt: number;
+};
+
+/** How a question ended. `at`: when, by the platform's clock where a person decided, ms. */
+export type Decision =
+  | { kind: "approved"; by: Speaker; at: number }
+  | { kind: "denied"; by: Speaker; reason?: string; at: number }
+  /** Without a text the answer is a message of the thread, which the model reads next. */
+  | { kind: "answered"; by: Speaker; text?: string; at: number }
+  | { kind: "expired"; at: number };
+
+/** Makes the questions of one step. @param openMs how long each stays open */
+export function createAsker(
+  requester: Speaker,
+  openMs: number,
+  now: () => number,
+): (call: ToolCall, asking: Asking) => Question {
+  const step = randomUUID().slice(0, 8);
+  let made = 0;
+  return (call, asking) => {
+    const id = `${step}${String(made++).padStart(3, "0")}`;
+    const askedAt = now();
+    const expiresAt = askedAt + openMs;
+    return { ...asking, id, callId: call.id, tool: call.name, requester, askedAt, expiresAt };
+  };
+}
+
+/** The result of a call that the decision has ended; undefined when the call is to run. */
+export function resultWithoutRun(call: ToolCall, decision: Decision): ToolMessage | undefined {
+  const text = refusal(decision);
+  return text === undefined
+    ? undefined
+    : { role: "tool", callId: call.id, name: call.name, status: "error", text };
+}
+
+function refusal(decision: Decision): string | undefined {
+  switch (decision.kind) {
+    case "approved":
+    case "answered":
+      return undefined;
+    case "denied":
+      return `DENIED by ${decision.by.name}; it was not run. ${decision.reason ? `The reason: ${decision.reason}` : "No reason was given."}`;
+    case "expired":
+      return "Nobody answered in time, so it was not run. Go on without it, or say in your answer what is still to be decided.";
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Takes a shell script apart into what it runs, for rules about commands. It need not understand the shell: it must
+ * not miss what is written plainly. Where it cannot tell, it gives too many commands rather than too few.
+ */
+
+/** Deeper nesting is not followed but taken apart roughly. */
+const maxDepth = 12;
+/** So many words of `sudo -u x env A=1 …` are taken for the beginning of a command. */
+const maxWrapped = 24;
+
+/** Words of the grammar that may stand before a command. */
+const grammar = new Set([
+  ...["{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac"],
+  ...["time", "coproc"],
+]);
+/** They begin a line that holds no command of its own: what it substitutes and what follows is found by itself. */
+const headers = new Set(["for", "case", "select", "function"]);
+
+const shells = new Set(["sh", "bash", "dash", "ash", "zsh", "ksh"]);
+
+/** Programs that run what is behind them, after options that we do not know. */
+const wrappers = new Set([
+  ...["sudo", "doas", "su", "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt"],
+  ...["timeout", "xargs", "parallel", "watch", "setsid", "stdbuf", "busybox", "find", "unshare", "chroot"],
+  ...["strace", "ssh", "script", "flock"],
+]);
+
+/**
+ * Every simple command of the script, words parted by one space, without quotes, redirections and leading
+ * assignments. What is substituted (`$(…)`, backticks, `<(…)`), what `sh -c` and `eval` are given, and what stands
+ * behind `sudo`, `env`, `xargs` and their like comes as well, beside the command that runs it.
+ */
+export function simpleCommands(script: string): string[] {
+  const found = new Set<string>();
+  collect(script, 0, found);
+  return [...found];
+}
+
+function collect(script: string, depth: number, found: Set<string>): void {
+  const { commands, certain } = takeApart(script, depth);
+  for (const words of commands) derive(words, depth, found);
+  if (certain) return;
+  // A quote without its end or a here-document: the quotes may hide commands, so they do not count.
+  const bare = script.replaceAll(/\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
+  for (const piece of bare.split(/[;&|()`{}"'\n]/))
+    derive(piece.split(/\s+/).filter(Boolean), maxDepth, found);
+}
+
+/** The command itself, and those that it is known to run. */
+function derive(all: readonly string[], depth: number, found: Set<string>, wrapped = maxWrapped): void {
+  let words = all;
+  while (words[0] !== undefined && (grammar.has(words[0]) || /^\w+\+?=/.test(words[0])))
+    words = words.slice(1);
+  const [program, ...rest] = words;
+  if (program === undefined || headers.has(program)) return;
+  const text = words.join(" ");
+  if (found.has(text)) return;
+  found.add(text);
+  const name = program.replace(/^.*\//, "");
+  found.add(name + text.slice(program.length));
+  if (wrappers.has(name)) {
+    for (let n = 0; n < Math.min(rest.length, wrapped); n += 1)
+      derive(rest.slice(n), depth, found, wrapped - n - 1);
+  }
+  if (depth >= maxDepth) return;
+  const option = shells.has(name) ? rest.findIndex((word) => /^-\w*c/.test(word)) : -1;
+  const given = option >= 0 ? rest[option + 1] : name === "eval" ? rest.join(" ") : undefined;
+  if (given !== undefined) collect(given, depth + 1, found);
+}
+
+interface Parts {
+  commands: string[][];
+  /** False when quotes or a here-document leave open where commands begin. */
+  certain: boolean;
+}
+
+/** Reads the grammar of words, quotes, substitutions and separators. */
+function takeApart(script: string, startDepth: number): Parts {
+  const commands: string[][] = [];
+  let certain = true;
+  let at = 0;
+
+  /** Reads commands until `end`, or to the end of the script. */
+  const list = (end: string, depth: number): void => {
+    let words: string[] = [];
+    let word: string | undefined;
+    let redirected = false;
+    /** Of subshells. */
+    let parentheses = 0;
+    const endWord = () => {
+      if (word !== undefined && !redirected) words.push(word);
+      if (word !== undefined) redirected = false;
+      word = undefined;
+    };
+    const endCommand = () => {
+      endWord();
+      redirected = false;
+      // The parentheses of its patterns have no partner.
+      if (words.includes("case")) certain = false;
+      commands.push(words);
+      words = [];
+    };
+    const add = (text: string) => {
+      word = (word ?? "") + text;
+    };
+    for (;;) {
+      const char = script[at];
+      if (char === undefined || (char === end && parentheses === 0)) {
+        if (char !== end && end !== "") certain = false;
+        at += 1;
+        endCommand();
+        return;
+      }
+      const next = script[at + 1];
+      if (char === "#" && word === undefined) {
+        const line = script.indexOf("\n", at);
+        at = line < 0 ? script.length : line;
+      } else if (isSubstitution(char, next)) {
+        add(substitution(depth));
+      } else if (char === "'" || char === '"' || (char === "$" && next === "'")) {
+        add(quoted(depth));
+      } else if (char === "\\") {
+        // A backslash before a new line joins two lines. An escaped backtick nests in backticks.
+        if (next === "`") certain = false;
+        if (next !== "\n") add(next ?? "");
+        at += 2;
+      } else if (char === "<" || char === ">") {
+        const operator = /^(<<<|<<-?|[<>][&>|]?)/.exec(script.slice(at, at + 3))?.[0] ?? char;
+        if (operator === "<<" || operator === "<<-") certain = false;
+        if (/^\d+$/.test(word ?? "")) word = undefined;
+        endWord();
+        redirected = true;
+        at += operator.length;
+      } else if (/[;&|()\n]/.test(char)) {
+        endCommand();
+        if (char === "(") parentheses += 1;
+        if (char === ")") parentheses = Math.max(0, parentheses - 1);
+        at += 1;
+      } else if (/\s/.test(char)) {
+        endWord();
+        at += 1;
+      } else {
+        add(char);
+        at += 1;
+      }
+    }
+  };
+
+  const isSubstitution = (char: string, next: string | undefined) =>
+    char === "`" || ((char === "$" || char === "<" || char === ">") && next === "(");
+
+  /** Reads `$(…)` and its like, and gives its text. */
+  const substitution = (depth: number): string => {
+    const from = at;
+    const isBacktick = script[at] === "`";
+    at += isBacktick ? 1 : 2;
+    if (depth < maxDepth) list(isBacktick ? "`" : ")", depth + 1);
+    else {
+      certain = false;
+      at = script.length;
+    }
+    return script.slice(from, at);
+  };
+
+  /** Reads a quoted piece of a word, and gives its text. */
+  const quoted = (depth: number): string => {
+    const isDouble = script[at] === '"';
+    // Only in $'…' a backslash may stand before the quote.
+    const escapes = isDouble || script[at] === "$";
+    const end = isDouble ? '"' : "'";
+    let text = "";
+    at += script[at] === "$" ? 2 : 1;
+    for (;;) {
+      const char = script[at];
+      if (char === end || char === undefined) {
+        if (char === undefined) certain = false;
+        at += 1;
+        return text;
+      }
+      if (char === "\\" && escapes) {
+        if (script[at + 1] === "`") certain = false;
+        text += script[at + 1] ?? "";
+        at += 2;
+      } else if (isDouble && isSubstitution(char, script[at + 1]) && !"<>".includes(char)) {
+        text += substitution(depth);
+      } else {
+        text += char;
+        at += 1;
+      }
+    }
+  };
+
+  list("", startDepth);
+  return { commands: commands.filter((words) => words.length > 0), certain };
+}

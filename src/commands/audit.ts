@@ -1,0 +1,91 @@
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { resolve } from "node:path";
+import type { Writable } from "node:stream";
+import { parseArgs } from "node:util";
+import type { Redis } from "ioredis";
+import { openRedis } from "../redis.ts";
+import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
+import { checkedLog, holdingAudit } from "../telemetry/audit/files.ts";
+import { auditFolder } from "../telemetry/telemetry.ts";
+import { setUp, UsageError } from "./setup.ts";
+
+const usage =
+  "Write heddle audit verify [--anchor <n>:<hash>], heddle audit show [--thread <thread>], or heddle audit export [file.jsonl] [--thread <thread>].";
+
+/**
+ * Proves that the audit log is whole, prints it for people, or writes it as JSON lines. Each reads the log from
+ * its first entry and proves it; exits with 1 where it is broken.
+ */
+export async function command(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { anchor: { type: "string" }, thread: { type: "string" } },
+  });
+  const [verb, file, ...rest] = positionals;
+  const known = verb === "verify" || verb === "show" || verb === "export";
+  if (!known || rest.length > 0 || (file !== undefined && verb !== "export")) throw new UsageError(usage);
+  const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
+
+  const setup = await setUp("warn");
+  const server = await openRedis(setup.config, setup.log);
+  const out = file === undefined ? process.stdout : createWriteStream(resolve(file), { mode: 0o600 });
+  const log = { redis: server.connect(), folder: auditFolder(setup.config), anchor };
+  const print = (entry: AuditEntry, line: string): string => {
+    if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";
+    return `${verb === "show" ? setup.masker.mask(shown(entry)) : line}\n`;
+  };
+  try {
+    return await holdingAudit(log.redis, () => read(log, out, print));
+  } finally {
+    if (out !== process.stdout) {
+      out.end();
+      await once(out, "close");
+    }
+    await server.close();
+  }
+}
+
+async function read(
+  { redis, folder, anchor }: { redis: Redis; folder: string; anchor: Link | undefined },
+  out: Writable,
+  print: (entry: AuditEntry, line: string) => string,
+): Promise<number> {
+  for await (const next of checkedLog(redis, folder, anchor)) {
+    switch (next.kind) {
+      case "entry": {
+        const text = print(next.entry, next.line);
+        if (text !== "" && !out.write(text)) await once(out, "drain");
+        break;
+      }
+      case "fault":
+        process.stderr.write(`${next.fault} The entries up to ${next.link.n} are sound.\n`);
+        return 1;
+      case "whole":
+        process.stderr.write(`The audit log is whole: ${next.link.n} entries. Head ${anchorOf(next.link)}\n`);
+        return 0;
+    }
+  }
+  return 1;
+}
+
+const anchorOf = ({ n, hash }: Link) => `${n}:${hash}`;
+
+function parseAnchor(text: string): Link {
+  const [, n, hash] = /^(\d+):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (!n || !hash) {
+    throw new UsageError(`--anchor ${text}: expected <n>:<hash>, as heddle audit verify prints its head.`);
+  }
+  return { n: Number(n), hash };
+}
+
+function concerns(entry: AuditEntry, thread: string): boolean {
+  return "thread" in entry && entry.thread === thread;
+}
+
+/** One line for people: when, what, where, and the rest as it is. */
+function shown(entry: AuditEntry): string {
+  const { n, at, what, before: _before, hash: _hash, ...rest } = entry;
+  return `${String(n).padStart(6)}  ${new Date(at).toISOString()}  ${what.padEnd(10)}  ${JSON.stringify(rest)}`;
+}

@@ -1,0 +1,23 @@
+import { hostname } from "node:os";
+import { hasWorker, isAlive } from "../queue/heartbeat.ts";
+import { openRedis } from "../redis.ts";
+import { setUp, UsageError } from "./setup.ts";
+
+/**
+ * For the health check of a container: exits with 0 while the Heddle of this host says in Redis that it serves.
+ * The heartbeat needs the event loop and Redis, so a gateway and a worker are asked in the same way.
+ */
+export async function command(args: string[]): Promise<number> {
+  if (args.length > 0) throw new UsageError("heddle health takes no arguments.");
+  const { config } = await setUp("silent");
+  const server = await openRedis(config, { info() {}, warn() {} });
+  try {
+    const redis = server.connect();
+    const serves = await isAlive(redis, hostname());
+    const workers = (await hasWorker(redis)) ? "" : "; no worker serves anywhere";
+    process.stdout.write(`${hostname()}: ${serves ? "serving" : "no sign of life for 15 s"}${workers}\n`);
+    return serves ? 0 : 1;
+  } finally {
+    await server.close();
+  }
+}

@@ -1,0 +1,46 @@
+import { describeSchedule } from "../agent/tools/schedules.ts";
+import { type Foundation, layFoundation } from "../app.ts";
+import { openScheduleClock } from "../queue/schedule-clock.ts";
+import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
+import { setUp, UsageError } from "./setup.ts";
+
+/** Lists what is planned in all threads, or cancels one. */
+export async function command(args: string[]): Promise<number> {
+  const [verb, thread, id, ...rest] = args;
+  const lists = verb === "list" && !thread;
+  const cancels = verb === "cancel" && thread && id && rest.length === 0;
+  if (!lists && !cancels) {
+    throw new UsageError("Write heddle schedules list, or heddle schedules cancel <thread> <id>.");
+  }
+  const setup = await setUp("warn");
+  const foundation = await layFoundation(setup);
+  try {
+    if (lists) {
+      process.stdout.write(setup.masker.mask(await list(foundation)));
+      return 0;
+    }
+    const wasThere = await cancelSchedule(foundation.redis, thread ?? "", id ?? "");
+    process.stdout.write(
+      wasThere ? `Schedule ${id} is cancelled.\n` : `There is no schedule ${id} in ${thread}.\n`,
+    );
+    return wasThere ? 0 : 1;
+  } finally {
+    await foundation.close();
+  }
+}
+
+async function list({ redis }: Foundation): Promise<string> {
+  const clock = openScheduleClock(redis);
+  try {
+    const threads = (await clock.threads()).toSorted();
+    const lines = await Promise.all(
+      threads.map(async (thread) => {
+        const planned = await listSchedules(redis, thread, Date.now());
+        return planned.map((schedule) => `${thread}  ${describeSchedule(schedule)}\n`);
+      }),
+    );
+    return lines.flat().join("") || "Nothing is planned.\n";
+  } finally {
+    await clock.close();
+  }
+}

@@ -1,0 +1,56 @@
+import { createInterface } from "node:readline/promises";
+import type { Question } from "../agent/questions.ts";
+
+/** A press of one of the question's buttons, as `intake/questions.ts` reads it. */
+export interface Press {
+  action: string;
+  text?: string;
+}
+
+interface Terminal {
+  input: NodeJS.ReadableStream & { isTTY?: boolean };
+  output: NodeJS.WritableStream;
+}
+
+/**
+ * Asks the person at the terminal. Where nobody sits there the agent is told so at once, so that `heddle run` in a
+ * script does not wait for a day.
+ *
+ * @throws when `signal` is aborted first
+ */
+export async function decideAtTerminal(
+  question: Question,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<Press> {
+  if (!terminal.input.isTTY) return forNobody(question);
+  const lines = createInterface({ ...terminal, terminal: true });
+  // It takes Ctrl-C for itself otherwise.
+  lines.on("SIGINT", () => process.emit("SIGINT"));
+  try {
+    switch (question.kind) {
+      case "approval": {
+        const said = (await lines.question("May it run? [yes, or why not] ", { signal })).trim();
+        if (/^y(es)?$/i.test(said)) return { action: `approve:${question.id}` };
+        return { action: `deny:${question.id}`, text: said };
+      }
+      case "choice": {
+        const said = (await lines.question("Your answer, or its number: ", { signal })).trim();
+        const index = Number(said) - 1;
+        if (question.choices[index] !== undefined) return { action: `answer:${question.id}:${index}` };
+        return { action: `answer:${question.id}`, text: said || "No answer." };
+      }
+    }
+  } finally {
+    lines.close();
+  }
+}
+
+function forNobody(question: Question): Press {
+  switch (question.kind) {
+    case "approval":
+      return { action: `deny:${question.id}`, text: "Nobody is at the terminal to approve it." };
+    case "choice":
+      return { action: `answer:${question.id}`, text: "Nobody is at the terminal. Decide yourself." };
+  }
+}

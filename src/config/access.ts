@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { count } from "./values.ts";
+
+const example = 'e.g. "U012345" (Slack) or "80351110224678912" (Discord)';
+
+/** YAML reads a Discord id without quotes as a number, and rounds it. */
+const ids = z
+  .array(
+    z.string(`expected an id in quotes, ${example}`).regex(/^[A-Za-z0-9]+$/, `expected an id, ${example}`),
+  )
+  .default([]);
+
+const who = z.enum(["everyone", "requester", "administrators"]);
+
+/** Who may do what. `src/intake/access.ts` is the table that reads it. */
+export const accessSchema = z
+  .strictObject({
+    administrators: ids.describe(
+      "people who may do whatever others may, and lift budgets; the console's user is always one",
+    ),
+    slack: z
+      .strictObject({
+        allow: z
+          .array(z.enum(["members", "guests", "externals"]))
+          .default(["members"])
+          .describe(
+            "whose messages count in channels where the bot is; externals are of other organisations",
+          ),
+        users: ids.describe("these people as well, whatever they are"),
+      })
+      .prefault({}),
+    discord: z
+      .strictObject({
+        guilds: ids.describe("every member of these servers"),
+        roles: ids.describe("whoever has one of these roles"),
+        users: ids.describe("these people, also in direct messages"),
+      })
+      .prefault({})
+      .describe("nobody until something is listed"),
+    bots: ids.describe("bots that may give work; all others are ignored"),
+    botMessages: count(1, 100)
+      .default(3)
+      .describe("messages of bots that a thread takes without one of a person between them"),
+    stop: who.default("everyone").describe("who may stop a turn, of those who may write"),
+    approve: who.default("requester").describe("who may approve what a turn asks for"),
+    continue: who.default("everyone").describe("who may let a turn go on that a limit has ended"),
+  })
+  .prefault({});

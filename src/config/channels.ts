@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { channelId, hosts, modelName } from "./values.ts";
+
+const names = z.array(z.string().min(1));
+
+export const modelChoices = z
+  .array(modelName)
+  .describe("models that people may choose by an option of the slash command");
+
+/** What is different in a channel. */
+export const channelsSchema = z
+  .record(
+    channelId,
+    z.strictObject({
+      model: modelName.exactOptional().describe("answers here, whatever HEDDLE_MODEL says"),
+      modelChoices: modelChoices.exactOptional(),
+      skills: names.exactOptional().describe("only these skills"),
+      tools: names
+        .exactOptional()
+        .describe("only these tools, e.g. read_file; a * at the end stands for anything: mcp_github_*"),
+      instructions: z.string().max(20_000).exactOptional().describe("added to agent.instructions"),
+      verbosity: z
+        .enum(["quiet", "normal", "full"])
+        .exactOptional()
+        .describe("what is shown of a turn; /quiet, /normal and /full change it in a thread"),
+      network: hosts.describe("the same as egress.channels.<channel>.allow"),
+    }),
+  )
+  .default({})
+  .describe("by platform:workspace:channel, e.g. slack:T012345:C012345");

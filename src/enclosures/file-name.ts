@@ -1,0 +1,30 @@
+import { extname } from "node:path/posix";
+
+/** Well below what file systems take, so that a number still fits behind it. */
+const maxBytes = 150;
+
+/** A file's name as the platform tells it, made safe: one part of a path, no control characters, not hidden. */
+export function safeFileName(name: string): string {
+  const plain = name
+    .toWellFormed()
+    .normalize("NFC")
+    .replaceAll(/[\p{C}\p{Zl}\p{Zp}/\\:]+/gu, "_")
+    .replace(/^[.\s]+/, "")
+    .trim();
+  return shortened(plain) || "file";
+}
+
+/** `report.pdf`, `report-2.pdf`, `report-3.pdf` … */
+export function numberedName(name: string, number: number): string {
+  if (number === 1) return name;
+  const extension = extname(name);
+  return `${name.slice(0, name.length - extension.length)}-${number}${extension}`;
+}
+
+function shortened(name: string): string {
+  if (Buffer.byteLength(name) <= maxBytes) return name;
+  const extension = Buffer.byteLength(extname(name)) <= 20 ? extname(name) : "";
+  let stem = name.slice(0, name.length - extension.length);
+  while (Buffer.byteLength(stem) > maxBytes - Buffer.byteLength(extension)) stem = stem.slice(0, -1);
+  return `${stem.toWellFormed().replaceAll("\uFFFD", "")}${extension}`;
+}

@@ -1,0 +1,34 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import { describeSchedule, type Schedule } from "../agent/tools/schedules.ts";
+import { cancelSchedule } from "../queue/schedules.ts";
+
+/** What a person asks for about the schedules of a thread, without a model. */
+export type ScheduleWords = { do: "list" } | { do: "cancel"; id: string };
+
+/**
+ * The whole message must be `/schedules` or `/unschedule <id>`; without the slash too, because some platforms
+ * keep messages that begin with one to themselves.
+ */
+export function scheduleWordsIn(text: string): ScheduleWords | undefined {
+  if (/^\s*\/?schedules\s*$/i.test(text)) return { do: "list" };
+  const id = /^\s*\/?unschedule\s+`?(\w+)`?\s*$/i.exec(text)?.[1];
+  return id === undefined ? undefined : { do: "cancel", id };
+}
+
+/** What the person reads about it. @param planned the thread's schedules */
+export async function answerScheduleWords(
+  redis: Redis,
+  thread: ThreadId,
+  words: ScheduleWords,
+  planned: readonly Schedule[],
+): Promise<string> {
+  if (planned.length === 0) return "Nothing is planned in this thread.";
+  if (words.do === "cancel") {
+    return (await cancelSchedule(redis, thread, words.id))
+      ? `Schedule ${words.id} is cancelled.`
+      : `There is no schedule ${words.id} in this thread; \`/schedules\` lists them.`;
+  }
+  const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
+  return [...list, "", "`/unschedule <id>` cancels one."].join("\n");
+}

@@ -1,0 +1,99 @@
+import type { ActionButton, OutboundMessage } from "../adapters/adapter.ts";
+import type { ToolCall } from "../agent/messages.ts";
+import type { Decision, Question } from "../agent/questions.ts";
+import { duration } from "./describe.ts";
+
+/** The messages that put a question to people and say how it ended. */
+
+/** So much of a call is shown: it must fit into one message everywhere (Discord takes 2,000 characters). */
+const shownStart = 900;
+const shownEnd = 500;
+const shownReason = 200;
+
+export function questionMessage(question: Question, call: ToolCall): OutboundMessage {
+  const { requester, expiresAt, askedAt } = question;
+  return {
+    kind: "question",
+    markdown: asking(question, call),
+    footer: `For ${requester.name} · open for ${duration(expiresAt - askedAt)}`,
+    stoppable: true,
+    actions: buttons(question),
+  };
+}
+
+/** Without a decision the turn ended before there was one. */
+export function settledMessage(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
+  return { kind: "question", markdown: `${asking(question, call)}\n\n${ending(decision)}` };
+}
+
+/** What is asked, without its buttons. */
+export function asking(question: Question, call: ToolCall): string {
+  switch (question.kind) {
+    case "choice":
+      return `❓ ${question.text}`;
+    case "approval": {
+      // Why is the operator's own; the call is the model's, and must not look like anything but code.
+      return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${code(callText(call))}`;
+    }
+  }
+}
+
+function ending(decision: Decision | undefined): string {
+  switch (decision?.kind) {
+    case "approved":
+      return `✅ **Approved** by ${decision.by.name}.`;
+    case "denied":
+      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${cut(decision.reason)}` : "."}`;
+    case "answered":
+      return decision.text === undefined
+        ? `↩️ ${decision.by.name} answered below.`
+        : `↩️ ${decision.by.name}: **${cut(decision.text)}**`;
+    case "expired":
+      return "⌛ Nobody answered in time.";
+    case undefined:
+      return "■ No longer needed.";
+  }
+}
+
+/** See `intake/questions.ts` for what their ids mean. */
+function buttons(question: Question): ActionButton[] {
+  switch (question.kind) {
+    case "approval":
+      return [
+        { id: `approve:${question.id}`, label: "Approve", style: "primary" },
+        {
+          id: `deny:${question.id}`,
+          label: "Deny",
+          style: "danger",
+          asksFor: "Why not? The agent reads it.",
+        },
+      ];
+    case "choice":
+      return question.choices.map((label, index) => ({
+        id: `answer:${question.id}:${index}`,
+        label,
+        style: "plain",
+      }));
+  }
+}
+
+/** All of a short call. Of a long one its ends, and how much is left out, so that nobody approves it unawares. */
+function callText({ input }: ToolCall): string {
+  const isCommand = typeof input === "object" && input !== null && "command" in input;
+  const text =
+    isCommand && typeof input.command === "string" ? input.command : JSON.stringify(input, null, 2);
+  if (text.length <= shownStart + shownEnd) return text;
+  const left = text.length - shownStart - shownEnd;
+  return `${text.slice(0, shownStart)}\n[⚠️ ${left} characters are not shown here]\n${text.slice(-shownEnd)}`;
+}
+
+/** A fence longer than any run of backticks inside. */
+function code(text: string): string {
+  const fence = "`".repeat(Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
+  return `${fence}\n${text.toWellFormed()}\n${fence}`;
+}
+
+function cut(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= shownReason ? line : `${line.slice(0, shownReason).toWellFormed()}…`;
+}

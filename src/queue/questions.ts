@@ -1,0 +1,112 @@
+import type { Redis } from "ioredis";
+import type { OutboundMessage, ThreadId } from "../adapters/adapter.ts";
+import { isUndecided, type OpenCall } from "../agent/history.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import type { ToolCall } from "../agent/messages.ts";
+import type { Decision, Question } from "../agent/questions.ts";
+import { keys } from "./keys.ts";
+import { listThreads } from "./mailbox.ts";
+import type { OutboxEntry } from "./outbox.ts";
+import { scripts } from "./scripts.ts";
+import type { Change } from "./session.ts";
+
+/**
+ * Open questions are fields of the session's head, written with the record that asks, so that the door can check a
+ * press without the journal. A decision is a field beside it, until a worker puts it on record.
+ */
+const openField = (id: string) => `question:${id}` as const;
+const decisionField = (id: string) => `decision:${id}` as const;
+/** Where the question was posted. */
+export const postedField = (id: string) => `asked:${id}` as const;
+
+/** The questions that a thread has open, decided or not. */
+export async function openQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
+  const head = await redis.hgetall(keys.head(thread));
+  return Object.entries(head).flatMap(([field, json]) =>
+    field.startsWith(openField("")) ? [JSON.parse(json) as Question] : [],
+  );
+}
+
+/** `decided`: by this call. `earlier`: the decision that holds. `closed`: the question is not open any more. */
+export type Deciding = { kind: "decided" } | { kind: "earlier"; decision: Decision } | { kind: "closed" };
+
+/** Decides a question and lists the thread for the sweeper. When this resolves the decision survives any crash. */
+export async function decide(
+  redis: Redis,
+  thread: ThreadId,
+  question: string,
+  decision: Decision,
+  now: number,
+): Promise<Deciding> {
+  const args = [question, JSON.stringify(decision)];
+  // See the header of decide.lua.
+  const result = (await scripts.decide.run(redis, [keys.head(thread)], args)) as number | string;
+  if (result === 0) return { kind: "closed" };
+  // Also when it was decided before: that process may have died before it came here.
+  await listThreads(redis, thread, now);
+  if (result === 1) return { kind: "decided" };
+  return { kind: "earlier", decision: JSON.parse(String(result)) as Decision };
+}
+
+/** For the write of the record that asks. */
+export function asked(question: Question, message: OutboundMessage): Change {
+  return {
+    fields: { [openField(question.id)]: JSON.stringify(question) },
+    outbox: entry(`question:${question.id}`, { do: "post", message, attempts: 0, question: question.id }),
+  };
+}
+
+/** What shows people how a question ended; without a decision the turn ended first. */
+export type Settled = (question: Question, call: ToolCall, decision?: Decision) => OutboundMessage;
+
+/** What has been decided since, and what nobody has decided in time, as records and the changes that go with them. */
+export function decisionsSince(
+  open: readonly OpenCall[],
+  head: Readonly<Record<string, string>>,
+  show: Settled,
+  now: number,
+): { records: JournalRecord[]; change: Change } {
+  const records: JournalRecord[] = [];
+  const changes: Change[] = [];
+  for (const { call, question, decision: known } of open) {
+    if (!question || known) continue;
+    const stored = head[decisionField(question.id)];
+    const expired: Decision = { kind: "expired", at: question.expiresAt };
+    const decision = stored
+      ? (JSON.parse(stored) as Decision)
+      : now >= question.expiresAt
+        ? expired
+        : undefined;
+    if (!decision) continue;
+    records.push({ type: "decision", question: question.id, decision, at: now });
+    changes.push(closed(question, show(question, call, decision)));
+  }
+  return { records, change: merged(changes) };
+}
+
+/** For the write of the turn's end: what is still open will not be decided. */
+export function abandoned(open: readonly OpenCall[], show: Settled): Change {
+  return merged(open.filter(isUndecided).map(({ question, call }) => closed(question, show(question, call))));
+}
+
+function closed({ id }: Question, message: OutboundMessage): Change {
+  return {
+    fields: { [openField(id)]: "", [decisionField(id)]: "" },
+    outbox: entry(`question:${id}:closed`, { do: "edit", field: postedField(id), message }),
+  };
+}
+
+function entry(key: string, value: OutboxEntry): Record<string, string> {
+  return { [key]: JSON.stringify(value) };
+}
+
+/** All of them as one write; of the same field the last counts. */
+export function merged(changes: readonly Change[]): Change {
+  return changes.reduce(
+    (all, { fields, outbox }) => ({
+      fields: { ...all.fields, ...fields },
+      outbox: { ...all.outbox, ...outbox },
+    }),
+    {},
+  );
+}

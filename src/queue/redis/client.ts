@@ -1,0 +1,21 @@
+import { Cluster, Redis } from "ioredis";
+import type { ClientOptions } from "./server.ts";
+import type { Target } from "./url.ts";
+
+/** For how often 100 ms a command waits for a cluster that elects a new primary. */
+const patience = 600;
+
+/** The one place that makes a client, whatever kind of Redis it is for. */
+export function openClient({ options, nodes }: Target, own: ClientOptions = {}): Redis {
+  if (!nodes) return new Redis({ ...options, ...own });
+  const { retryStrategy, db: _, ...redisOptions } = { ...options, ...own };
+  const cluster = new Cluster(nodes, {
+    redisOptions,
+    ...(retryStrategy && { clusterRetryStrategy: retryStrategy }),
+    maxRedirections: patience,
+    // Certificates are made out to names, not to what these resolve to.
+    ...(options.tls && { dnsLookup: (name, found) => found(null, name) }),
+  });
+  // It has the commands and events of a single client; what only that one has is used nowhere.
+  return cluster as unknown as Redis;
+}

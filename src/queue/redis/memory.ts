@@ -1,0 +1,17 @@
+/** Redis has refused a write because its `maxmemory` is reached: nothing of it is stored. */
+export class OutOfMemory extends Error {
+  override readonly name = "OutOfMemory";
+
+  constructor(cause: unknown) {
+    super(outOfMemory, { cause });
+  }
+}
+
+/** For the operator. */
+export const outOfMemory =
+  "Redis is out of memory and refuses to store anything: raise its maxmemory or give it a larger host. Turns wait until then.";
+
+/** Whether that is what an error says. Older versions wrap a script's error. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && error.message.includes("OOM command not allowed");
+}

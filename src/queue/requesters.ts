@@ -1,0 +1,44 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { heddle } from "../agent/messages.ts";
+import { keys } from "./keys.ts";
+
+const page = 100;
+
+/** Ids of those who wrote what a turn of the thread works on or is going to. */
+export async function requestersOf(redis: Redis, thread: ThreadId): Promise<string[]> {
+  const [mail, status] = await Promise.all([
+    redis.lrange(keys.mail(thread), 0, -1),
+    redis.hget(keys.head(thread), "status"),
+  ]);
+  return [
+    ...authorsOf(mail.map(parse)),
+    ...(status === "running" ? await lastRequesters(redis, thread) : []),
+  ];
+}
+
+/** Ids of those who wrote what the thread's last turn has worked on. */
+export async function lastRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
+  const generation = await redis.hget(keys.head(thread), "generation");
+  return authorsOf(await lastTurn(redis, keys.log(thread, Number(generation ?? 0))));
+}
+
+function authorsOf(records: readonly JournalRecord[]): string[] {
+  const authors = records.flatMap((record) => (record.type === "user" ? [record.message.author.id] : []));
+  return [...new Set(authors)].filter((id) => id !== heddle.id);
+}
+
+async function lastTurn(redis: Redis, log: string): Promise<JournalRecord[]> {
+  const records: JournalRecord[] = [];
+  for (let end = -1; ; end -= page) {
+    const older = (await redis.lrange(log, end - page + 1, end)).map(parse);
+    const start = older.findLastIndex(({ type }) => type === "turn-start");
+    records.push(...older.slice(Math.max(start, 0)));
+    if (start >= 0 || older.length < page) return records;
+  }
+}
+
+function parse(entry: string): JournalRecord {
+  return JSON.parse(entry) as JournalRecord; // Only our own scripts write these lists.
+}

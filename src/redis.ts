@@ -1,0 +1,19 @@
+import type { Config } from "./config/load.ts";
+import { connectRedis } from "./queue/redis/connect.ts";
+import type { RedisLog, RedisServer } from "./queue/redis/server.ts";
+
+/** The Redis that this installation is configured for. @throws RedisUnavailable */
+export async function openRedis(
+  { environment, dataDir }: Pick<Config, "environment" | "dataDir">,
+  log: RedisLog,
+): Promise<RedisServer> {
+  return await connectRedis({
+    ...(environment.REDIS_URL && { url: environment.REDIS_URL }),
+    ...(environment.REDIS_CA && { caFile: environment.REDIS_CA }),
+    ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
+    dataDir,
+    production: environment.NODE_ENV === "production",
+    allowEmbedded: environment.EMBEDDED_REDIS === "1",
+    log,
+  });
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { AuditFact } from "./fact.ts";
+
+/** The end of a chain: the number of its newest entry and that entry's hash. */
+export interface Link {
+  n: number;
+  hash: string;
+}
+
+/** Before the first entry. */
+export const genesis: Link = { n: 0, hash: "0".repeat(64) };
+
+/** A line of the log: a fact, its number and time (ms since the epoch), and the hashes that chain it. */
+export type AuditEntry = AuditFact & Link & { at: number; before: string };
+
+const linkSchema = z.looseObject({ n: z.int(), at: z.number(), before: z.string(), hash: z.string() });
+
+/** The fact as the line that follows `last`. */
+export function chained(last: Link, fact: AuditFact, at: number): { line: string; link: Link } {
+  const content = { ...fact, n: last.n + 1, at, before: last.hash };
+  const hash = hashOf(content);
+  return { line: JSON.stringify({ ...content, hash }), link: { n: content.n, hash } };
+}
+
+export type Followed = { ok: true; link: Link; entry: AuditEntry } | { ok: false; fault: string };
+
+/** Whether this line is the one that was written after `last`. */
+export function follow(last: Link, line: string): Followed {
+  const entry = parsed(line);
+  if (!entry) return { ok: false, fault: `What follows entry ${last.n} is no entry.` };
+  const { hash, ...content } = entry;
+  if (hashOf(content) !== hash) return { ok: false, fault: `Entry ${entry.n} was changed.` };
+  if (entry.n !== last.n + 1) {
+    return { ok: false, fault: `Entry ${last.n} is followed by ${entry.n}: some are missing or moved.` };
+  }
+  if (entry.before !== last.hash) {
+    return { ok: false, fault: `Entry ${entry.n} does not belong behind this entry ${last.n}.` };
+  }
+  return { ok: true, link: { n: entry.n, hash }, entry };
+}
+
+function parsed(line: string): AuditEntry | undefined {
+  try {
+    const { success, data } = linkSchema.safeParse(JSON.parse(line));
+    // Its hash tells whether it is what Heddle has written.
+    return success ? (data as unknown as AuditEntry) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** SHA-256 of the value's canonical JSON: keys sorted, no blanks, numbers and strings as in RFC 8785. */
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(canonical(value)).digest("hex");
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value)
+    .filter((entry) => entry[1] !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`);
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import type { InboundEvent, ThreadId, Verdict } from "../../adapters/adapter.ts";
+import type { TurnOutcome } from "../../agent/events.ts";
+import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
+
+/**
+ * What the audit log tells: who asked, edited, deleted, stopped, pressed a button (approvals and denials are
+ * buttons) or was refused, and what ran for it. No text of a message and no result of a tool is in it.
+ */
+export type AuditFact =
+  | { what: "asked" | "edited" | "deleted"; thread: ThreadId; message: string; by: Speaker }
+  | { what: "stopped"; thread: ThreadId; by: Speaker }
+  | { what: "pressed"; thread: ThreadId; message: string; button: string; by: Speaker }
+  /** What somebody said to an agent's question, or would have. */
+  | {
+      what: "decided" | "decision-refused";
+      thread: ThreadId;
+      question: string;
+      tool: string;
+      decision: string;
+      by: Speaker;
+    }
+  | { what: "refused"; kind: InboundEvent["kind"]; message: string; by: Speaker }
+  /** With everybody whose message the turn works on; again for messages that it takes along. */
+  | { what: "turn-began" | "turn-took"; thread: ThreadId; turn: string; asked: Asked[]; resumed?: true }
+  /** Stored before the tool runs. `sha256` is of the whole masked arguments, `arguments` their beginning. */
+  | {
+      what: "tool-began";
+      thread: ThreadId;
+      turn: string;
+      call: string;
+      tool: string;
+      sha256: string;
+      arguments: string;
+    }
+  | {
+      what: "tool-ended";
+      thread: ThreadId;
+      turn: string;
+      call: string;
+      tool: string;
+      status: ToolStatus;
+      ms: number;
+    }
+  /** `by`: who stopped it. `killed` and `survivors`: processes. */
+  | {
+      what: "turn-ended";
+      thread: ThreadId;
+      turn: string;
+      outcome: TurnOutcome["kind"];
+      steps: number;
+      by?: string;
+      killed?: number;
+      survivors?: number;
+    };
+
+interface Asked {
+  message: string;
+  by: Speaker;
+  /** A task that they planned earlier, when its time had come. */
+  scheduled?: true;
+}
+
+/** What somebody did at the door; undefined for what came to nothing. */
+export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | undefined {
+  const by = person(event.author);
+  const message = refOf(event);
+  switch (verdict.kind) {
+    case "duplicate":
+    case "ignored":
+      return undefined;
+    case "refused":
+      return { what: "refused", kind: event.kind, message, by };
+    case "accepted":
+      return { what: "asked", thread: verdict.thread, message, by };
+    case "stopping":
+    case "amended":
+    case "acted":
+      break;
+  }
+  const { thread } = verdict;
+  switch (event.kind) {
+    case "edit":
+      return { what: "edited", thread, message, by };
+    case "delete":
+      return { what: "deleted", thread, message, by };
+    case "action":
+      return { what: "pressed", thread, message, button: event.action, by };
+    case "message":
+    case "stop":
+      return { what: "stopped", thread, by };
+  }
+}
+
+function refOf(event: InboundEvent): string {
+  if (event.kind !== "stop") return event.ref.message;
+  return "message" in event.target ? event.target.message.message : "";
+}
+
+/** Only what names the person: roles and standing change. */
+function person({ id, name }: Speaker): Speaker {
+  return { id, name };
+}
+
+export function askedIn(messages: readonly UserMessage[]): Asked[] {
+  return messages.map(({ id, author, scheduled }) => ({
+    message: id,
+    by: person(author),
+    ...(scheduled && { scheduled }),
+  }));
+}
+
+/** How much of a call's arguments is in the log, in characters. */
+const shownChars = 300;
+
+/** The arguments of a call, masked; the digest proves later which they were. */
+export function maskedArguments(
+  { input, malformed }: ToolCall,
+  mask: (text: string) => string,
+): { sha256: string; arguments: string } {
+  const text = mask(malformed ?? JSON.stringify(input) ?? "");
+  const shown = text.length <= shownChars ? text : `${text.slice(0, shownChars).toWellFormed()}…`;
+  return { sha256: createHash("sha256").update(text).digest("hex"), arguments: shown };
+}

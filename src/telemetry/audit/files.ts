@@ -1,0 +1,187 @@
+import { createReadStream, existsSync } from "node:fs";
+import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Redis } from "ioredis";
+import { keys } from "../../queue/keys.ts";
+import { auditHead, auditLines } from "./log.ts";
+import { type AuditEntry, follow, genesis, type Link } from "./chain.ts";
+
+/** `000000000123.jsonl`: the entries from number 123 on, one a line. */
+const fileName = /^\d{12}\.jsonl$/;
+
+/** Somebody who died while holding the log is given up after this time. */
+const heldSeconds = 600;
+const dayMs = 86_400_000;
+
+/** Another process moves the log to files, or reads all of it. */
+export class AuditBusy extends Error {
+  override readonly name = "AuditBusy";
+  override readonly message =
+    "The audit log is being moved or read by another process; try again in a minute.";
+}
+
+/** Does the work while nobody moves entries. @throws AuditBusy */
+export async function holdingAudit<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
+  if (!(await redis.set(keys.auditHeld, "1", "EX", heldSeconds, "NX"))) throw new AuditBusy();
+  try {
+    return await work();
+  } finally {
+    await redis.del(keys.auditHeld);
+  }
+}
+
+/**
+ * Moves the entries of past days (UTC) from Redis to a file. The file is complete and on the disk before Redis
+ * forgets them; who dies in between leaves entries in both, and the next writes the same file again.
+ *
+ * @param now milliseconds since the epoch
+ * @returns how many entries were moved
+ * @throws AuditBusy
+ */
+export async function moveToFiles(redis: Redis, folder: string, now: number): Promise<number> {
+  return await holdingAudit(redis, async () => {
+    const moved = await writeFile(folder, past(redis, now - (now % dayMs)));
+    if (!moved) return 0;
+    await redis.xtrim(keys.audit, "MINID", `${moved.last + 1}-0`);
+    return moved.last - moved.first + 1;
+  });
+}
+
+async function* past(redis: Redis, today: number): AsyncGenerator<{ n: number; line: string }> {
+  for await (const line of auditLines(redis, 0)) {
+    // Written by openAuditLog; whether it is still what was written, `verify` tells.
+    const { n, at } = JSON.parse(line) as AuditEntry;
+    if (at >= today) return;
+    yield { n, line };
+  }
+}
+
+async function writeFile(
+  folder: string,
+  entries: AsyncIterable<{ n: number; line: string }>,
+): Promise<{ first: number; last: number } | undefined> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const part = join(folder, "moving.part");
+  let first: number | undefined;
+  let last = 0;
+  const file = await open(part, "w", 0o600);
+  try {
+    for await (const { n, line } of entries) {
+      first ??= n;
+      last = n;
+      await file.write(`${line}\n`);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  if (first === undefined) return undefined;
+  const target = join(folder, `${String(first).padStart(12, "0")}.jsonl`);
+  if (!(await beginsWith(part, target))) {
+    throw new Error(
+      `The audit log in Redis is another one than in ${target}, so that file was left alone; move the folder elsewhere to begin a new log there.`,
+    );
+  }
+  await rename(part, target);
+  return { first, last };
+}
+
+/** Whether `file` goes on with what `earlier` holds; true when there is no earlier one. */
+async function beginsWith(file: string, earlier: string): Promise<boolean> {
+  if (!existsSync(earlier)) return true;
+  const [now, before] = await Promise.all([readFile(file), readFile(earlier)]);
+  return now.subarray(0, before.length).equals(before);
+}
+
+/** Every line of the log, from the files and then from Redis, as they are. */
+async function* allLines(redis: Redis, folder: string): AsyncGenerator<string> {
+  let last = 0;
+  for (const name of await filesIn(folder)) {
+    const lines = createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
+    for await (const line of lines) {
+      yield line;
+      last = numberOf(line) || last;
+    }
+  }
+  yield* auditLines(redis, last + 1);
+}
+
+/**
+ * The newest entries before number `before`, the newest first, at most `limit`. Nothing is proven: that takes the
+ * whole log, see {@link checkedLog}.
+ */
+export async function latestEntries(
+  redis: Redis,
+  folder: string,
+  before: number,
+  limit: number,
+): Promise<AuditEntry[]> {
+  const newest = await redis.xrevrange(keys.audit, `${before - 1}-0`, "-", "COUNT", limit);
+  let lines = newest.map(([, fields]) => fields[1] ?? "");
+  const files = (await filesIn(folder)).toReversed();
+  for (const name of files) {
+    const end = lines.length === 0 ? before : numberOf(lines.at(-1) ?? "");
+    if (lines.length >= limit) break;
+    if (Number.parseInt(name, 10) < end)
+      lines = [...lines, ...(await lastOf(join(folder, name), end, limit - lines.length))];
+  }
+  // Whether they are what Heddle has written, `heddle audit verify` tells.
+  return lines.map((line) => JSON.parse(line) as AuditEntry);
+}
+
+/** The last lines of a file before that entry, the newest first. */
+async function lastOf(path: string, before: number, limit: number): Promise<string[]> {
+  const kept: string[] = [];
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    if (numberOf(line) >= before) break;
+    kept.push(line);
+    if (kept.length > limit) kept.shift();
+  }
+  return kept.toReversed();
+}
+
+function numberOf(line: string): number {
+  return Number(/"n":(\d+)/.exec(line)?.[1] ?? 0);
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => fileName.test(name)).toSorted();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+export type Checked =
+  | { kind: "entry"; entry: AuditEntry; line: string }
+  /** The log is broken behind `link`, and nothing that follows can be trusted. */
+  | { kind: "fault"; fault: string; link: Link }
+  /** The log is whole up to its head. */
+  | { kind: "whole"; link: Link };
+
+/**
+ * Reads the log from its first entry, proving each, and tells what is wrong with it. A removal at the end is
+ * found by the head that Redis keeps apart, and by `anchor`: an earlier head that somebody noted elsewhere.
+ * To be read to its end inside {@link holdingAudit}.
+ */
+export async function* checkedLog(redis: Redis, folder: string, anchor?: Link): AsyncGenerator<Checked> {
+  const head = await auditHead(redis);
+  let link = genesis;
+  const broken = (fault: string): Checked => ({ kind: "fault", fault, link });
+  for await (const line of allLines(redis, folder)) {
+    const next = follow(link, line);
+    if (!next.ok) return yield broken(next.fault);
+    const noted = [anchor, head].find((known) => known?.n === next.link.n);
+    if (noted && noted.hash !== next.link.hash) {
+      return yield broken(`Entry ${noted.n} is not the one that was noted: the log was made anew.`);
+    }
+    ({ link } = next);
+    yield { kind: "entry", entry: next.entry, line };
+  }
+  // More may have come since the head was read, never less.
+  const least = Math.max(head.n, anchor?.n ?? 0);
+  if (link.n < least) return yield broken(`The log ends with entry ${link.n}, but it had ${least}.`);
+  yield { kind: "whole", link };
+}

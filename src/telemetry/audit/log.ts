@@ -1,0 +1,95 @@
+import type { Redis } from "ioredis";
+import { keys } from "../../queue/keys.ts";
+import { scripts } from "../../queue/scripts.ts";
+import { chained, genesis, type Link } from "./chain.ts";
+import type { AuditFact } from "./fact.ts";
+
+/** Writes the audit log, which all processes share: one chain, in one order. */
+export interface AuditLog {
+  /** Resolves when the fact is in Redis. @throws what Redis answers when it takes no writes */
+  append(fact: AuditFact): Promise<void>;
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void>;
+}
+
+/** More wait for the next write. */
+const batchSize = 200;
+
+interface Waiting {
+  fact: AuditFact;
+  at: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Redis cannot compute SHA-256, so the chain is made here, behind the head that this process saw last; where
+ * another one was faster, the script refuses, and it is made anew. Facts that come while a write is under way go
+ * together with the next, so that a busy process needs few writes and wins often enough.
+ */
+export function openAuditLog(redis: Redis, now: () => number): AuditLog {
+  const waiting: Waiting[] = [];
+  let head: Link = genesis;
+  let writing: Promise<void> | undefined;
+
+  const write = async (batch: readonly Waiting[]) => {
+    for (;;) {
+      const before = head;
+      const lines: string[] = [];
+      let last = before;
+      for (const { fact, at } of batch) {
+        const { line, link } = chained(last, fact, at);
+        lines.push(line);
+        last = link;
+      }
+      // See the header of audit.lua.
+      const [written, n, hash] = (await scripts.audit.run(
+        redis,
+        [keys.audit, keys.auditHead],
+        [before.n + 1, before.hash, last.hash, ...lines],
+      )) as [number, number, string];
+      head = { n, hash };
+      if (written === 1) return;
+    }
+  };
+
+  const drain = async () => {
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, batchSize);
+      try {
+        await write(batch);
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    writing = undefined;
+  };
+
+  return {
+    append: (fact) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ fact, at: now(), resolve, reject });
+        writing ??= drain();
+      }),
+    settled: async () => await writing,
+  };
+}
+
+/** The newest entry, as Redis notes it apart from the log. */
+export async function auditHead(redis: Redis): Promise<Link> {
+  const [n, hash] = await redis.hmget(keys.auditHead, "n", "hash");
+  return n && hash ? { n: Number(n), hash } : genesis;
+}
+
+/** The lines in Redis from entry `from` on. */
+export async function* auditLines(redis: Redis, from: number): AsyncGenerator<string> {
+  for (let next = from; ; ) {
+    const found = await redis.xrange(keys.audit, `${next}-0`, "+", "COUNT", 1_000);
+    for (const [id, fields] of found) {
+      yield fields[1] ?? "";
+      next = Number.parseInt(id, 10) + 1;
+    }
+    if (found.length === 0) return;
+  }
+}

@@ -1,0 +1,100 @@
+import type { AgentEvent } from "../../agent/events.ts";
+import type { Observer } from "../observer.ts";
+import { askedIn, type AuditFact, inboundFact, maskedArguments } from "./fact.ts";
+import type { AuditLog } from "./log.ts";
+
+interface AuditOptions {
+  log: AuditLog;
+  /** Hides secrets in the arguments of tools. */
+  mask(text: string): string;
+  /** Told of facts that could not be written and that nothing waits for. */
+  onProblem(problem: string, error: unknown): void;
+}
+
+/**
+ * Writes down what people do and what runs for them. What somebody did at the door is in the log before the
+ * platform is answered, and a tool's call before the tool runs: while the journal stores the call, so that a
+ * step takes no longer. Ends and results are written without anybody waiting.
+ */
+export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer {
+  const note = (fact: AuditFact) => {
+    log.append(fact).catch((error: unknown) => onProblem("The audit log could not be written.", error));
+  };
+
+  return {
+    door: (door) => ({
+      async receive(event) {
+        const verdict = await door.receive(event);
+        const fact = inboundFact(event, verdict);
+        if (fact) await log.append(fact);
+        return verdict;
+      },
+    }),
+
+    runner: (runner) => ({
+      ...runner,
+      async *run(input) {
+        const { thread, turn } = input;
+        const events = runner.run(input);
+        for (;;) {
+          const next = await events.next();
+          if (next.done) return next.value;
+          const began = toolBegan(next.value);
+          const written = began ? log.append({ ...began, thread, turn }) : undefined;
+          // Whoever asks for the next event has stored this one; the tool starts behind it.
+          written?.catch(() => undefined);
+          yield next.value;
+          await written;
+        }
+      },
+    }),
+
+    display(display, thread, { id: turn, resumed }) {
+      let began = false;
+      return {
+        ...display,
+        took(messages) {
+          const what = began ? "turn-took" : "turn-began";
+          note({
+            what,
+            thread,
+            turn,
+            asked: askedIn(messages),
+            ...(!began && resumed && { resumed: true }),
+          });
+          began = true;
+          display.took(messages);
+        },
+        event(event) {
+          if (event.type === "tool-end") {
+            const { callId: call, name: tool, status } = event.message;
+            note({ what: "tool-ended", thread, turn, call, tool, status, ms: Math.round(event.durationMs) });
+          }
+          display.event(event);
+        },
+        closing(receipt) {
+          const { outcome, killed } = receipt;
+          if (began) {
+            note({
+              what: "turn-ended",
+              thread,
+              turn,
+              outcome: outcome.kind,
+              steps: outcome.steps,
+              ...(outcome.kind === "stopped" && { by: outcome.order.by }),
+              ...(killed && { killed: killed.processes, survivors: killed.survivors }),
+            });
+          }
+          return display.closing(receipt);
+        },
+      };
+    },
+  };
+
+  function toolBegan(event: AgentEvent) {
+    if (event.type !== "tool-start") return undefined;
+    const { call } = event;
+    const what = "tool-began" as const;
+    return { what, call: call.id, tool: call.name, ...maskedArguments(call, mask) };
+  }
+}

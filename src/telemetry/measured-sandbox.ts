@@ -1,0 +1,25 @@
+import type { Counter } from "prom-client";
+import type { Sandbox, SandboxBackend } from "../sandbox/sandbox.ts";
+
+interface SandboxFigures {
+  commands: Counter<"end">;
+  jobs: Counter;
+}
+
+/** Counts what sandboxes run. */
+export function measuredSandbox(figures: SandboxFigures): (backend: SandboxBackend) => SandboxBackend {
+  const measured = (sandbox: Sandbox): Sandbox => ({
+    ...sandbox,
+    async exec(request) {
+      const result = await sandbox.exec(request);
+      figures.commands.inc({ end: result.end });
+      return result;
+    },
+    async start(request) {
+      const started = await sandbox.start(request);
+      if (started.ok) figures.jobs.inc();
+      return started;
+    },
+  });
+  return (backend) => ({ ...backend, open: async (threadId) => measured(await backend.open(threadId)) });
+}

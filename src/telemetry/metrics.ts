@@ -1,0 +1,175 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { type Reconnect, reconnects, SurfaceError } from "../adapters/adapter.ts";
+import { readBacklog } from "../queue/backlog.ts";
+import { measuredModel } from "./measured-model.ts";
+import { measuredSandbox } from "./measured-sandbox.ts";
+import type { Observer } from "./observer.ts";
+
+/** Figures about this process, and at the time of asking about all; see docs/telemetry.md for each. */
+export interface Metrics {
+  readonly observer: Observer;
+  readonly contentType: string;
+  /** The figures in Prometheus' text format. */
+  render(): Promise<string>;
+  close(): void;
+}
+
+/** Seconds; a call of a model takes from tenths of a second to minutes. */
+const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600];
+const fastBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function createMetrics(redis: Redis): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(name: string, help: string, labelNames: Label[], of = buckets) =>
+    new Histogram({ name, help, labelNames, registers, buckets: of });
+
+  const messages = counter("heddle_events_total", "What people did, by what became of it.", [
+    "platform",
+    "kind",
+    "verdict",
+  ]);
+  const turns = counter("heddle_turns_total", "Turns that ended.", ["outcome"]);
+  const turnSeconds = histogram("heddle_turn_duration_seconds", "From a turn's start to its end.", [
+    "outcome",
+  ]);
+  const steps = counter("heddle_steps_total", "Steps of turns that ended.", []);
+  const stopSeconds = histogram(
+    "heddle_stop_duration_seconds",
+    "From a stop order to the last process gone.",
+    [],
+    fastBuckets,
+  );
+  const killed = counter("heddle_sandbox_killed_processes_total", "Processes that a stop has ended.", []);
+  const survivors = counter("heddle_sandbox_survivors_total", "Processes that were alive after a stop.", []);
+  const tools = counter("heddle_tool_calls_total", "Calls of tools, by how they ended.", ["tool", "status"]);
+  const toolSeconds = histogram("heddle_tool_duration_seconds", "How long tools ran.", ["tool"]);
+  const rateLimits = counter("heddle_rate_limits_total", "Writes that a platform put off.", ["platform"]);
+  const reconnected = counter("heddle_reconnects_total", "Connections to a platform that were made anew.", [
+    "platform",
+  ]);
+  // Only adapters publish there.
+  const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
+  reconnects.subscribe(onReconnect);
+  const readAll = gaugesOfAll(registry, redis);
+  const toolName = boundedLabel(200);
+
+  const observer: Observer = {
+    door: (door) => ({
+      async receive(event) {
+        const verdict = await door.receive(event);
+        const { kind } = event;
+        messages.inc({ platform: platformOf(event), kind, verdict: verdict.kind });
+        return verdict;
+      },
+    }),
+    display: (display) => ({
+      ...display,
+      event(event) {
+        if (event.type === "tool-end") {
+          const tool = toolName(event.message.name);
+          tools.inc({ tool, status: event.message.status });
+          toolSeconds.observe({ tool }, event.durationMs / 1_000);
+        }
+        display.event(event);
+      },
+      closing(receipt) {
+        const outcome = receipt.outcome.kind;
+        turns.inc({ outcome });
+        turnSeconds.observe({ outcome }, receipt.durationMs / 1_000);
+        steps.inc(receipt.outcome.steps);
+        if (receipt.stopMs !== undefined) stopSeconds.observe(receipt.stopMs / 1_000);
+        killed.inc(receipt.killed?.processes ?? 0);
+        survivors.inc(receipt.killed?.survivors ?? 0);
+        return display.closing(receipt);
+      },
+    }),
+    output: (output) => ({
+      write: (surface, channel, urgency, signal, write) =>
+        output.write(surface, channel, urgency, signal, async () => {
+          try {
+            return await write();
+          } catch (error) {
+            if (error instanceof SurfaceError && error.kind === "rate-limited") {
+              rateLimits.inc({ platform: surface.platform });
+            }
+            throw error;
+          }
+        }),
+    }),
+    model: measuredModel({
+      calls: counter("heddle_model_calls_total", "Calls of models, by how they ended.", ["model", "result"]),
+      retries: counter("heddle_model_retries_total", "Attempts after the first.", ["model"]),
+      seconds: histogram("heddle_model_call_duration_seconds", "Calls of models, retries included.", [
+        "model",
+      ]),
+      tokens: counter("heddle_model_tokens_total", "Tokens, by what they are charged as.", ["model", "type"]),
+      dollars: counter("heddle_model_cost_dollars_total", "List price of the tokens.", ["model"]),
+    }),
+    sandbox: measuredSandbox({
+      commands: counter("heddle_sandbox_commands_total", "Commands, by what ended them.", ["end"]),
+      jobs: counter("heddle_sandbox_jobs_total", "Background jobs that were started.", []),
+    }),
+  };
+
+  return {
+    observer,
+    contentType: registry.contentType,
+    async render() {
+      await readAll();
+      return await registry.metrics();
+    },
+    close: () => reconnects.unsubscribe(onReconnect),
+  };
+}
+
+/** Figures of all processes together, the same in each. Returns how to read them from Redis. */
+function gaugesOfAll(registry: Registry, redis: Redis): () => Promise<void> {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
+  const waiting = gauge("heddle_mailbox_messages", "Messages that no turn has taken, in all threads.");
+  const age = gauge("heddle_mailbox_oldest_age_seconds", "Age of the oldest of them.");
+  const running = gauge("heddle_turns_running", "Turns that run, in all workers.");
+  const outbox = gauge("heddle_outbox_entries", "What threads must still show.");
+  const ping = gauge("heddle_redis_ping_seconds", "How long Redis took to answer.");
+  const up = gauge("heddle_redis_up", "1 when Redis answered for this scrape.");
+  return async () => {
+    const before = performance.now();
+    const look = async () => {
+      await redis.ping();
+      ping.set((performance.now() - before) / 1_000);
+      return await readBacklog(redis, Date.now());
+    };
+    // The client waits for a server that is away; whoever asks for metrics does not.
+    const backlog = await Promise.race([
+      look().catch(() => undefined),
+      delay(patienceMs, undefined, { ref: false }),
+    ]);
+    up.set(backlog ? 1 : 0);
+    waiting.set(backlog?.messages ?? Number.NaN);
+    age.set(backlog ? backlog.oldestMs / 1_000 : Number.NaN);
+    running.set(backlog?.running ?? Number.NaN);
+    outbox.set(backlog?.outbox ?? Number.NaN);
+  };
+}
+
+/** A scrape that takes longer is of no use: Prometheus gives up after 10 s by default. */
+const patienceMs = 2_000;
+
+function platformOf(event: Parameters<Parameters<NonNullable<Observer["door"]>>[0]["receive"]>[0]): string {
+  if (event.kind !== "stop") return event.thread.platform;
+  return "thread" in event.target ? event.target.thread.platform : event.target.message.platform;
+}
+
+/** A model may call tools by any name, and each label costs memory for ever. */
+function boundedLabel(most: number): (name: string) => string {
+  const known = new Set<string>();
+  return (name) => {
+    if (known.size < most) known.add(name);
+    return known.has(name) ? name : "other";
+  };
+}

@@ -1,0 +1,113 @@
+import { diag, DiagLogLevel, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { BatchSpanProcessor, NodeTracerProvider, type TracerConfig } from "@opentelemetry/sdk-trace-node";
+import { SurfaceError } from "../adapters/adapter.ts";
+import type { Logger } from "./log.ts";
+import type { Observer } from "./observer.ts";
+import { behind, traceparent } from "./trace-context.ts";
+import { type Content, turnSpans } from "./turn-spans.ts";
+
+export interface TracesOptions {
+  /** Of the collector, with its path. */
+  url: string;
+  headers: Record<string, string>;
+  service: string;
+  /** What people and models wrote, masked; undefined keeps it out. */
+  content: Content | undefined;
+  log: Pick<Logger, "warn">;
+}
+
+export interface Traces {
+  readonly observer: Observer;
+  /** Sends what is left, for at most {@link sendMs}. */
+  close(): Promise<void>;
+}
+
+const sendMs = 5_000;
+/** How long a finished span waits for others to be sent with. */
+const gatherMs = 1_000;
+/** Characters of one attribute. */
+const mostContent = 16_000;
+
+/**
+ * One trace from the event at the door over the turn, its model calls and its tools to the post, across processes:
+ * the context travels with the message through Redis, and back with what the turn posts. To be imported only where
+ * traces are wanted, as the libraries are large.
+ */
+export function openTraces({ url, headers, service, content, log }: TracesOptions): Traces {
+  const warn = (problem: string) => log.warn({ detail: problem }, "traces could not be sent");
+  const quiet = () => undefined;
+  diag.setLogger(
+    { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
+    { logLevel: DiagLogLevel.WARN },
+  );
+  const exporter = new OTLPTraceExporter({ url, headers, timeoutMillis: sendMs });
+  const provider = new NodeTracerProvider({
+    resource: resourceOf(service),
+    spanProcessors: [
+      new BatchSpanProcessor(exporter, { scheduledDelayMillis: gatherMs, exportTimeoutMillis: sendMs }),
+    ],
+    generalLimits: { attributeValueLengthLimit: mostContent },
+  });
+  const tracer = provider.getTracer("heddle");
+  return {
+    observer: tracingObserver(tracer, content),
+    async close() {
+      await provider.shutdown().catch((error: unknown) => warn(String(error)));
+      diag.disable();
+    },
+  };
+}
+
+function tracingObserver(tracer: Tracer, content: Content | undefined): Observer {
+  return {
+    door: (door) => ({
+      async receive(event) {
+        const span = tracer.startSpan(`receive ${event.kind}`, { kind: SpanKind.CONSUMER });
+        const verdict = await door.receive(
+          event.kind === "message" ? { ...event, trace: traceparent(span) } : event,
+        );
+        // What came to nothing is not sent: in a busy channel that is nearly everything.
+        if (verdict.kind === "ignored" || verdict.kind === "duplicate") return verdict;
+        span.setAttribute("heddle.verdict", verdict.kind);
+        if ("thread" in verdict) span.setAttribute("gen_ai.conversation.id", verdict.thread);
+        span.end();
+        return verdict;
+      },
+    }),
+
+    display: (display, thread, turn) => turnSpans(tracer, display, { thread, turn, content }),
+
+    surface: (surface) => ({
+      ...surface,
+      async post(thread, { trace, ...message }, key, posted) {
+        if (!trace) return await surface.post(thread, message, key, posted);
+        const span = tracer.startSpan(
+          `post ${surface.platform}`,
+          { kind: SpanKind.CLIENT, attributes: { "heddle.message.kind": message.kind } },
+          behind(trace),
+        );
+        try {
+          return await surface.post(thread, message, key, posted);
+        } catch (error) {
+          const kind = error instanceof SurfaceError ? error.kind : "unexpected";
+          span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute("error.type", kind);
+          throw error;
+        } finally {
+          span.end();
+        }
+      },
+    }),
+  };
+}
+
+/** Who sends: all that is told of it is the service's name and the process. */
+function resourceOf(service: string): NonNullable<TracerConfig["resource"]> {
+  const attributes = { "service.name": service, "process.pid": process.pid };
+  const resource: NonNullable<TracerConfig["resource"]> = {
+    attributes,
+    merge: () => resource,
+    getRawAttributes: () => Object.entries(attributes),
+  };
+  return resource;
+}

@@ -1,0 +1,176 @@
+import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { AgentEvent } from "../agent/events.ts";
+import type { Usage } from "../agent/llm/model.ts";
+import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
+import type { ShownTurn, TurnDisplay } from "../queue/drive.ts";
+import type { OutboxEntry } from "../queue/outbox.ts";
+import { behind, remoteSpan, traceparent } from "./trace-context.ts";
+
+/** Makes what somebody wrote fit to leave the house. */
+export type Content = (text: string) => string;
+
+interface TracedTurn {
+  thread: ThreadId;
+  turn: ShownTurn;
+  content: Content | undefined;
+}
+
+/**
+ * The spans of one turn: itself, its model calls and its tools. Names and attributes follow OpenTelemetry's GenAI
+ * conventions (https://opentelemetry.io/docs/specs/semconv/gen-ai/); what these do not name begins with `heddle.`.
+ */
+export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTurn): TurnDisplay {
+  const { content } = traced;
+  const tools = new Map<string, Span>();
+  let span: Span | undefined;
+  let context: Context = behind(undefined);
+  let call: Span | undefined;
+
+  const endCall = (failed: boolean) => {
+    if (failed) call?.setStatus({ code: SpanStatusCode.ERROR });
+    call?.end();
+    call = undefined;
+  };
+
+  const show = (event: AgentEvent) => {
+    switch (event.type) {
+      case "step-start": {
+        // Still open: the model failed, and another one or a shorter request follows.
+        endCall(true);
+        const attributes = { "gen_ai.operation.name": "chat", "heddle.step": event.step };
+        call = tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, context);
+        break;
+      }
+      case "retry":
+        call?.addEvent("retry", { attempt: event.attempt, reason: event.reason });
+        break;
+      case "assistant":
+        call?.updateName(`chat ${event.message.model}`);
+        call?.setAttributes({ ...modelAttributes(event.message), ...usageAttributes(event.usage) });
+        if (content) call?.setAttribute("gen_ai.output.messages", content(textOf(event.message)));
+        endCall(false);
+        break;
+      case "tool-start": {
+        endCall(false);
+        const { id, name, input } = event.call;
+        const attributes = {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": name,
+          "gen_ai.tool.call.id": id,
+          "heddle.step": event.step,
+          ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
+        };
+        tools.set(id, tracer.startSpan(`execute_tool ${name}`, { attributes }, context));
+        break;
+      }
+      case "tool-end": {
+        const { callId, status, text } = event.message;
+        const tool = tools.get(callId);
+        tools.delete(callId);
+        tool?.setAttribute("heddle.tool.status", status);
+        if (status === "error") tool?.setStatus({ code: SpanStatusCode.ERROR });
+        if (content) tool?.setAttribute("gen_ai.tool.call.result", content(text));
+        tool?.end();
+        break;
+      }
+      case "summary":
+        span?.addEvent("summary", { before: event.before, after: event.after });
+        break;
+      default:
+        break;
+    }
+  };
+
+  return {
+    ...display,
+    took(messages) {
+      if (span) {
+        for (const link of linksOf(messages)) span.addLink(link);
+      } else {
+        span = begin(tracer, traced, messages);
+        context = trace.setSpan(context, span);
+      }
+      if (content) {
+        span.addEvent("asked", {
+          "gen_ai.input.messages": content(messages.map(({ text }) => text).join("\n\n")),
+        });
+      }
+      display.took(messages);
+    },
+    event(event) {
+      show(event);
+      display.event(event);
+    },
+    closing(receipt) {
+      const { kind, steps, usage } = receipt.outcome;
+      span?.setAttributes({ "heddle.outcome": kind, "heddle.steps": steps, ...usageAttributes(usage) });
+      endCall(kind === "model-error");
+      if (kind === "model-error") span?.setStatus({ code: SpanStatusCode.ERROR });
+      const entries = display.closing(receipt);
+      return span ? withTrace(entries, traceparent(span)) : entries;
+    },
+    // The last that every turn does here, however it ends; its posts follow, as children that end later.
+    async close() {
+      endCall(false);
+      for (const tool of tools.values()) tool.end();
+      span?.end();
+      await display.close();
+    },
+  };
+}
+
+function begin(tracer: Tracer, { thread, turn }: TracedTurn, messages: readonly UserMessage[]): Span {
+  const [first, ...others] = messages;
+  const attributes = {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.agent.name": "heddle",
+    "gen_ai.conversation.id": thread,
+    "heddle.turn": turn.id,
+    "heddle.resumed": turn.resumed,
+  };
+  const links = linksOf(others);
+  return tracer.startSpan(
+    "invoke_agent heddle",
+    // The part before an interruption has a span of its own, from the worker that ran it.
+    { attributes, links, ...(!turn.resumed && { startTime: turn.startedAt }) },
+    behind(first?.trace),
+  );
+}
+
+function linksOf(messages: readonly UserMessage[]) {
+  return messages.flatMap((message) => {
+    const context = remoteSpan(message.trace);
+    return context ? [{ context }] : [];
+  });
+}
+
+function modelAttributes({ model, stop }: AssistantMessage) {
+  const [provider = "", ...name] = model.split("/");
+  return {
+    "gen_ai.provider.name": provider,
+    "gen_ai.request.model": name.join("/"),
+    "gen_ai.response.finish_reasons": [stop],
+  };
+}
+
+/** In these conventions the input includes what a cache held. */
+function usageAttributes({ input, output, cacheRead, cacheWrite, cost }: Usage) {
+  return {
+    "gen_ai.usage.input_tokens": input + cacheRead + cacheWrite,
+    "gen_ai.usage.output_tokens": output,
+    "gen_ai.usage.cache_read.input_tokens": cacheRead,
+    "gen_ai.usage.cache_creation.input_tokens": cacheWrite,
+    "heddle.cost_dollars": cost,
+  };
+}
+
+/** With the trace in each post, so that whoever makes it, now or after a crash, goes on with it. */
+function withTrace(entries: Record<string, OutboxEntry>, parent: string): Record<string, OutboxEntry> {
+  return Object.fromEntries(
+    Object.entries(entries).map(([key, entry]) => [
+      key,
+      entry.do === "post" ? { ...entry, message: { ...entry.message, trace: parent } } : entry,
+    ]),
+  );
+}

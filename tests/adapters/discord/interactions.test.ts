@@ -1,0 +1,296 @@
+import { MessageFlags } from "discord.js";
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import type { OutboundMessage, ThreadRef } from "../../../src/adapters/adapter.ts";
+import { timeOf } from "../../../src/adapters/discord/places.ts";
+import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import type { FakeMessage } from "../../fakes/discord/world.ts";
+import { adapterFor, fakeDiscord, listening, recordingDoor, surfaceOf } from "./stage.ts";
+
+const placeOf = (discord: FakeDiscord) => ({
+  platform: "discord",
+  workspace: discord.guild.id,
+  channel: discord.channel("general").id,
+});
+
+/** A thread in #general with a message of ours. */
+async function posted(discord: FakeDiscord, message: Partial<OutboundMessage>) {
+  const root = discord.user("ada").says(discord.channel("general"), "root");
+  const thread: ThreadRef = { ...placeOf(discord), thread: root.id };
+  await surfaceOf(discord).post(thread, { kind: "notice", markdown: "May I?", ...message }, "k");
+  const shown = await discord.message(({ author }) => author === discord.bot);
+  return { thread, shown, ref: { ...placeOf(discord), message: `${root.id}/${shown.id}` } };
+}
+
+describe("/agent", () => {
+  test("comes in with its options and file; the thread will start from the reply, which shows the task", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    const ada = discord.user("ada", { roles: ["9"] });
+    const options = { prompt: "sum this\nplease", model: "openai/b", skill: "csv-report" };
+    const asked = ada.asks(general, options, { name: "a.csv", content: "1,2" });
+    const [event] = await door.first(1);
+    expect(event).toMatchObject({
+      kind: "message",
+      thread: { ...placeOf(discord), thread: asked.reply?.id },
+      ref: { ...placeOf(discord), message: `${general.id}/${asked.reply?.id}` },
+      author: { id: ada.id, name: "ada", standing: "member", roles: ["9"] },
+      text: "sum this\nplease",
+      attachments: [{ name: "a.csv", bytes: 3 }],
+      options: { model: "openai/b", skill: "csv-report" },
+      addressed: "mention",
+      at: timeOf(asked.id),
+    });
+    expect(asked.reply?.content).toBe(`> sum this\n> please\n-# asked by <@${ada.id}> · a.csv`);
+    expect(asked.reply?.mentions).toEqual([]);
+    expect(asked.answer?.type).toBe(5);
+  });
+
+  test("goes on in the thread or direct conversation where it is used", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const ada = discord.user("ada");
+    const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
+    ada.asks(thread, { prompt: "here" });
+    await door.first(1);
+    const direct = discord.direct(ada);
+    ada.asks(direct, { prompt: "and here" });
+    expect(await door.first(2)).toMatchObject([
+      { thread: { ...placeOf(discord), thread: thread.id }, addressed: "mention" },
+      { thread: { workspace: "dm", thread: direct.id }, addressed: "direct" },
+    ]);
+  });
+
+  test("says so when the task could not be kept", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "hi" });
+    await discord.until(() => asked.reply?.content.startsWith("I cannot take this at the moment"));
+  });
+
+  test("names the permission that is missing, and where, to the person alone", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    discord.deny(general, "CreatePublicThreads");
+    const asked = discord.user("ada").asks(general, { prompt: "hi" });
+    const reply = await discord.until(() => asked.reply);
+    expect(reply.content).toContain("I cannot work in #general: I lack Create Public Threads.");
+    expect(reply.flags & MessageFlags.Ephemeral).toBeTruthy();
+    expect(door.events).toEqual([]);
+  });
+
+  test("suggests models and skills by what is typed", async () => {
+    const discord = await fakeDiscord();
+    await listening(discord);
+    const ada = discord.user("ada");
+    const general = discord.channel("general");
+    expect(await ada.types(general, "model", "")).toEqual(["anthropic/a", "openai/b"]);
+    expect(await ada.types(general, "model", "OPEN")).toEqual(["openai/b"]);
+    expect(await ada.types(general, "skill", "csv")).toEqual(["csv-report"]);
+  });
+
+  test("shows at most 25 suggestions, and none that Discord would refuse", async () => {
+    const discord = await fakeDiscord();
+    const models = ["x".repeat(101), ...Array.from({ length: 40 }, (_model, index) => `openai/${index}`)];
+    await listening(discord, { choices: async () => ({ models, skills: [] }) });
+    const shown = await discord.user("ada").types(discord.channel("general"), "model", "");
+    expect(shown).toEqual(models.slice(1, 26));
+  });
+});
+
+describe("Ask the agent about this", () => {
+  test.each([[true], [false]])(
+    "asks what to do and quotes the message (intent: %s)",
+    async (messageContent) => {
+      const discord = await fakeDiscord({ messageContent });
+      const { door } = await listening(discord, { messageContent });
+      const general = discord.channel("general");
+      const claim = discord.user("bob").says(general, "2 + 2 = 5");
+      const ada = discord.user("ada");
+      const picked = ada.picks("Ask the agent about this", claim);
+      await discord.until(() => picked.modal);
+      const sent = ada.fills(picked, "is that so?");
+      const [event] = await door.first(1);
+      expect(event).toMatchObject({
+        kind: "message",
+        thread: { ...placeOf(discord), thread: sent.reply?.id },
+        author: { name: "ada" },
+        text: "is that so?",
+        about: { text: "2 + 2 = 5", author: { name: "bob" }, at: timeOf(claim.id) },
+        addressed: "mention",
+      });
+      expect(sent.reply?.content).toBe(`> is that so?\n-# asked by <@${ada.id}> · about a message of bob`);
+    },
+  );
+
+  test("a form that was opened by a gateway that is gone fetches the message", async () => {
+    const discord = await fakeDiscord();
+    const first = adapterFor(discord);
+    await first.start(recordingDoor());
+    const claim = discord.user("bob").says(discord.channel("general"), "2 + 2 = 5");
+    const picked = discord.user("ada").picks("Ask the agent about this", claim);
+    await discord.until(() => picked.modal);
+    await first.stop();
+    const { door } = await listening(discord);
+    discord.user("ada").fills(picked, "is that so?");
+    expect(await door.first(1)).toMatchObject([{ about: { text: "2 + 2 = 5" } }]);
+  });
+});
+
+describe("buttons", () => {
+  const approve = { id: "approve:call-1", label: "Approve", style: "primary" } as const;
+  const deny = { id: "deny:call-1", label: "Deny", style: "danger", asksFor: "Why not?" } as const;
+
+  test("Stop stops the thread, and is acknowledged when the door has it", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const { shown, thread } = await posted(discord, { stoppable: true });
+    const press = discord.user("bob").presses("Stop", shown);
+    expect(await door.first(1)).toMatchObject([
+      { kind: "stop", target: { thread }, author: { name: "bob" }, at: timeOf(press.id) },
+    ]);
+    await discord.until(() => press.answer?.type === 6);
+  });
+
+  test("Stop tells the person alone that there is nothing to stop", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const { shown } = await posted(discord, { stoppable: true });
+    door.next.push(async () => ({ kind: "ignored", why: "nothing is running" }));
+    const press = discord.user("bob").presses("Stop", shown);
+    const reply = await discord.until(() => press.reply);
+    expect(reply.content).toMatch(/^There is nothing to stop here/);
+    expect(reply.onlyFor?.username).toBe("bob");
+  });
+
+  test("an action comes in with its id", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const { shown, thread, ref } = await posted(discord, { actions: [approve, deny] });
+    const press = discord.user("bob").presses("Approve", shown);
+    expect(await door.first(1)).toEqual([
+      {
+        kind: "action",
+        thread,
+        ref,
+        author: expect.objectContaining({ name: "bob" }),
+        action: "approve:call-1",
+        tellsRefusal: true,
+        at: timeOf(press.id),
+      },
+    ]);
+    await discord.until(() => press.answer?.type === 6);
+  });
+
+  test("one that asks for a sentence opens a form, and comes in with what was written", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const { shown, ref } = await posted(discord, { actions: [approve, deny] });
+    const bob = discord.user("bob");
+    const press = bob.presses("Deny", shown);
+    const modal = await discord.until(() => press.modal);
+    expect(modal.title).toBe("Why not?");
+    const sent = bob.fills(press, "too risky");
+    expect(await door.first(1)).toMatchObject([
+      { kind: "action", ref, action: "deny:call-1", text: "too risky", author: { name: "bob" } },
+    ]);
+    await discord.until(() => sent.answer?.type === 6);
+  });
+
+  test("the longest id survives, with as much of the question as fits", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const id = "i:".repeat(40);
+    const { shown } = await posted(discord, { actions: [{ ...deny, id, asksFor: "Q".repeat(60) }] });
+    const bob = discord.user("bob");
+    const press = bob.presses("Deny", shown);
+    expect((await discord.until(() => press.modal)).title).toMatch(/^Q{10,45}$/);
+    bob.fills(press, "no");
+    expect(await door.first(1)).toMatchObject([{ action: id, text: "no" }]);
+  });
+
+  test("a refusal is told to the person alone", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const { shown } = await posted(discord, { actions: [approve] });
+    door.next.push(async () => ({ kind: "refused", reply: "Only administrators may approve this." }));
+    const press = discord.user("bob").presses("Approve", shown);
+    const reply = await discord.until(() => press.reply);
+    expect(reply.content).toBe("Only administrators may approve this.");
+    expect(reply.onlyFor?.username).toBe("bob");
+  });
+
+  test("a press that could not be kept is told, and not acknowledged as done", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const { shown } = await posted(discord, { actions: [approve] });
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    const press = discord.user("bob").presses("Approve", shown);
+    const reply = await discord.until(() => press.reply);
+    expect(reply.content).toMatch(/nothing was done/);
+  });
+});
+
+test("of several gateways one answers, and the others say nothing", async () => {
+  const discord = await fakeDiscord();
+  let written = "";
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      written += String(chunk);
+      done();
+    },
+  });
+  const log = pino({ level: "warn" }, sink);
+  const [one, other] = [await listening(discord, { log }), await listening(discord, { log })];
+  const general = discord.channel("general");
+  const ada = discord.user("ada");
+  const claim: FakeMessage = ada.says(general, "2 + 2 = 5");
+  const { shown } = await posted(discord, { stoppable: true });
+  const asked = ada.asks(general, { prompt: "hi" });
+  ada.presses("Stop", shown);
+  const picked = ada.picks("Ask the agent about this", claim);
+  await ada.types(general, "model", "");
+  await discord.until(() => picked.modal && asked.reply?.content);
+  const callbacks = () => discord.calls.filter(({ call }) => call.startsWith("POST /interactions/"));
+  await discord.until(() => callbacks().length === 8);
+  const tasks = [...one.door.events, ...other.door.events].filter(({ kind }) => kind === "message");
+  expect(tasks).toHaveLength(1);
+  expect(written).toBe("");
+});
+
+describe("the commands", () => {
+  const registrations = (discord: FakeDiscord) =>
+    discord.calls.filter(({ call }) => call.startsWith("PUT /applications"));
+
+  test("are registered once, and again only when they have changed", async () => {
+    const discord = await fakeDiscord();
+    for (let starts = 0; starts < 2; starts += 1) {
+      const adapter = adapterFor(discord);
+      await adapter.start(recordingDoor());
+      await adapter.stop();
+    }
+    expect(registrations(discord)).toHaveLength(1);
+    const [command] = discord.commands;
+    if (command) command["description"] = "What an older version said";
+    const adapter = adapterFor(discord);
+    await adapter.start(recordingDoor());
+    await adapter.stop();
+    expect(registrations(discord)).toHaveLength(2);
+  });
+
+  test("are no reason not to start when Discord refuses them", async () => {
+    const discord = await fakeDiscord();
+    discord.fail(/^PUT \/applications/, { kind: "refuse", status: 429, code: 30_034, message: "Max daily" });
+    const { door } = await listening(discord);
+    discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
+    await door.first(1);
+  });
+});

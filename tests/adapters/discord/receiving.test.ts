@@ -1,0 +1,453 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ChannelType } from "discord.js";
+import { describe, expect, test } from "vitest";
+import { type InboundEvent, type Verdict } from "../../../src/adapters/adapter.ts";
+import { timeOf } from "../../../src/adapters/discord/places.ts";
+import { adapterFor, fakeDiscord, listening, nobodyWasHere, recordingDoor, surfaceOf } from "./stage.ts";
+
+/** Something that always comes in, behind whatever should not. */
+async function last(discord: Awaited<ReturnType<typeof fakeDiscord>>): Promise<void> {
+  discord.user("eve").says(discord.channel("end"), "<@BOT> the end");
+}
+const untilEnd = (events: readonly InboundEvent[]) =>
+  events.filter((event) => event.kind !== "message" || event.text !== "the end");
+
+describe("messages", () => {
+  test("a mention comes in without the mention; its thread has the id of the message", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    const ada = discord.user("ada", { nick: "Ada L.", roles: ["111"] });
+    const message = ada.says(general, "<@BOT>: is 1 < 2?");
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    expect(await door.first(1)).toEqual([
+      {
+        kind: "message",
+        thread: { ...place, thread: message.id },
+        ref: { ...place, message: `${general.id}/${message.id}` },
+        author: { id: ada.id, name: "Ada L.", standing: "member", roles: ["111"] },
+        text: "is 1 < 2?",
+        attachments: [],
+        addressed: "mention",
+        at: timeOf(message.id),
+      } satisfies InboundEvent,
+    ]);
+  });
+
+  test("in a thread no mention is needed; the channel is the one that the thread is in", async () => {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    const thread = discord.startThread(ada.says(general, "about tabs"), "about tabs");
+    const { door } = await listening(discord);
+    const message = ada.says(thread, "use tabs");
+    ada.says(thread, "and now <@BOT> go on");
+    const place = { workspace: discord.guild.id, channel: general.id };
+    expect(await door.first(2)).toMatchObject([
+      {
+        text: "use tabs",
+        addressed: "follow-up",
+        thread: { ...place, thread: thread.id },
+        ref: { ...place, message: `${thread.id}/${message.id}` },
+      },
+      { text: "and now @heddle go on", addressed: "mention", thread: { thread: thread.id } },
+    ]);
+  });
+
+  test("direct messages and voice channels are a thread as they are", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const ada = discord.user("ada");
+    const direct = discord.direct(ada);
+    ada.says(direct, "hi");
+    const voice = discord.channel("voice", { type: ChannelType.GuildVoice });
+    const [first] = await door.first(1);
+    ada.says(voice, "not for you");
+    ada.says(voice, "<@BOT> hi");
+    const [, second] = await door.first(2);
+    expect(first).toMatchObject({
+      addressed: "direct",
+      thread: { workspace: "dm", channel: direct.id, thread: direct.id },
+      author: { name: "ada", standing: "member", roles: [] },
+    });
+    expect(second).toMatchObject({ addressed: "mention", thread: { channel: voice.id, thread: voice.id } });
+  });
+
+  test("a reply brings along what it answers", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    const claim = discord.user("bob", { roles: ["7"] }).says(general, "2 + 2 = 5");
+    discord.user("ada").says(general, "<@BOT> is that so?", { replyTo: claim });
+    expect(await door.first(1)).toMatchObject([
+      {
+        text: "is that so?",
+        about: {
+          text: "2 + 2 = 5",
+          author: { name: "bob", standing: "member", roles: ["7"] },
+          at: timeOf(claim.id),
+        },
+      },
+    ]);
+  });
+
+  test("an edit and a deletion come in; previews of links and deletions of unknown messages do not", async () => {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    const old = ada.says(general, "<@BOT> long ago");
+    const { door } = await listening(discord);
+    const message = ada.says(general, "<@BOT> use tabs");
+    await door.first(1);
+    discord.unfurl(message);
+    ada.edits(message, "<@BOT> use spaces");
+    discord.unfurl(message);
+    ada.deletes(message);
+    ada.deletes(old);
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    const about = {
+      thread: { ...place, thread: message.id },
+      ref: { ...place, message: `${general.id}/${message.id}` },
+      author: { name: "ada" },
+    };
+    await door.first(3);
+    await last(discord);
+    await door.first(4);
+    expect(untilEnd(door.events).slice(1)).toMatchObject([
+      { kind: "edit", ...about, text: "use spaces" },
+      { kind: "delete", ...about },
+    ]);
+  });
+
+  test("talk in a channel and the bot's own messages do not come in; other bots are named as such", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    const root = discord.user("ada").says(general, "lunch?");
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    const surface = surfaceOf(discord);
+    const [ref] = await surface.post(
+      { ...place, thread: root.id },
+      { kind: "answer", markdown: "I am" },
+      "k",
+    );
+    if (!ref) throw new Error("Nothing was posted.");
+    await surface.edit(ref, { kind: "answer", markdown: "I was" });
+    discord.user("robot", { bot: true }).says(general, "<@BOT> hello");
+    expect(await door.first(1)).toMatchObject([{ text: "hello", author: { standing: "bot" } }]);
+  });
+
+  test("whoever has not accepted the rules of the server is a guest", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    discord.user("new", { pending: true }).says(discord.channel("general"), "<@BOT> hi");
+    expect(await door.first(1)).toMatchObject([{ author: { standing: "guest" } }]);
+  });
+
+  test("names are shown for mentions and emoji", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const bob = discord.user("bob");
+    discord.user("ada").says(discord.channel("general"), `<@BOT> ask <@${bob.id}> <:party:123> <@BOT>`);
+    expect(await door.first(1)).toMatchObject([{ text: "ask @bob :party:" }]);
+  });
+
+  test("without the intent what does not mention the bot has no text, and edits of it change nothing", async () => {
+    const discord = await fakeDiscord({ messageContent: false });
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    const thread = discord.startThread(ada.says(general, "t"), "t");
+    const { door } = await listening(discord, { messageContent: false });
+    const message = ada.says(thread, "secret");
+    ada.edits(message, "more secret");
+    ada.says(thread, "<@BOT> hello");
+    expect(await door.first(2)).toMatchObject([
+      { kind: "message", text: "", addressed: "follow-up" },
+      { kind: "message", text: "hello", addressed: "mention" },
+    ]);
+  });
+});
+
+describe("files", () => {
+  test("come as handles that the surface fetches, also after their address has expired", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const message = discord
+      .user("ada")
+      .says(discord.channel("general"), "<@BOT> read this", { files: [{ name: "a b.csv", content: "1,2" }] });
+    const [event] = await door.first(1);
+    const [file] = event?.kind === "message" ? event.attachments : [];
+    if (!file) throw new Error("There is no file.");
+    expect(file).toMatchObject({ name: "a b.csv", mediaType: "text/plain", bytes: 3 });
+    const surface = surfaceOf(discord);
+    const read = async () =>
+      Buffer.concat(
+        await Array.fromAsync(surface.download?.(file, AbortSignal.timeout(5_000)) ?? []),
+      ).toString();
+    expect(await read()).toBe("1,2");
+    discord.expireFiles(message);
+    expect(await read()).toBe("1,2");
+  });
+
+  test("are fetched from the CDN alone", async () => {
+    const discord = await fakeDiscord();
+    const file = {
+      name: "x",
+      mediaType: "text/plain",
+      bytes: 1,
+      handle: "http://169.254.169.254/latest/meta-data",
+    };
+    const read = Array.fromAsync(surfaceOf(discord).download?.(file, AbortSignal.timeout(5_000)) ?? []);
+    await expect(read).rejects.toThrow("The file x is not on Discord's CDN, so it is not fetched.");
+  });
+});
+
+describe("stops", () => {
+  test("a stop reaction stops the thread of a message that nobody has seen; other reactions do not", async () => {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    const root = ada.says(general, "<@BOT> do it");
+    const thread = discord.startThread(root, "do it");
+    const reply = ada.says(thread, "hm");
+    const direct = ada.says(discord.direct(ada), "hi");
+    const { door } = await listening(discord);
+    ada.reacts("👀", root);
+    ada.reacts("🛑", root);
+    await door.first(1);
+    ada.reacts("⏹", reply);
+    await door.first(2);
+    ada.reacts("halt", direct);
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    expect(await door.first(3)).toMatchObject([
+      {
+        kind: "stop",
+        target: { thread: { ...place, thread: root.id } },
+        author: { id: ada.id, name: "ada" },
+      },
+      { kind: "stop", target: { thread: { ...place, thread: thread.id } } },
+      {
+        kind: "stop",
+        target: { thread: { workspace: "dm", thread: direct.channel.id } },
+        author: { name: "ada" },
+      },
+    ]);
+    expect(door.events[0]?.at).toBeGreaterThanOrEqual(timeOf(root.id));
+  });
+
+  test("the bot's own stopped mark is no stop", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    const message = discord.user("ada").says(general, "hm");
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    await surfaceOf(discord).mark({ ...place, message: `${general.id}/${message.id}` }, "stopped");
+    await last(discord);
+    await door.first(1);
+    expect(untilEnd(door.events)).toEqual([]);
+  });
+});
+
+describe("what comes in", () => {
+  test("one channel is handed in one after the other", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const first = Promise.withResolvers<Verdict>();
+    const arrived = Promise.withResolvers<void>();
+    door.next.push((event) => {
+      door.events.push(event);
+      arrived.resolve();
+      return first.promise;
+    });
+    const ada = discord.user("ada");
+    ada.says(discord.direct(ada), "one");
+    await arrived.promise;
+    ada.says(discord.direct(ada), "two");
+    const bob = discord.user("bob");
+    bob.says(discord.direct(bob), "elsewhere");
+    await door.first(2);
+    first.resolve({ kind: "duplicate" });
+    const texts = (await door.first(3)).map((event) => event.kind === "message" && event.text);
+    expect(texts).toEqual(["one", "elsewhere", "two"]);
+  });
+
+  test("and could not be kept is looked for again", async () => {
+    const discord = await fakeDiscord();
+    const since = Date.now() - 60_000;
+    const ready = Promise.withResolvers<void>();
+    const { door } = await listening(discord, {
+      attendance: { ...nobodyWasHere, missedSince: async () => since, present: async () => ready.resolve() },
+    });
+    await ready.promise;
+    door.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
+    expect(await door.first(1)).toMatchObject([{ text: "hi", author: { name: "ada", standing: "member" } }]);
+  });
+
+  test("when stopping, what is in hand is finished and nothing else taken", async () => {
+    const discord = await fakeDiscord();
+    const { door, adapter } = await listening(discord);
+    const arrived = Promise.withResolvers<void>();
+    const persisted = Promise.withResolvers<Verdict>();
+    door.next.push((_event) => {
+      arrived.resolve();
+      return persisted.promise;
+    });
+    const ada = discord.user("ada");
+    ada.says(discord.direct(ada), "first");
+    await arrived.promise;
+    let isStopped = false;
+    const stopped = adapter.stop().then(() => {
+      isStopped = true;
+    });
+    ada.says(discord.direct(ada), "second");
+    await discord.until(() => discord.gateway.connections === 0);
+    expect(isStopped).toBe(false);
+    persisted.resolve({ kind: "duplicate" });
+    await stopped;
+    expect(door.events).toEqual([]);
+  });
+});
+
+describe("the connection", () => {
+  test("is taken up again after a cut, and what came in between arrives without looking for it", async () => {
+    const discord = await fakeDiscord();
+    const looks: string[] = [];
+    const { door } = await listening(discord, {
+      attendance: { ...nobodyWasHere, missedSince: async (_platform, shard) => void looks.push(shard) },
+    });
+    discord.gateway.cut();
+    await discord.until(() => discord.gateway.connections === 0);
+    const ada = discord.user("ada");
+    ada.says(discord.channel("general"), "<@BOT> are you there?");
+    expect(await door.first(1)).toMatchObject([{ text: "are you there?" }]);
+    expect(discord.gateway).toMatchObject({ identified: 1, resumed: 1 });
+    expect(looks).toEqual(["shard-0-of-1"]);
+  });
+
+  test("is renewed when Discord asks for it", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    discord.gateway.reconnect();
+    await discord.until(() => discord.gateway.resumed === 1);
+    discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
+    await door.first(1);
+  });
+
+  test("can be ended while it is coming back", async () => {
+    const discord = await fakeDiscord();
+    const { adapter } = await listening(discord);
+    // The client hangs up by itself, and pauses half a second before it comes back.
+    discord.gateway.reconnect();
+    await discord.until(() => discord.gateway.connections === 0);
+    await delay(100);
+    await adapter.stop();
+    await delay(700);
+    expect(discord.gateway).toMatchObject({ connections: 0, resumed: 0 });
+  });
+
+  test("begins anew when the session is forgotten, and finds what was missed in channels, threads and direct messages", async () => {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    ada.says(general, "<@BOT> long ago");
+    const direct = discord.direct(ada);
+    const thread = discord.startThread(ada.says(general, "t"), "t");
+    const since = Date.now() + 1;
+    const ready = Promise.withResolvers<void>();
+    const { door } = await listening(discord, {
+      attendance: {
+        ...nobodyWasHere,
+        missedSince: async () => since,
+        present: async () => ready.resolve(),
+        threads: async (_platform, workspace) =>
+          workspace === "dm"
+            ? [{ platform: "discord", workspace, channel: direct.id, thread: direct.id }]
+            : [],
+      },
+    });
+    await ready.promise;
+    while (Date.now() <= since) await new Promise(setImmediate);
+    discord.gateway.forget();
+    ada.edits(ada.says(general, "<@BOT> start"), "<@BOT> start anew");
+    ada.says(thread, "go on");
+    ada.says(direct, "hello?");
+    expect(await door.first(3)).toMatchObject([
+      {
+        kind: "message",
+        text: "start anew",
+        addressed: "mention",
+        author: { name: "ada", standing: "member" },
+      },
+      {
+        kind: "message",
+        text: "go on",
+        addressed: "follow-up",
+        thread: { channel: general.id, thread: thread.id },
+      },
+      { kind: "message", text: "hello?", addressed: "direct", thread: { thread: direct.id } },
+    ]);
+    expect(discord.gateway).toMatchObject({ identified: 2, resumed: 0 });
+  });
+
+  test("presence is noted only when what was missed has been found", async () => {
+    const discord = await fakeDiscord();
+    const noted = Promise.withResolvers<string[]>();
+    const steps: string[] = [];
+    await listening(discord, {
+      attendance: {
+        missedSince: async () => {
+          steps.push("looked");
+          return undefined;
+        },
+        present: async (_platform, shard) => {
+          steps.push(shard);
+          noted.resolve(steps);
+        },
+        threads: async () => [],
+      },
+    });
+    expect(await noted.promise).toEqual(["looked", "shard-0-of-1"]);
+  });
+});
+
+describe("shards", () => {
+  /** A server of each of two shards. */
+  const guildsOf = (discord: Awaited<ReturnType<typeof fakeDiscord>>) => {
+    const shard = (id: string) => Number((BigInt(id) >> 22n) % 2n);
+    const found = [discord.guild];
+    while (!found.some(({ id }) => shard(id) === 1) || !found.some(({ id }) => shard(id) === 0)) {
+      found.push(discord.addGuild(`Server ${found.length}`));
+    }
+    return [0, 1].map((number) => found.find(({ id }) => shard(id) === number));
+  };
+
+  test("all that Discord recommends are listened to", async () => {
+    const discord = await fakeDiscord({ shards: 2 });
+    const [even, odd] = guildsOf(discord);
+    const { door } = await listening(discord);
+    expect(discord.gateway.connections).toBe(2);
+    const ada = discord.user("ada");
+    for (const guild of [even, odd]) if (guild) ada.says(discord.channel("talk", { guild }), "<@BOT> hi");
+    const workspaces = (await door.first(2)).map(
+      (event) => event.kind === "message" && event.thread.workspace,
+    );
+    expect(new Set(workspaces)).toEqual(new Set([even?.id, odd?.id]));
+  });
+
+  test("a process can be given some of them", async () => {
+    const discord = await fakeDiscord({ shards: 2 });
+    const [even, odd] = guildsOf(discord);
+    const door = recordingDoor();
+    const adapter = adapterFor(discord, { shards: { ids: [1], total: 2 } });
+    await adapter.start(door);
+    const ada = discord.user("ada");
+    if (even) ada.says(discord.channel("talk", { guild: even }), "<@BOT> not here");
+    if (odd) ada.says(discord.channel("talk", { guild: odd }), "<@BOT> here");
+    expect(await door.first(1)).toMatchObject([{ text: "here" }]);
+    expect(discord.gateway.connections).toBe(1);
+    await adapter.stop();
+  });
+});

@@ -1,0 +1,101 @@
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import type { DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
+import { checkDiscord } from "../../../src/adapters/discord/check.ts";
+import { discordManifest } from "../../../src/adapters/discord/manifest.ts";
+import { neededBits } from "../../../src/adapters/discord/permissions.ts";
+import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { adapterFor, fakeDiscord, recordingDoor } from "./stage.ts";
+
+/** Starts an adapter; gives its log, or throws what start() throws. */
+async function start(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}): Promise<string> {
+  let written = "";
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      written += String(chunk);
+      done();
+    },
+  });
+  const adapter = adapterFor(discord, { log: pino({ level: "warn" }, sink), ...options });
+  await adapter.start(recordingDoor());
+  await adapter.stop();
+  return written;
+}
+
+describe("start", () => {
+  test("works with the permissions of our invite link, and has nothing to warn about", async () => {
+    expect(await start(await fakeDiscord())).toBe("");
+  });
+
+  test.each<[string, (discord: FakeDiscord) => string, RegExp]>([
+    ["a prefix", ({ token }) => `Bot ${token}`, /^DISCORD_TOKEN begins with “Bot ”: leave that away\.$/],
+    ["a client secret", () => "abcdef", /^DISCORD_TOKEN is not a bot token: copy it from Bot → Reset Token/],
+    ["an unknown token", () => "a.b.c", /^DISCORD_TOKEN is not a token that Discord knows: copy it/],
+  ])("names the variable, the cause and the way out for %s", async (_case, token, message) => {
+    const discord = await fakeDiscord();
+    await expect(start(discord, { token: token(discord) })).rejects.toThrow(message);
+  });
+
+  test("says that the Message Content intent is off, and what to do", async () => {
+    const discord = await fakeDiscord({ messageContent: false });
+    await expect(start(discord)).rejects.toThrow(
+      /^The Discord app may not read messages: switch on Message Content Intent under Bot, or set discord\.messageContent to false/,
+    );
+    await start(discord, { messageContent: false });
+  });
+
+  test("says that the shards are wrong", async () => {
+    const discord = await fakeDiscord();
+    const wrong = start(discord, { shards: { ids: [3], total: 2 } });
+    await expect(wrong).rejects.toThrow(/^Discord refuses the shards .*correct discord\.shards/);
+  });
+
+  test("says that Discord was not reached", async () => {
+    const discord = await startFakeDiscord();
+    await discord.close();
+    await expect(start(discord)).rejects.toThrow(
+      /^Discord was not reached \(ECONNREFUSED\).*DISCORD_API_URL/,
+    );
+  });
+
+  test("warns about permissions that the bot was not given, by server, with the link that gives them", async () => {
+    const discord = await fakeDiscord({ permissions: neededBits & ~(1n << 6n) });
+    expect(await start(discord)).toMatch(
+      /In the server Weavers the bot lacks Add Reactions: invite it again with https:\/\/discord\.com\/oauth2/,
+    );
+  });
+});
+
+test("checkDiscord tells who the bot is, or what is wrong, without connecting", async () => {
+  const discord = await fakeDiscord();
+  const { token, url: apiUrl } = discord;
+  expect(await checkDiscord({ token, apiUrl, messageContent: true })).toEqual([
+    { level: "ok", text: "heddle in Weavers" },
+  ]);
+  expect(await checkDiscord({ token: "a.b.c", apiUrl, messageContent: true })).toMatchObject([
+    { level: "error" },
+  ]);
+  expect(discord.gateway.identified).toBe(0);
+});
+
+describe("the manifest", () => {
+  test("links to the application of the token, with exactly the permissions that are needed", async () => {
+    const { token, applicationId } = await fakeDiscord();
+    const text = discordManifest({ token, messageContent: true });
+    const link = new URL(/https:\S+/.exec(text)?.[0] ?? "");
+    expect(Object.fromEntries(link.searchParams)).toEqual({
+      client_id: applicationId,
+      scope: "bot applications.commands",
+      permissions: String(neededBits),
+    });
+    expect(text).toContain("Message Content Intent");
+    expect(text).toContain("Send Messages in Threads");
+  });
+
+  test("says what to put in when there is no token, and which intents are not needed", () => {
+    const text = discordManifest({ token: undefined, messageContent: false });
+    expect(text).toContain("client_id=APPLICATION_ID");
+    expect(text).toContain("none, as discord.messageContent is false");
+  });
+});

@@ -1,0 +1,356 @@
+import { MessageFlags } from "discord.js";
+import { describe, expect, test } from "vitest";
+import {
+  type ChatSurface,
+  type MessageRef,
+  type OutboundMessage,
+  SurfaceError,
+  type ThreadRef,
+} from "../../../src/adapters/adapter.ts";
+import type { FakeDiscord, FakeDiscordOptions, Person } from "../../fakes/discord/fake-discord.ts";
+import type { FakeChannel, FakeMessage } from "../../fakes/discord/world.ts";
+import { fakeDiscord, surfaceOf } from "./stage.ts";
+
+interface Scene {
+  discord: FakeDiscord;
+  surface: ChatSurface;
+  ada: Person;
+  general: FakeChannel;
+  /** Ada's message, from which the thread starts. */
+  root: FakeMessage;
+  rootRef: MessageRef;
+  thread: ThreadRef;
+  /** What is in the thread. */
+  replies(): FakeMessage[];
+}
+
+async function scene(options: FakeDiscordOptions = {}): Promise<Scene> {
+  const discord = await fakeDiscord({ hurry: 20, ...options });
+  const ada = discord.user("ada");
+  const general = discord.channel("general");
+  const root = ada.says(general, "<@BOT> **do** it\nnow");
+  const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+  return {
+    discord,
+    surface: surfaceOf(discord),
+    ada,
+    general,
+    root,
+    rootRef: { ...place, message: `${general.id}/${root.id}` },
+    thread: { ...place, thread: root.id },
+    replies: () => discord.threadOf(root)?.messages ?? [],
+  };
+}
+
+async function failure(work: Promise<unknown>): Promise<SurfaceError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof SurfaceError)) throw new Error(`Expected a SurfaceError, got ${String(error)}.`);
+  return error;
+}
+
+/** As the output scheduler does: waits as long as Discord wants, and comes back. */
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SurfaceError) || error.kind !== "rate-limited") throw error;
+      await new Promise((resolve) => setTimeout(resolve, error.retryAfterMs));
+    }
+  }
+}
+
+const answer = (markdown: string): OutboundMessage => ({ kind: "answer", markdown });
+const posts = (discord: FakeDiscord) => discord.calls.filter(({ call }) => /^POST .*\/messages$/.test(call));
+
+describe("post", () => {
+  test("makes the thread of the message, named after it, and writes there", async () => {
+    const { surface, thread, discord, root, replies } = await scene();
+    const refs = await surface.post(thread, { ...answer("**Done.**"), footer: "3 steps\n2 s" }, "k");
+    await surface.post(thread, answer("More."), "k2");
+    expect(discord.threadOf(root)?.name).toBe("do it");
+    expect(replies().map(({ content }) => content)).toEqual(["**Done.**\n-# 3 steps 2 s", "More."]);
+    const { platform, workspace, channel } = thread;
+    expect(refs).toEqual([{ platform, workspace, channel, message: `${root.id}/${replies()[0]?.id}` }]);
+  });
+
+  test("two processes that make the same thread end up in one", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    await Promise.all([
+      surface.post(thread, answer("a"), "a"),
+      surfaceOf(discord).post(thread, answer("b"), "b"),
+    ]);
+    expect(
+      replies()
+        .map(({ content }) => content)
+        .toSorted(),
+    ).toEqual(["a", "b"]);
+  });
+
+  test("notifies nobody, and makes nobody's client fetch a preview; progress makes no sound", async () => {
+    const { surface, thread, replies, ada } = await scene();
+    await surface.post(thread, answer(`@everyone <@${ada.id}> https://example.com/?q=secret`), "k");
+    await surface.post(thread, { kind: "progress", markdown: "working" }, "p");
+    const [said, progress] = replies();
+    expect(said?.mentions).toEqual([]);
+    expect(said?.flags).toBe(MessageFlags.SuppressEmbeds);
+    expect(progress?.flags).toBe(MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications);
+  });
+
+  test("shows tables as aligned text, and leaves code alone", async () => {
+    const { surface, thread, replies } = await scene();
+    const code = "```\n| a |\n|---|\n```";
+    const markdown = `#### Sums\n\n| name | sum |\n| --- | ---: |\n| **a\\|b** | 10 |\n| c | 2 |\n\n![chart](https://x/y.png)\n${code}`;
+    await surface.post(thread, answer(markdown), "k");
+    const table = ["```", "name  sum", "────  ───", "a|b   10", "c     2", "```"].join("\n");
+    expect(replies()[0]?.content).toBe(`**Sums**\n\n${table}\n\n[chart](https://x/y.png)\n${code}`);
+  });
+
+  test("splits what is too long, with footer and buttons under the last part", async () => {
+    const { surface, thread, replies } = await scene();
+    const markdown = `\`\`\`js\n${"let x = 1;\n".repeat(300)}\`\`\``;
+    await surface.post(thread, { ...answer(markdown), footer: "the end", stoppable: true }, "k");
+    const shown = replies();
+    expect(shown.length).toBe(2);
+    for (const { content } of shown) expect(content.length).toBeLessThanOrEqual(2_000);
+    expect(shown.map(({ content }) => content.startsWith("```js\n"))).toEqual([true, true]);
+    expect(shown.map(({ content }) => content.endsWith("-# the end"))).toEqual([false, true]);
+    expect(shown.map(({ components }) => components.length)).toEqual([0, 1]);
+  });
+
+  test("an answer of more parts than Discord takes at once goes on where it was, and nothing comes twice", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    const markdown = Array.from({ length: 7 }, (_part, index) => `${index} ${"x".repeat(1_900)}`).join(
+      "\n\n",
+    );
+    const limited = await failure(surface.post(thread, answer(markdown), "k"));
+    expect(limited).toMatchObject({ kind: "rate-limited", partly: true });
+    const refs = await patiently(() => surface.post(thread, answer(markdown), "k"));
+    expect(refs).toHaveLength(7);
+    // One more than parts: the first call finds that there is no thread yet.
+    expect(posts(discord)).toHaveLength(8);
+    expect(replies().map(({ content }) => content[0])).toEqual(["0", "1", "2", "3", "4", "5", "6"]);
+  });
+
+  test("an empty message is still one", async () => {
+    const { surface, thread, replies } = await scene();
+    await surface.post(thread, answer(" "), "k");
+    expect(replies()[0]?.content).toBe("…");
+  });
+
+  test("a post whose answer is lost is made once when it is repeated", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    await surface.post(thread, answer("First."), "before");
+    discord.fail(/^POST .*\/messages$/, { kind: "lost-response" });
+    expect(await failure(surface.post(thread, answer("Done."), "k"))).toMatchObject({ kind: "uncertain" });
+    // Another process, which knows nothing but the key.
+    await surfaceOf(discord).post(thread, answer("Done."), "k");
+    expect(replies().map(({ content }) => content)).toEqual(["First.", "Done."]);
+  });
+
+  test("promises that for a shorter time than Discord keeps it", async () => {
+    const { surface } = await scene();
+    expect(surface.idempotentMs).toBeGreaterThan(60_000);
+    expect(surface.idempotentMs).toBeLessThan(180_000);
+  });
+
+  test("a rate limit tells how long to wait, and the surface does not wait itself", async () => {
+    const { discord, surface, thread } = await scene();
+    discord.fail(/^POST .*\/messages$/, { kind: "rate-limit", retryAfterSeconds: 7 });
+    const { kind, retryAfterMs } = await failure(surface.post(thread, answer("Done."), "k"));
+    expect(kind).toBe("rate-limited");
+    expect(retryAfterMs).toBeGreaterThanOrEqual(7_000);
+  });
+
+  test("a post that nobody received can be tried again later; one that broke may have arrived", async () => {
+    const { discord, surface, thread } = await scene();
+    discord.fail(/^POST .*\/messages$/, { kind: "http", status: 502 });
+    expect((await failure(surface.post(thread, answer("x"), "k"))).kind).toBe("uncertain");
+    await discord.close();
+    expect((await failure(surface.post(thread, answer("x"), "k"))).kind).toBe("rate-limited");
+  });
+
+  test("opens an archived thread", async () => {
+    const { discord, surface, thread, root, replies } = await scene();
+    const [ref] = await surface.post(thread, answer("one"), "a");
+    const channel = discord.threadOf(root);
+    if (!channel || !ref) throw new Error("There is no thread.");
+    channel.isArchived = true;
+    await surface.edit(ref, answer("uno"));
+    expect(channel.isArchived).toBe(false);
+    channel.isArchived = true;
+    await patiently(() => surface.mark(ref, "answered"));
+    channel.isArchived = true;
+    await surface.post(thread, answer("two"), "b");
+    expect(replies().map(({ content }) => content)).toEqual(["uno", "two"]);
+  });
+});
+
+describe("what Discord refuses", () => {
+  test("a thread that may not be made is told in the channel, with the permission that is missing", async () => {
+    const { discord, surface, thread, general } = await scene();
+    discord.deny(general, "CreatePublicThreads");
+    const error = await failure(surface.post(thread, answer("Done."), "k"));
+    await failure(surface.post(thread, answer("Done."), "k2"));
+    expect(error.kind).toBe("forbidden");
+    expect(error.message).toContain(
+      "In #general the bot lacks Create Public Threads: grant it under Edit Channel",
+    );
+    const told = general.messages.filter(({ author }) => author === discord.bot);
+    expect(told.map(({ content }) => content)).toEqual([
+      "I cannot open a thread here. In #general the bot lacks Create Public Threads: grant it under Edit Channel → Permissions.",
+    ]);
+  });
+
+  test.each([
+    ["SendMessagesInThreads", "In #general the bot lacks Send Messages in Threads"],
+    ["ViewChannel", "The bot may not see channel"],
+  ] as const)("without %s it is said what is missing and where", async (permission, message) => {
+    const { discord, surface, thread, general } = await scene();
+    await surface.post(thread, answer("one"), "a");
+    discord.deny(general, permission);
+    const error = await failure(surface.post(thread, answer("two"), "b"));
+    expect(error).toMatchObject({ kind: "forbidden" });
+    expect(error.message).toContain(message);
+  });
+
+  test("a locked thread, a closed conversation, a message that is gone", async () => {
+    const { discord, surface, thread, root, ada } = await scene();
+    const [ref] = await surface.post(thread, answer("one"), "a");
+    const channel = discord.threadOf(root);
+    if (!channel || !ref) throw new Error("There is no thread.");
+    await surface.remove(ref);
+    await surface.remove(ref);
+    expect((await failure(surface.edit(ref, answer("x")))).kind).toBe("gone");
+    channel.isLocked = true;
+    expect((await failure(surface.post(thread, answer("x"), "b"))).message).toContain(
+      "a moderator can unlock it",
+    );
+    const direct = discord.direct(ada);
+    ada.user.isClosed = true;
+    const conversation = { platform: "discord", workspace: "dm", channel: direct.id, thread: direct.id };
+    const closed = await failure(surface.post(conversation, answer("x"), "c"));
+    expect(closed.message).toContain("that person takes no direct messages of the bot");
+  });
+
+  test("a start that is deleted before anything was said", async () => {
+    const { surface, thread, ada, root } = await scene();
+    ada.deletes(root);
+    expect((await failure(surface.post(thread, answer("x"), "k"))).kind).toBe("gone");
+  });
+});
+
+describe("edit", () => {
+  test("replaces text and buttons, and cuts what is too long", async () => {
+    const { surface, thread, replies } = await scene();
+    const [ref] = await surface.post(thread, { kind: "progress", markdown: "working", stoppable: true }, "k");
+    if (!ref) throw new Error("Nothing was posted.");
+    expect(replies()[0]?.components).toHaveLength(1);
+    await surface.edit(ref, { kind: "progress", markdown: "x".repeat(5_000) });
+    expect(replies()[0]).toMatchObject({ components: [] });
+    expect(replies()[0]?.content).toHaveLength(2_000);
+    expect(replies()[0]?.content).toMatch(/\n…$/);
+  });
+
+  test("five actions and Stop fit", async () => {
+    const { surface, thread, replies } = await scene();
+    const actions = Array.from({ length: 5 }, (_action, index) => {
+      return { id: `a${index}`, label: "L".repeat(90), style: "plain" } as const;
+    });
+    await surface.post(thread, { ...answer("?"), actions, stoppable: true }, "k");
+    expect(replies()[0]?.components.map(({ components }) => components.length)).toEqual([5, 1]);
+  });
+});
+
+describe("mark", () => {
+  test("takes the place of the earlier one, and leaves people's own reactions", async () => {
+    const { surface, root, rootRef, ada } = await scene();
+    ada.reacts("👀", root);
+    await surface.mark(rootRef, "taken");
+    await patiently(() => surface.mark(rootRef, "answered"));
+    expect([...root.reactions].map(([emoji, users]) => [emoji, users.size])).toEqual([
+      ["👀", 1],
+      ["✅", 1],
+    ]);
+    await patiently(() => surface.mark(rootRef, "failed"));
+    expect([...root.reactions.keys()]).toEqual(["👀", "⚠️"]);
+  });
+});
+
+describe("files", () => {
+  test("bring the bytes into the thread, once", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    const file = { name: "chart.png", data: new Uint8Array([1, 2, 3]) };
+    const [ref] = await surface.upload(thread, file, "k");
+    await surfaceOf(discord).upload(thread, file, "k");
+    expect(replies()).toHaveLength(1);
+    expect(replies()[0]?.files).toMatchObject([{ name: "chart.png", content: Buffer.from([1, 2, 3]) }]);
+    expect(ref?.message).toBe(`${thread.thread}/${replies()[0]?.id}`);
+  });
+
+  test("that are too large are refused with the reason", async () => {
+    const { surface, thread } = await scene({ maxFileBytes: 10 });
+    const error = await failure(surface.upload(thread, { name: "big.bin", data: new Uint8Array(11) }, "k"));
+    expect(error).toMatchObject({ kind: "rejected" });
+    expect(error.message).toContain("the file big.bin: the file is larger than the server allows");
+  });
+});
+
+describe("the thread of a message", () => {
+  test("is told for its start, for what is in it, and for direct messages; not for what is gone", async () => {
+    const { discord, surface, thread, rootRef, ada } = await scene();
+    const [ref] = await surface.post(thread, answer("one"), "a");
+    if (!ref) throw new Error("Nothing was posted.");
+    expect(await surface.threadOf(rootRef)).toEqual(thread);
+    expect(await surface.threadOf(ref)).toEqual(thread);
+    const direct = ada.says(discord.direct(ada), "hi");
+    const place = { platform: "discord", workspace: "dm", channel: direct.channel.id };
+    expect(await surface.threadOf({ ...place, message: `${direct.channel.id}/${direct.id}` })).toEqual({
+      ...place,
+      thread: direct.channel.id,
+    });
+    await surface.remove(ref);
+    expect(await surface.threadOf(ref)).toBeUndefined();
+  });
+
+  test("what people wrote before it is read, oldest first, without our own messages", async () => {
+    const { discord, surface, general, thread } = await scene();
+    const bob = discord.user("bob", { nick: "Bob B.", roles: ["3"] });
+    const started = discord.startThread(bob.says(general, "lunch?"), "lunch");
+    const place = { ...thread, thread: started.id };
+    for (const text of ["zero", "one", "two"]) bob.says(started, text);
+    await surface.post(place, answer("mine"), "k");
+    discord.user("robot", { bot: true }).says(started, "beep");
+    const call = bob.says(started, "<@BOT> well?");
+    const before = { platform: "discord", workspace: thread.workspace, channel: general.id };
+    const read = await surface.earlier?.(place, { ...before, message: `${started.id}/${call.id}` }, 4);
+    expect(read?.map(({ author, text }) => [author.name, author.standing, author.roles, text])).toEqual([
+      ["Bob B.", "member", ["3"], "one"],
+      ["Bob B.", "member", ["3"], "two"],
+      ["robot", "bot", [], "beep"],
+    ]);
+  });
+});
+
+test("each thread has a budget of its own", async () => {
+  const { surface, thread, rootRef } = await scene();
+  expect(surface.budgetPlace?.(thread)).toBe(thread.thread);
+  expect(surface.budgetPlace?.({ ...rootRef, message: `${thread.thread}/5` })).toBe(thread.thread);
+});
+
+test("without the intent, an answer in a server says how to go on; elsewhere it does not", async () => {
+  const { discord, thread, replies, ada } = await scene({ messageContent: false });
+  const surface = surfaceOf(discord, { messageContent: false });
+  await surface.post(thread, { ...answer("Done."), footer: "2 s" }, "k");
+  expect(replies()[0]?.content).toBe("Done.\n-# 2 s · Mention me or reply to me to go on");
+  const direct = discord.direct(ada);
+  await surface.post(
+    { platform: "discord", workspace: "dm", channel: direct.id, thread: direct.id },
+    answer("Hi."),
+    "d",
+  );
+  expect(direct.messages[0]?.content).toBe("Hi.");
+});

@@ -1,0 +1,128 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type AttachmentHandle, SurfaceError } from "../../../src/adapters/adapter.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+
+/** A workspace with a thread of Ada's, and the way to read in it. */
+async function scene(options: FakeSlackOptions = {}) {
+  const slack = await startFakeSlack(options);
+  onTestFinished(() => slack.close());
+  const log = pino({ level: "silent" });
+  const surface = createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log });
+  const ada = slack.user("ada");
+  const general = slack.channel("general");
+  const root = await ada.says(general, "the build is red");
+  const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+  const thread = { ...place, thread: root.ts };
+  return { slack, surface, ada, general, root, place, thread };
+}
+
+const signal = () => AbortSignal.timeout(5_000);
+
+describe("Files of messages", () => {
+  const shared = async (options: FakeSlackOptions = {}, mediaType = "text/csv") => {
+    const { slack, surface, ada, general } = await scene(options);
+    const { files } = await ada.says(general, "read", {
+      files: [{ name: "a.csv", content: "1,2", mediaType }],
+    });
+    const id = files[0]?.id ?? "";
+    const url = `${new URL("/", slack.url).origin}/files-pri/${id}/download/a.csv`;
+    const file: AttachmentHandle = { name: id, mediaType, bytes: 0, handle: `${slack.teamId} ${id} ${url}` };
+    const fetched = async (handle = file) => {
+      const { download } = surface;
+      if (!download) throw new Error("There is no download.");
+      return Buffer.concat(await Array.fromAsync(download(handle, signal()))).toString();
+    };
+    return { slack, surface, id, file, fetched };
+  };
+
+  test("are fetched with the token", async () => {
+    const { fetched } = await shared();
+    expect(await fetched()).toBe("1,2");
+  });
+
+  test("are fetched when they are pages themselves", async () => {
+    const { fetched } = await shared({}, "text/html");
+    expect(await fetched()).toBe("1,2");
+  });
+
+  test("are refused by name of the scope where Slack shows its login page instead", async () => {
+    const { fetched } = await shared({ withoutScopes: ["files:read"] });
+    await expect(fetched()).rejects.toThrow(/files:read/);
+  });
+
+  test("of another organisation are looked up first", async () => {
+    const { slack, surface, id, fetched } = await shared();
+    const unknown = {
+      name: id,
+      mediaType: "application/octet-stream",
+      bytes: 0,
+      handle: `${slack.teamId} ${id}`,
+    };
+    await expect(fetched(unknown)).rejects.toBeInstanceOf(SurfaceError);
+    const known = await surface.details?.(unknown, signal());
+    expect(known).toMatchObject({ name: "a.csv", mediaType: "text/csv", bytes: 3 });
+    expect(await fetched(known)).toBe("1,2");
+  });
+
+  test("are not looked for anywhere else, by their address or by a redirect, so the token stays here", async () => {
+    const { file, fetched, slack, id } = await shared();
+    const asked: string[] = [];
+    const elsewhere = createServer((request, response) => {
+      asked.push(request.url ?? "");
+      response.end("secret");
+    }).listen(0, "127.0.0.1");
+    await once(elsewhere, "listening");
+    onTestFinished(() => void elsewhere.close());
+    const bound = elsewhere.address();
+    const port = typeof bound === "object" && bound ? bound.port : 0;
+    const url = `http://127.0.0.1:${port}/x`;
+    await expect(fetched({ ...file, handle: `${slack.teamId} ${id} ${url}` })).rejects.toThrow(
+      /not one of Slack/,
+    );
+    slack.redirectFiles(url);
+    await expect(fetched()).rejects.toThrow(/not one of Slack/);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("What was said in a thread before a message", () => {
+  test("comes with who said it, in order, without the message and what came later", async () => {
+    const { slack, surface, ada, general, root, place, thread } = await scene();
+    const gus = slack.user("gus", { guest: true });
+    const robot = slack.user("ci", { bot: true });
+    await gus.says(general, "since <@BOT> was here &lt;!&gt;", { thread: root.ts });
+    await robot.says(general, "build 7 failed", { thread: root.ts });
+    await gus.says(general, "", { thread: root.ts, files: [{ name: "log.txt", content: "x" }] });
+    const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
+    await gus.says(general, "later", { thread: root.ts });
+
+    const before = { ...place, message: mention.ts };
+    const said = await surface.earlier?.(thread, before, 50);
+    expect(said?.map(({ author, text }) => [author.name, author.standing, text])).toEqual([
+      ["ada", "member", "the build is red"],
+      ["gus", "guest", expect.stringMatching(/^since @.+ was here/)],
+      ["ci", "bot", "build 7 failed"],
+      ["gus", "guest", "(file: log.txt)"],
+    ]);
+  });
+
+  test("is the first message and the newest, when there are more", async () => {
+    const { surface, ada, general, root, place, thread } = await scene();
+    for (let number = 1; number <= 250; number += 1) {
+      await ada.says(general, `reply ${number}`, { thread: root.ts });
+    }
+    const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
+    const said = await surface.earlier?.(thread, { ...place, message: mention.ts }, 3);
+    expect(said?.map(({ text }) => text)).toEqual(["the build is red", "reply 249", "reply 250"]);
+  });
+
+  test("is a clear error where it may not be read", async () => {
+    const { surface, place, thread } = await scene({ withoutScopes: ["channels:history"] });
+    const earlier = surface.earlier?.(thread, { ...place, message: "9999999999.000000" }, 3);
+    await expect(earlier).rejects.toThrow(/channels:history/);
+  });
+});

@@ -1,0 +1,134 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { type FakeDiscord, startFakeDiscord } from "../fakes/discord/fake-discord.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { processesWith, running, uniqueSleep } from "./processes.ts";
+import { newPlace, type Place, type Program } from "./program.ts";
+
+let redis: TestRedis;
+let place: Place;
+let discord: FakeDiscord;
+let model: FakeModelServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  [place, discord, model] = await Promise.all([newPlace(), startFakeDiscord(), startFakeAnthropic()]);
+  // Nobody is listened to on Discord until the operator lists them.
+  const listed = { guilds: [discord.guild.id], users: [discord.user("ada").id] };
+  await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ access: { discord: listed } }));
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+  await Promise.all([discord.close(), model.close(), redis.client().flushall()]);
+});
+
+const environment = () => ({
+  REDIS_URL: redis.path,
+  DISCORD_TOKEN: discord.token,
+  DISCORD_API_URL: discord.url,
+  DISCORD_CDN_URL: discord.cdnUrl,
+  ANTHROPIC_API_KEY: model.apiKey,
+  ANTHROPIC_BASE_URL: model.url,
+});
+
+async function heddle(env: Record<string, string> = {}, args = ["start"]): Promise<Program> {
+  const program = place.start(args, { ...environment(), ...env });
+  await program.line(/Heddle is ready/);
+  return program;
+}
+
+const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
+const runs = (command: string): FakeReply => ({
+  content: [{ type: "tool_use", name: "bash", input: { command } }],
+});
+
+describe("In a Discord channel", () => {
+  test("a mention is answered in a thread after real work in the sandbox, and a follow-up needs no mention", async () => {
+    model.push(
+      {
+        content: [
+          { type: "thinking", thinking: "Where am I?" },
+          { type: "tool_use", name: "bash", input: { command: "pwd; id -u" } },
+        ],
+      },
+      says("I work in `/workspace`."),
+      says("Still here."),
+    );
+    await heddle();
+    const ada = discord.user("ada");
+    const general = discord.channel("general");
+    const question = ada.says(general, "<@BOT> where are you?");
+    const answer = await discord.message(({ content }) => content.includes("I work in"));
+    expect(answer.channel).toBe(discord.threadOf(question));
+    expect(answer.channel.name).toBe("where are you?");
+    expect(JSON.stringify(model.bodies[1]?.messages.at(-1))).toContain(
+      String.raw`exit code 0\n/workspace\n1000`,
+    );
+    await discord.until(() => [...question.reactions.keys()].join() === "✅");
+
+    ada.says(answer.channel, "and now?");
+    await discord.message(
+      ({ content, channel }) => content.includes("Still here.") && channel === answer.channel,
+    );
+    expect(model.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
+  });
+
+  test("🛑 in the middle of a command ends it with nothing alive, and the thread says so", async () => {
+    const { command, seconds } = uniqueSleep();
+    model.push(runs(command));
+    await heddle();
+    const question = discord.user("ada").says(discord.channel("general"), "<@BOT> sleep well");
+    const progress = await discord.message(({ content }) => content.includes(seconds));
+    await running(command);
+    discord.user("bob").reacts("🛑", progress);
+    const receipt = await discord.message(({ content }) => content.includes("Stopped by bob"));
+    expect(receipt.channel).toBe(discord.threadOf(question));
+    expect(receipt.content).toMatch(/1 command ended \(\d+ process(es)?\), 0 left alive/);
+    expect(processesWith(seconds)).toEqual([]);
+  });
+});
+
+test("/agent shows the task and answers in the thread of its reply; a direct message is answered there", async () => {
+  model.push(says("Four."), says("Hello, ada."), says("And again."));
+  await heddle();
+  const ada = discord.user("ada");
+  const asked = ada.asks(discord.channel("general"), { prompt: "how much is 2 + 2?" });
+  const answer = await discord.message(({ content }) => content.includes("Four."));
+  expect(asked.reply?.content).toContain("> how much is 2 + 2?");
+  expect(answer.channel.id).toBe(asked.reply?.id);
+
+  const direct = discord.direct(ada);
+  ada.says(direct, "hi");
+  await discord.message(({ content, channel }) => content.includes("Hello, ada.") && channel === direct);
+  ada.says(direct, "more");
+  await discord.message(({ content, channel }) => content.includes("And again.") && channel === direct);
+});
+
+test("Somebody who is not listed is told so, and nothing is done", async () => {
+  await heddle();
+  const eve = discord.user("eve");
+  eve.says(discord.direct(eve), "<@BOT> hi");
+  await discord.message(({ content }) => content.includes("people whom my operator has listed"));
+  expect(await eve.types(discord.direct(eve), "skill", "")).toEqual([]);
+  expect(await discord.user("ada").types(discord.channel("general"), "skill", "csv")).toEqual(["csv-report"]);
+  expect(model.bodies).toEqual([]);
+});
+
+test("Two gateways on one shard make one turn of a mention and of a command", async () => {
+  model.push(says("Once."), says("Once too."));
+  await Promise.all([heddle(), heddle({}, ["start", "--role", "gateway"])]);
+  const ada = discord.user("ada");
+  const general = discord.channel("general");
+  expect(discord.gateway.connections).toBe(2);
+  ada.says(general, "<@BOT> hi");
+  await discord.message(({ content }) => content.includes("Once."));
+  ada.asks(general, { prompt: "hi" });
+  await discord.message(({ content }) => content.includes("Once too."));
+  expect(model.bodies).toHaveLength(2);
+  expect(place.outputs()).not.toMatch(/error/i);
+});

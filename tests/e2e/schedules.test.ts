@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { newPlace, type Place } from "./program.ts";
+
+let redis: TestRedis;
+let place: Place;
+let slack: FakeSlack;
+let model: FakeModelServer;
+beforeEach(async () => {
+  [redis, place, slack, model] = await Promise.all([
+    startRedis(),
+    newPlace(),
+    startFakeSlack(),
+    startFakeAnthropic(),
+  ]);
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+  await Promise.all([slack.close(), model.close(), redis.stop()]);
+});
+
+const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
+const plans = (input: object): FakeReply => ({
+  content: [{ type: "tool_use", name: "schedule", input: { action: "create", ...input } }],
+});
+
+test("A task is planned in a thread, done there when it is due, listed and cancelled from outside", {
+  timeout: 40_000,
+}, async () => {
+  model.push(
+    plans({ task: "report the build", in_minutes: 0.01 }),
+    plans({ task: "greet the team", cron: "0 9 * * 1-5", time_zone: "Europe/Berlin" }),
+    says("Both are planned."),
+    says("The build is green."),
+  );
+  const environment = {
+    REDIS_URL: redis.path,
+    SLACK_BOT_TOKEN: slack.botToken,
+    SLACK_APP_TOKEN: slack.appToken,
+    SLACK_API_URL: slack.url,
+    ANTHROPIC_API_KEY: model.apiKey,
+    ANTHROPIC_BASE_URL: model.url,
+  };
+  await place.start(["start"], environment).line(/Heddle is ready/);
+  const ada = slack.user("ada");
+  const general = slack.channel("general");
+  const question = await ada.says(general, "<@BOT> report the build in a moment, and greet us each morning");
+  const shown = (text: string) =>
+    slack.message((message) => message.text.includes(text) && message.threadTs === question.ts);
+  await shown("⏰ Scheduled by ada");
+  await shown("The build is green.");
+  expect(JSON.stringify(model.bodies)).toMatch(/\[scheduled by ada\] report the build/);
+
+  await ada.says(general, "/schedules", { thread: question.ts });
+  const { text } = await shown("by ada: greet the team");
+  expect(text).toContain("0 9 * * 1-5 (Europe/Berlin)");
+  const id = /\bs[0-9a-f]{8}\b/.exec(text)?.[0] ?? "";
+
+  const list = place.start(["schedules", "list"], environment);
+  expect(await list.ended).toBe(0);
+  expect(list.output()).toMatch(new RegExp(`^(slack:\\S+)  ${id}: cron .* by ada: greet the team$`));
+  const thread = list.output().split(" ")[0] ?? "";
+  const cancel = place.start(["schedules", "cancel", thread, id], environment);
+  expect(await cancel.ended).toBe(0);
+  await ada.says(general, `<@BOT> /unschedule ${id}`, { thread: question.ts });
+  await shown("Nothing is planned in this thread.");
+});

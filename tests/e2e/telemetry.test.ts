@@ -1,0 +1,142 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { call } from "../adapters/local/requests.ts";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startCollector } from "../fakes/otlp.ts";
+import { startRedis } from "../fakes/redis.ts";
+import { newPlace, type Place } from "./program.ts";
+
+/** What an operator sees of one task that went through a gateway and a worker, each a process of its own. */
+
+const apiKey = "planted-secret-9f3b1c";
+const collectorKey = "Bearer collector-secret-77";
+
+let place: Place;
+beforeEach(async () => {
+  place = await newPlace();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+});
+
+async function stage() {
+  const [redis, collector, model] = await Promise.all([
+    startRedis(),
+    startCollector({ authorization: collectorKey }),
+    startFakeAnthropic({ apiKey }),
+  ]);
+  const environment = {
+    REDIS_URL: redis.path,
+    ANTHROPIC_API_KEY: apiKey,
+    ANTHROPIC_BASE_URL: model.url,
+    HEDDLE_MODEL: "anthropic/claude-sonnet-5-5",
+    HEDDLE_LOG_LEVEL: "trace",
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: `authorization=${encodeURIComponent(collectorKey)}`,
+  };
+  return {
+    redis,
+    collector,
+    model,
+    start: (args: string[], more: Record<string, string> = {}) =>
+      place.start(args, { ...environment, ...more }),
+    async [Symbol.asyncDispose]() {
+      await place.clean();
+      await Promise.all([collector.close(), model.close(), redis.stop()]);
+    },
+  };
+}
+
+test("One task is one trace across processes, counted by both, in the audit log, and its secrets are nowhere", {
+  timeout: 40_000,
+}, async () => {
+  await using on = await stage();
+  const { collector, model } = on;
+  const worker = on.start(["start", "--role", "worker"], { HEDDLE_METRICS_PORT: "0" });
+  const gateway = on.start(["start", "--role", "gateway"]);
+  const served = JSON.parse(await worker.line(/metrics are served/)) as { port: number };
+  const url = (await gateway.line(/console +http/)).trim().split(/ +/)[1] ?? "";
+  await worker.line(/Heddle is ready/);
+
+  const command = `echo ${apiKey}; echo tool-said-this`;
+  model.push({ content: [{ type: "tool_use", name: "bash", input: { command } }] });
+  model.push({ content: [{ type: "text", text: "The work is done." }] });
+  const json = { text: `Please handle ${apiKey}, dear Heddle`, key: randomBytes(8).toString("hex") };
+  const said = await call(url, "/api/threads/abcdefgh/messages", { method: "POST", json });
+  expect(said.json()).toMatchObject({ kind: "accepted" });
+  await collector.until(() => collector.spans.some(({ name }) => name === "post local"));
+  await collector.until(() => collector.spans.some(({ name }) => name.startsWith("invoke_agent")));
+
+  // The trace
+  const { spans } = collector;
+  const named = (name: string) => spans.filter((span) => span.name === name);
+  const [received] = named("receive message");
+  const [turn] = named("invoke_agent heddle");
+  expect(received?.resource["process.pid"]).not.toBe(turn?.resource["process.pid"]);
+  expect(turn?.parentSpanId).toBe(received?.spanId);
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  const children = spans.filter(({ parentSpanId }) => parentSpanId === turn?.spanId);
+  expect(children.map(({ name }) => name).toSorted()).toEqual([
+    "chat anthropic/claude-sonnet-5-5",
+    "chat anthropic/claude-sonnet-5-5",
+    "execute_tool bash",
+    "post local",
+  ]);
+  expect(turn?.attributes).toMatchObject({
+    "gen_ai.operation.name": "invoke_agent",
+    "heddle.outcome": "answered",
+    "heddle.steps": 2,
+  });
+  expect(named("execute_tool bash")[0]?.attributes).toMatchObject({ "gen_ai.tool.name": "bash" });
+  expect(collector.bodies.join()).not.toMatch(/dear Heddle|tool-said-this|The work is done|planted-secret/);
+
+  // The figures
+  const ofGateway = (await call(url, "/metrics")).body;
+  expect(ofGateway).toContain('heddle_events_total{platform="local",kind="message",verdict="accepted"} 1');
+  expect(ofGateway).toMatch(/heddle_turns_running \d/);
+  const ofWorker = (await call(`http://127.0.0.1:${served.port}`, "/metrics")).body;
+  for (const line of [
+    'heddle_turns_total{outcome="answered"} 1',
+    "heddle_steps_total 2",
+    'heddle_tool_calls_total{tool="bash",status="ok"} 1',
+    'heddle_model_calls_total{model="anthropic/claude-sonnet-5-5",result="ok"} 2',
+    'heddle_sandbox_commands_total{end="exit"} 1',
+    "heddle_mailbox_messages 0",
+    "heddle_redis_up 1",
+  ]) {
+    expect(ofWorker).toContain(line);
+  }
+  expect(ofWorker).toMatch(/nodejs_eventloop_lag_p99_seconds/);
+
+  // The audit log
+  const audit = async (...args: string[]) => {
+    const program = on.start(["audit", ...args], { HEDDLE_LOG_LEVEL: "silent" });
+    return { code: await program.ended, output: program.output() };
+  };
+  const { code, output: told } = await audit("show");
+  expect(code).toBe(0);
+  expect(told).toContain("The audit log is whole: 5 entries.");
+  expect([...told.matchAll(/Z {2}([a-z-]+)/g)].map(([, what]) => what)).toEqual([
+    ...["asked", "turn-began", "tool-began", "tool-ended", "turn-ended"],
+  ]);
+  expect(told).toMatch(/echo \[masked\]; echo tool-said-this/);
+  expect(told).not.toMatch(/dear Heddle/);
+  await on.redis.client().xdel("heddle:{audit}:log", "2-0");
+  expect(await audit("verify")).toMatchObject({
+    code: 1,
+    output: expect.stringContaining("Entry 1 is followed by 3: some are missing or moved."),
+  });
+
+  // The log
+  const logs = `${worker.output()}\n${gateway.output()}`;
+  expect(logs).not.toMatch(/planted-secret|collector-secret|dear Heddle|tool-said-this|The work is done/);
+  const lines = worker
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith('{"level"'))
+    .map((line) => JSON.parse(line) as { msg: string; thread?: string; turn?: string; step?: number });
+  const toolLine = lines.find(({ msg }) => msg === "a tool ended");
+  expect(toolLine).toMatchObject({ turn: turn?.attributes["heddle.turn"], step: 1 });
+  expect(toolLine?.thread).toBe(turn?.attributes["gen_ai.conversation.id"]);
+});

@@ -1,0 +1,237 @@
+import { randomUUID } from "node:crypto";
+import { MessageFlags, MessageType, PermissionFlagsBits } from "discord.js";
+import type { z } from "zod";
+import { refusals } from "./refusal.ts";
+import type { callbackBody } from "./schemas.ts";
+import {
+  type FakeChannel,
+  type FakeFile,
+  type FakeMessage,
+  type FakeUser,
+  wireChannel,
+  wireFile,
+  wireMember,
+  wireMessage,
+  wireUser,
+  type World,
+} from "./world.ts";
+
+type Callback = z.infer<typeof callbackBody>;
+type Modal = Extract<Callback, { type: 9 }>["data"];
+
+/** Something that a person does with the app, and what became of it. */
+export interface FakeInteraction {
+  id: string;
+  token: string;
+  type: number;
+  user: FakeUser;
+  channel: FakeChannel;
+  /** The message with the button, or of the button that opened the form. */
+  on?: FakeMessage;
+  /** How the app has answered first; undefined while it has not. */
+  answer?: Callback;
+  /** The message that the answer has made. */
+  reply?: FakeMessage;
+  modal?: Modal;
+  choices?: string[];
+  /** The person reads that the app did not respond. */
+  hasFailed: boolean;
+  /** Until when the token is good, ms. */
+  expires: number;
+}
+
+const pingPress = { command: 2, button: 3, autocomplete: 4, form: 5 } as const;
+
+/** Interactions: told to every gateway session, answered once and in time. */
+export class Interactions {
+  readonly all: FakeInteraction[] = [];
+  readonly #world: World;
+  readonly #ackMs: number;
+  readonly #onChange: () => void;
+  readonly #timers = new Set<NodeJS.Timeout>();
+
+  constructor(world: World, options: { ackMs: number; onChange(): void }) {
+    this.#world = world;
+    this.#ackMs = options.ackMs;
+    this.#onChange = options.onChange;
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  command(
+    user: FakeUser,
+    channel: FakeChannel,
+    command: { id: string; name: string },
+    task: CommandTask,
+  ): FakeInteraction {
+    const options = Object.entries(task.options).map(([name, value]) => ({ type: 3, name, value }));
+    const { file } = task;
+    return this.#begin("command", user, channel, {
+      ...command,
+      type: 1,
+      options: file ? [...options, { type: 11, name: "file", value: file.id }] : options,
+      ...(file && { resolved: { attachments: { [file.id]: wireFile(this.#world, file, channel) } } }),
+    });
+  }
+
+  autocomplete(
+    user: FakeUser,
+    channel: FakeChannel,
+    command: { id: string; name: string },
+    [name, value]: [string, string],
+  ): FakeInteraction {
+    const options = [{ type: 3, name, value, focused: true }];
+    return this.#begin("autocomplete", user, channel, { ...command, type: 1, options });
+  }
+
+  menu(user: FakeUser, message: FakeMessage, command: { id: string; name: string }): FakeInteraction {
+    return this.#begin("command", user, message.channel, {
+      ...command,
+      type: 3,
+      target_id: message.id,
+      // With its content, whatever the app may read otherwise.
+      resolved: { messages: { [message.id]: wireMessage(this.#world, message) } },
+    });
+  }
+
+  press(user: FakeUser, message: FakeMessage, customId: string): FakeInteraction {
+    return this.#begin("button", user, message.channel, { component_type: 2, custom_id: customId }, message);
+  }
+
+  submit({ user, channel, modal, on }: FakeInteraction, text: string): FakeInteraction {
+    const [field] = modal?.components ?? [];
+    if (!modal || !field) throw new Error("The app has opened no form.");
+    const component = { type: 4, id: 2, custom_id: field.component.custom_id, value: text };
+    const data = { custom_id: modal.custom_id, components: [{ type: 18, id: 1, component }] };
+    return this.#begin("form", user, channel, data, on);
+  }
+
+  /** The first answer. @returns the id of the message that it has made */
+  answer(id: string, token: string, answer: Callback): Record<string, unknown> {
+    const interaction = this.all.find((one) => one.id === id && one.token === token);
+    if (!interaction || interaction.hasFailed) throw refusals.unknownInteraction();
+    if (interaction.answer) throw refusals.acknowledged();
+    if (!fits(interaction, answer))
+      throw refusals.invalidForm({ type: "not a response to that interaction" });
+    interaction.answer = answer;
+    switch (answer.type) {
+      case 4:
+        interaction.reply = this.#reply(interaction, answer.data.content, answer.data.flags ?? 0);
+        break;
+      case 5:
+        interaction.reply = this.#reply(interaction, "", (answer.data?.flags ?? 0) | MessageFlags.Loading);
+        break;
+      case 6:
+        break;
+      case 8:
+        interaction.choices = answer.data.choices.map(({ name }) => name);
+        break;
+      case 9:
+        interaction.modal = answer.data;
+    }
+    this.#onChange();
+    const message = interaction.reply && { response_message_id: interaction.reply.id };
+    return { interaction: { id, type: interaction.type, ...message } };
+  }
+
+  /** For the webhook of an interaction: the message that the first answer has made. */
+  original(token: string): FakeMessage {
+    const interaction = this.all.find((one) => one.token === token);
+    if (!interaction) throw refusals.unknownWebhook();
+    if (Date.now() > interaction.expires) throw refusals.invalidWebhookToken();
+    if (!interaction.reply) throw refusals.unknownMessage();
+    return interaction.reply;
+  }
+
+  changed(message: FakeMessage): void {
+    message.flags &= ~MessageFlags.Loading;
+  }
+
+  #reply({ channel, user, type }: FakeInteraction, content: string, flags: number): FakeMessage {
+    const isEphemeral = (flags & MessageFlags.Ephemeral) !== 0;
+    return this.#world.post({
+      channel,
+      author: this.#world.bot,
+      content,
+      flags,
+      type: type === pingPress.command ? MessageType.ChatInputCommand : MessageType.Default,
+      ...(isEphemeral && { onlyFor: user }),
+    });
+  }
+
+  #begin(
+    kind: keyof typeof pingPress,
+    user: FakeUser,
+    channel: FakeChannel,
+    data: Record<string, unknown>,
+    on?: FakeMessage,
+  ): FakeInteraction {
+    const world = this.#world;
+    const interaction: FakeInteraction = {
+      id: world.snowflake(),
+      token: `token-${randomUUID()}`,
+      type: pingPress[kind],
+      user,
+      channel,
+      hasFailed: false,
+      expires: Date.now() + 15 * 60_000,
+      ...(on && { on }),
+    };
+    this.all.push(interaction);
+    const { guild } = channel;
+    const timer = setTimeout(() => {
+      interaction.hasFailed = interaction.answer === undefined;
+      this.#onChange();
+    }, this.#ackMs).unref();
+    this.#timers.add(timer);
+    world.tell({
+      type: "INTERACTION_CREATE",
+      ...(guild && { guild }),
+      data: {
+        id: interaction.id,
+        application_id: world.applicationId,
+        type: interaction.type,
+        token: interaction.token,
+        version: 1,
+        channel_id: channel.id,
+        channel: wireChannel(channel),
+        data,
+        ...(on && { message: wireMessage(world, on) }),
+        ...(guild
+          ? {
+              guild_id: guild.id,
+              member: { ...wireMember(guild, user), user: wireUser(user), permissions: "0" },
+            }
+          : { user: wireUser(user) }),
+        app_permissions: String(guild ? world.permissions(channel) : PermissionFlagsBits.SendMessages),
+        locale: "en-GB",
+        entitlements: [],
+        attachment_size_limit: 10_485_760,
+        authorizing_integration_owners: { 0: guild?.id ?? "0" },
+        context: guild ? 0 : 1,
+      },
+    });
+    return interaction;
+  }
+}
+
+export interface CommandTask {
+  options: Record<string, string>;
+  file?: FakeFile;
+}
+
+function fits({ type, on }: FakeInteraction, answer: Callback): boolean {
+  switch (answer.type) {
+    case 4:
+    case 5:
+      return type !== pingPress.autocomplete;
+    case 6:
+      return on !== undefined;
+    case 8:
+      return type === pingPress.autocomplete;
+    case 9:
+      return type === pingPress.command || type === pingPress.button;
+  }
+}

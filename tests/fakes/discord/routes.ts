@@ -1,0 +1,302 @@
+import { ChannelType, MessageFlags } from "discord.js";
+import type { z } from "zod";
+import type { Interactions } from "./interactions.ts";
+import { refusals } from "./refusal.ts";
+import type { UploadedFile } from "./rest-api.ts";
+import {
+  callbackBody,
+  channelChange,
+  commandsBody,
+  messageBody,
+  messageChange,
+  refreshBody,
+  threadBody,
+} from "./schemas.ts";
+import {
+  type FakeChannel,
+  type FakeGuild,
+  type FakeMessage,
+  wireChannel,
+  wireMember,
+  wireMessage,
+  wireRoles,
+  wireUser,
+  withoutContent,
+  type World,
+} from "./world.ts";
+
+export interface RouteContext {
+  world: World;
+  interactions: Interactions;
+  /** What is registered. */
+  commands: { id: string; [field: string]: unknown }[];
+  messageContent: boolean;
+  shards: number;
+  maxFileBytes: number;
+  nonceMs: number;
+  gatewayUrl(): string;
+}
+
+interface Input {
+  params: string[];
+  query: URLSearchParams;
+  body: unknown;
+  files: UploadedFile[];
+}
+
+interface Route {
+  method: string;
+  path: RegExp;
+  body?: z.ZodType;
+  /** Whether it takes no token: the address holds one. */
+  isOpen?: boolean;
+  run(input: Input, context: RouteContext): unknown;
+}
+
+/** `:` stands for one part of the path. */
+function route(
+  method: string,
+  path: string,
+  run: (parts: string[], context: RouteContext, input: Input) => unknown,
+  isOpen = false,
+): Route {
+  const pattern = new RegExp(`^${path.replaceAll(":", "([^/]+)")}$`);
+  return { method, path: pattern, isOpen, run: (input, context) => run(input.params, context, input) };
+}
+
+function routeWith<Body>(
+  method: string,
+  path: string,
+  body: z.ZodType<Body>,
+  run: (body: Body, parts: string[], context: RouteContext, input: Input) => unknown,
+  isOpen = false,
+): Route {
+  // The body was parsed with the schema.
+  return {
+    ...route(method, path, (parts, context, input) => run(input.body as Body, parts, context, input), isOpen),
+    body,
+  };
+}
+
+function channelOf(id: string | undefined, { world }: RouteContext): FakeChannel {
+  const channel = world.channels.get(id ?? "");
+  if (!channel) throw refusals.unknownChannel();
+  if (!world.may(channel, "ViewChannel")) throw refusals.missingAccess();
+  return channel;
+}
+
+function messageOf(channel: FakeChannel, id: string | undefined, { world }: RouteContext): FakeMessage {
+  const message = world.message(channel, id ?? "");
+  if (!message || message.onlyFor) throw refusals.unknownMessage();
+  return message;
+}
+
+function guildOf(id: string | undefined, { world }: RouteContext): FakeGuild {
+  const guild = world.guilds.get(id ?? "");
+  if (!guild) throw refusals.unknownGuild();
+  return guild;
+}
+
+function readable(message: FakeMessage, { world, messageContent }: RouteContext): Record<string, unknown> {
+  const data = wireMessage(world, message);
+  return messageContent ? data : withoutContent(world, message, data);
+}
+
+function mustBeOpen(channel: FakeChannel): void {
+  if (channel.isArchived) throw refusals.archived();
+}
+
+const snowflakeAge = (id: string) => Date.now() - (Number(BigInt(id) >> 22n) + 1_420_070_400_000);
+const hourMs = 3_600_000;
+
+export const routes: Route[] = [
+  route("GET", "/gateway/bot", (_parts, { shards, gatewayUrl }) => ({
+    url: gatewayUrl(),
+    shards,
+    session_start_limit: { total: 1_000, remaining: 999, reset_after: 0, max_concurrency: 16 },
+  })),
+  route("GET", "/applications/@me", (_parts, { world, messageContent }) => ({
+    id: world.applicationId,
+    name: "Heddle",
+    flags: messageContent ? 1 << 19 : 0,
+    bot: wireUser(world.bot),
+  })),
+  route("GET", "/users/@me", (_parts, { world }) => wireUser(world.bot)),
+  route("GET", "/users/@me/guilds", (_parts, { world }) =>
+    [...world.guilds.values()].map((guild) => {
+      const roles = [guild.roles.get(guild.id), guild.roles.get(guild.botRole)];
+      const permissions = roles.reduce((bits, role) => bits | (role?.permissions ?? 0n), 0n);
+      return { id: guild.id, name: guild.name, permissions: String(permissions) };
+    }),
+  ),
+  route("GET", "/users/:", ([id = ""], { world }) => {
+    const user = world.users.get(id);
+    if (!user) throw refusals.unknownUser();
+    return wireUser(user);
+  }),
+
+  route("GET", "/applications/:/commands", (_parts, { commands }) => commands),
+  routeWith("PUT", "/applications/:/commands", commandsBody, (body, _parts, { commands, world }) => {
+    const made = body.map((command) => ({
+      id: world.snowflake(),
+      application_id: world.applicationId,
+      version: world.snowflake(),
+      default_member_permissions: null,
+      nsfw: false,
+      ...command,
+    }));
+    commands.splice(0, commands.length, ...made);
+    return commands;
+  }),
+  routeWith(
+    "POST",
+    "/interactions/:/:/callback",
+    callbackBody,
+    (body, [id = "", token = ""], { interactions }, { query }) => {
+      const answer = interactions.answer(id, token, body);
+      return query.get("with_response") === "true" ? answer : undefined;
+    },
+    true,
+  ),
+  routeWith(
+    "PATCH",
+    "/webhooks/:/:/messages/@original",
+    messageChange,
+    (body, [, token = ""], { world, interactions }) => {
+      const message = interactions.original(token);
+      interactions.changed(message);
+      world.edit(message, { content: body.content ?? message.content });
+      return wireMessage(world, message);
+    },
+    true,
+  ),
+
+  route("GET", "/channels/:", ([id], context) => wireChannel(channelOf(id, context))),
+  routeWith("PATCH", "/channels/:", channelChange, (body, [id], context) => {
+    const channel = channelOf(id, context);
+    if (!context.world.isThread(channel)) throw refusals.wrongChannel();
+    if (channel.isLocked) throw refusals.missingPermissions();
+    channel.isArchived = body.archived;
+    return wireChannel(channel);
+  }),
+  route("GET", "/channels/:/messages", ([id], context, { query }) => {
+    const channel = channelOf(id, context);
+    // Without this permission Discord gives an empty list.
+    if (!context.world.may(channel, "ReadMessageHistory")) return [];
+    const limit = Number(query.get("limit") ?? 50);
+    if (!(limit >= 1 && limit <= 100)) throw refusals.invalidForm({ limit: "1 to 100" });
+    const [before, after] = [query.get("before"), query.get("after")];
+    const seen = channel.messages.filter(({ onlyFor }) => !onlyFor);
+    const found =
+      after === null
+        ? seen.filter((message) => before === null || BigInt(message.id) < BigInt(before)).slice(-limit)
+        : seen.filter((message) => BigInt(message.id) > BigInt(after)).slice(0, limit);
+    return found.toReversed().map((message) => readable(message, context));
+  }),
+  route("GET", "/channels/:/messages/:", ([id, message], context) => {
+    const channel = channelOf(id, context);
+    if (!context.world.may(channel, "ReadMessageHistory")) throw refusals.missingPermissions();
+    return readable(messageOf(channel, message, context), context);
+  }),
+  routeWith("POST", "/channels/:/messages", messageBody, (body, [id], context, { files }) => {
+    const { world } = context;
+    const channel = channelOf(id, context);
+    if (channel.recipient?.isClosed) throw refusals.notToUser();
+    if (channel.isLocked) throw refusals.locked();
+    const permission = world.isThread(channel) ? "SendMessagesInThreads" : "SendMessages";
+    if (!world.may(channel, permission)) throw refusals.missingPermissions();
+    if (files.length > 0 && !world.may(channel, "AttachFiles")) throw refusals.missingPermissions();
+    if (files.some(({ content }) => content.length > context.maxFileBytes)) throw refusals.tooLarge();
+    if (body.content.trim() === "" && files.length === 0) throw refusals.empty();
+    if (body.nonce !== undefined && body.enforce_nonce) {
+      const same = channel.messages.find(({ nonce }) => nonce === body.nonce);
+      if (same && snowflakeAge(same.id) < context.nonceMs) return wireMessage(world, same);
+    }
+    const replyTo = body.message_reference && world.message(channel, body.message_reference.message_id);
+    const posted = world.post({
+      channel,
+      author: world.bot,
+      content: body.content,
+      flags: body.flags,
+      components: body.components,
+      files: files.map((file) => {
+        const kept = { ...file, id: world.snowflake(), expires: Date.now() + 24 * hourMs };
+        world.files.set(kept.id, kept);
+        return kept;
+      }),
+      // Whoever is not to be notified is not mentioned.
+      ...(body.allowed_mentions && { mentions: [] }),
+      ...(replyTo && { replyTo }),
+      ...(body.nonce !== undefined && { nonce: body.nonce }),
+    });
+    return wireMessage(world, posted);
+  }),
+  routeWith("PATCH", "/channels/:/messages/:", messageChange, (body, [id, message], context) => {
+    const channel = channelOf(id, context);
+    const found = messageOf(channel, message, context);
+    if (found.author !== context.world.bot) throw refusals.otherAuthor();
+    mustBeOpen(channel);
+    const settable = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications;
+    context.world.edit(found, {
+      content: body.content ?? found.content,
+      components: body.components ?? found.components,
+      flags: body.flags === undefined ? found.flags : (found.flags & ~settable) | body.flags,
+    });
+    return wireMessage(context.world, found);
+  }),
+  route("DELETE", "/channels/:/messages/:", ([id, message], context) => {
+    const found = messageOf(channelOf(id, context), message, context);
+    if (found.author !== context.world.bot) throw refusals.missingPermissions();
+    context.world.remove(found);
+  }),
+  route("PUT", "/channels/:/messages/:/reactions/:/@me", ([id, message, emoji = ""], context) => {
+    const { world } = context;
+    const channel = channelOf(id, context);
+    const found = messageOf(channel, message, context);
+    mustBeOpen(channel);
+    const isNew = !found.reactions.has(emoji);
+    if (isNew && !world.may(channel, "AddReactions")) throw refusals.missingPermissions();
+    if (isNew && found.reactions.size >= 20) throw refusals.tooManyReactions();
+    world.react(world.bot, emoji, found);
+  }),
+  route("DELETE", "/channels/:/messages/:/reactions/:/@me", ([id, message, emoji = ""], context) => {
+    const channel = channelOf(id, context);
+    mustBeOpen(channel);
+    context.world.unreact(context.world.bot, emoji, messageOf(channel, message, context));
+  }),
+  routeWith("POST", "/channels/:/messages/:/threads", threadBody, (body, [id, message], context) => {
+    const { world } = context;
+    const channel = channelOf(id, context);
+    if (channel.type !== ChannelType.GuildText) throw refusals.wrongChannel();
+    const found = messageOf(channel, message, context);
+    if (!world.may(channel, "CreatePublicThreads")) throw refusals.missingPermissions();
+    if ((found.flags & MessageFlags.HasThread) !== 0) throw refusals.hasThread();
+    return wireChannel(world.startThread(found, body.name));
+  }),
+  routeWith("POST", "/attachments/refresh-urls", refreshBody, ({ attachment_urls }, _parts, { world }) => ({
+    refreshed_urls: attachment_urls.map((original) => {
+      const url = new URL(original);
+      const file = world.files.get(url.pathname.split("/")[3] ?? "");
+      if (file) file.expires = Date.now() + 24 * hourMs;
+      url.searchParams.set("ex", Math.floor((file?.expires ?? 0) / 1_000).toString(16));
+      return { original, refreshed: url.toString() };
+    }),
+  })),
+
+  route("GET", "/guilds/:/channels", ([id], context) => {
+    const guild = guildOf(id, context);
+    const all = [...context.world.channels.values()];
+    return all.filter((channel) => channel.guild === guild && !channel.parent).map(wireChannel);
+  }),
+  route("GET", "/guilds/:/threads/active", ([id], context) => {
+    const threads = context.world.threads(guildOf(id, context));
+    return { threads: threads.filter(({ isArchived }) => !isArchived).map(wireChannel), members: [] };
+  }),
+  route("GET", "/guilds/:/roles", ([id], context) => wireRoles(guildOf(id, context))),
+  route("GET", "/guilds/:/members/:", ([id, member = ""], context) => {
+    const guild = guildOf(id, context);
+    const user = context.world.users.get(member);
+    if (!user || !guild.members.has(member)) throw refusals.unknownMember();
+    return { ...wireMember(guild, user), user: wireUser(user) };
+  }),
+];

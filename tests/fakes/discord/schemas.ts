@@ -1,0 +1,145 @@
+import { z } from "zod";
+
+/**
+ * What Discord takes. Stricter in one point: where Discord overlooks fields that it does not know, the fake refuses
+ * them, because they are mistakes.
+ */
+
+const snowflake = z.string().regex(/^\d{17,20}$/);
+const customId = z.string().min(1).max(100);
+
+const button = z.strictObject({
+  type: z.literal(2),
+  style: z.number().int().min(1).max(4),
+  label: z.string().min(1).max(80),
+  custom_id: customId,
+});
+
+const rows = z
+  .array(z.strictObject({ type: z.literal(1), components: z.array(button).min(1).max(5) }))
+  .max(5)
+  .refine((list) => {
+    const ids = list.flatMap(({ components }) => components.map(({ custom_id }) => custom_id));
+    return new Set(ids).size === ids.length;
+  }, "COMPONENT_CUSTOM_ID_DUPLICATED");
+
+const allowedMentions = z.strictObject({ parse: z.array(z.enum(["users", "roles", "everyone"])) });
+
+/** Suppresses embeds and notifications; ephemeral only for interactions. */
+const flags = z
+  .number()
+  .refine((bits) => (bits & ~((1 << 2) | (1 << 12))) === 0, "flags that a bot may not set");
+
+export const messageBody = z.strictObject({
+  content: z.string().max(2_000).default(""),
+  nonce: z.string().max(25).optional(),
+  enforce_nonce: z.boolean().optional(),
+  flags: flags.default(0),
+  components: rows.default([]),
+  allowed_mentions: allowedMentions.optional(),
+  attachments: z
+    .array(z.strictObject({ id: z.number(), filename: z.string().min(1).max(1_024) }))
+    .max(10)
+    .default([]),
+  message_reference: z
+    .strictObject({ message_id: snowflake, fail_if_not_exists: z.boolean().optional() })
+    .optional(),
+});
+
+export const messageChange = z.strictObject({
+  content: z.string().max(2_000).optional(),
+  flags: flags.optional(),
+  components: rows.optional(),
+  allowed_mentions: allowedMentions.optional(),
+});
+
+export const threadBody = z.strictObject({
+  name: z.string().trim().min(1).max(100),
+  auto_archive_duration: z
+    .union([z.literal(60), z.literal(1440), z.literal(4320), z.literal(10_080)])
+    .optional(),
+});
+
+export const channelChange = z.strictObject({ archived: z.boolean() });
+
+export const refreshBody = z.strictObject({ attachment_urls: z.array(z.url()).min(1).max(50) });
+
+const commandName = z
+  .string()
+  .regex(/^[-_'\p{L}\p{N}]{1,32}$/u)
+  .refine((name) => name === name.toLowerCase());
+const installed = {
+  contexts: z.array(z.number()).optional(),
+  integration_types: z.array(z.number()).optional(),
+};
+
+const chatInput = z.strictObject({
+  ...installed,
+  type: z.literal(1),
+  name: commandName,
+  description: z.string().min(1).max(100),
+  options: z
+    .array(
+      z.strictObject({
+        type: z.number(),
+        name: commandName,
+        description: z.string().min(1).max(100),
+        required: z.boolean().optional(),
+        autocomplete: z.boolean().optional(),
+        max_length: z.number().int().min(1).max(6_000).optional(),
+      }),
+    )
+    .max(25)
+    .refine((list) => {
+      const firstOptional = list.findIndex(({ required }) => !required);
+      return firstOptional === -1 || list.slice(firstOptional).every(({ required }) => !required);
+    }, "Required options must be placed before non-required options")
+    .optional(),
+});
+const contextMenu = z.strictObject({
+  ...installed,
+  type: z.union([z.literal(2), z.literal(3)]),
+  name: z.string().min(1).max(32),
+});
+
+export const commandsBody = z.array(z.union([chatInput, contextMenu])).max(130);
+
+const replyFlags = z.number().refine((bits) => (bits & ~(1 << 6)) === 0, "flags that a reply may not have");
+
+const reply = z.strictObject({
+  content: z.string().min(1).max(2_000),
+  flags: replyFlags.optional(),
+  allowed_mentions: allowedMentions.optional(),
+});
+
+const textInput = z.strictObject({
+  type: z.literal(4),
+  custom_id: customId,
+  style: z.union([z.literal(1), z.literal(2)]),
+  required: z.boolean().optional(),
+  max_length: z.number().int().min(1).max(4_000).optional(),
+});
+
+const modal = z.strictObject({
+  custom_id: customId,
+  title: z.string().min(1).max(45),
+  components: z
+    .array(z.strictObject({ type: z.literal(18), label: z.string().min(1).max(45), component: textInput }))
+    .min(1)
+    .max(5),
+});
+
+export const callbackBody = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal(4), data: reply }),
+  z.strictObject({ type: z.literal(5), data: z.strictObject({ flags: replyFlags.optional() }).optional() }),
+  z.strictObject({ type: z.literal(6) }),
+  z.strictObject({
+    type: z.literal(8),
+    data: z.strictObject({
+      choices: z
+        .array(z.strictObject({ name: z.string().min(1).max(100), value: z.string().min(1).max(100) }))
+        .max(25),
+    }),
+  }),
+  z.strictObject({ type: z.literal(9), data: modal }),
+]);

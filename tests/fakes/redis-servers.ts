@@ -1,0 +1,175 @@
+/** Redis as operators run it: real servers on ports of the loopback interface, single, replicated or in a cluster. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Redis } from "ioredis";
+
+const which = promisify(execFile)("sh", ["-c", "command -v redis-server || command -v valkey-server"]);
+const binary = await which.then(
+  ({ stdout }) => stdout.trim(),
+  () => undefined,
+);
+
+export const hasRedisServer = binary !== undefined;
+/** Why a test is skipped. */
+export const noRedisServer = "neither valkey-server nor redis-server is on PATH";
+
+/** A port that nobody uses at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+export interface Server {
+  port: number;
+  /** A connection for the test; it has nothing of the program's patience. */
+  client: Redis;
+  kill(): Promise<void>;
+}
+
+/** Servers of one test, in a folder of their own. */
+export interface Servers {
+  folder: string;
+  /** Starts a server and waits until it answers. @param first further arguments, e.g. a file of settings */
+  start(settings?: Record<string, string>, first?: string[]): Promise<Server>;
+  /** Three primaries that share the slots evenly; the first has a replica. */
+  cluster(): Promise<{ servers: [Server, Server, Server]; replica: Server }>;
+  /** A primary with a replica, and a sentinel that knows it as `house`. @param login their passwords */
+  sentinel(login?: {
+    primary: string;
+    sentinel: string;
+  }): Promise<{ primary: Server; replica: Server; sentinel: Server }>;
+  stop(): Promise<void>;
+}
+
+export async function redisServers(): Promise<Servers> {
+  const folder = await mkdtemp(join(tmpdir(), "heddle-redis-"));
+  const started: { child: ChildProcess; client: Redis }[] = [];
+
+  const start: Servers["start"] = async (settings = {}, first = []) => {
+    if (binary === undefined) throw new Error(noRedisServer);
+    const port = Number(settings["port"] ?? (await freePort()));
+    // Replicas would wait five seconds for others that want the same data.
+    const quick = { "repl-diskless-sync-delay": "0" };
+    const isPlain = first.length === 0;
+    const all = {
+      bind: "127.0.0.1",
+      port: String(port),
+      save: "",
+      dir: folder,
+      ...(isPlain && quick),
+      ...settings,
+    };
+    const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, ...value.split(" ")]);
+    const child = spawn(binary, [...first, ...args], { cwd: folder, stdio: "ignore" });
+    const client = new Redis({
+      port,
+      ...(settings["tls-port"] && { port: Number(settings["tls-port"]), tls: { rejectUnauthorized: false } }),
+      ...(settings["requirepass"] && { password: settings["requirepass"] }),
+      retryStrategy: () => 20,
+      maxRetriesPerRequest: 200,
+    });
+    client.on("error", () => undefined);
+    started.push({ child, client });
+    await client.ping();
+    return { port, client, kill: () => kill(child) };
+  };
+
+  return {
+    folder,
+    start,
+    async cluster() {
+      const node = async () => {
+        const name = String(await freePort());
+        const files = { "cluster-config-file": `nodes-${name}.conf` };
+        const ports = { "cluster-port": String(await freePort()) };
+        return start({ "cluster-enabled": "yes", "cluster-node-timeout": "500", ...files, ...ports });
+      };
+      const servers = await Promise.all([node(), node(), node()]);
+      const replica = await node();
+      const all = [...servers, replica];
+      const [first] = servers;
+      for (const [index, { client }] of servers.entries()) {
+        const range = [Math.ceil((index * 16_384) / 3), Math.ceil(((index + 1) * 16_384) / 3) - 1];
+        await client.call("CLUSTER", "ADDSLOTSRANGE", ...range);
+        await client.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
+      }
+      for (const { client } of all) {
+        for (const other of all) {
+          const busPort = await clusterPort(other);
+          await client.call("CLUSTER", "MEET", "127.0.0.1", other.port, busPort);
+        }
+      }
+      const says = async (client: Redis, ...words: [string, string]) => String(await client.call(...words));
+      const primary = await says(first.client, "CLUSTER", "MYID");
+      await until(async () => (await says(replica.client, "CLUSTER", "NODES")).includes(primary));
+      await until(async () => (await replica.client.call("CLUSTER", "REPLICATE", primary)) === "OK");
+      for (const { client } of all)
+        await until(async () => (await says(client, "CLUSTER", "INFO")).includes("cluster_state:ok"));
+      await until(async () => (await replica.client.info("replication")).includes("master_link_status:up"));
+      for (const { client } of servers)
+        await until(async () => / slave .* connected/.test(await says(client, "CLUSTER", "NODES")));
+      return { servers, replica };
+    },
+    async sentinel(login) {
+      const secret: Record<string, string> = login
+        ? { requirepass: login.primary, masterauth: login.primary }
+        : {};
+      const primary = await start(secret);
+      const replica = await start({ replicaof: `127.0.0.1 ${primary.port}`, ...secret });
+      await until(async () => (await replica.client.info("replication")).includes("master_link_status:up"));
+      const file = join(folder, "sentinel.conf");
+      const rules = [
+        `sentinel monitor house 127.0.0.1 ${primary.port} 1`,
+        "sentinel down-after-milliseconds house 500",
+        "sentinel failover-timeout house 3000",
+        ...(login ? [`sentinel auth-pass house ${login.primary}`] : []),
+      ];
+      await writeFile(file, rules.join("\n"));
+      const sentinel = await start(login ? { requirepass: login.sentinel } : {}, [file, "--sentinel"]);
+      await until(async () =>
+        /num-slaves,1/.test(String(await sentinel.client.call("SENTINEL", "MASTER", "house"))),
+      );
+      return { primary, replica, sentinel };
+    },
+    async stop() {
+      for (const { client } of started) client.disconnect();
+      await Promise.all(started.map(({ child }) => kill(child)));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits until the replica has all that was written so far: what it has not dies with its primary. */
+export async function caughtUp(primary: Server, replica: Server): Promise<void> {
+  const offset = async ({ client }: Server) =>
+    /master_repl_offset:(\d+)/.exec(await client.info("replication"))?.[1] ?? "none";
+  await until(async () => (await offset(primary)) === (await offset(replica)));
+}
+
+async function clusterPort({ client }: Server): Promise<string> {
+  return (await client.config("GET", "cluster-port"))[1] ?? "";
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+/** Other processes tell of nothing, so they are asked, for ten seconds at most. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    if (await isSo().catch(() => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error("It did not become so within ten seconds.");
+}

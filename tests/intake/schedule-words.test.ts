@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { scheduleWordsIn } from "../../src/intake/schedule-words.ts";
+
+test.each([
+  ["/schedules", { do: "list" }],
+  [" Schedules\n", { do: "list" }],
+  ["/unschedule s1f", { do: "cancel", id: "s1f" }],
+  ["unschedule  `s1f` ", { do: "cancel", id: "s1f" }],
+  ["which schedules are there?", undefined],
+  ["unschedule all of them", undefined],
+  ["/unschedule", undefined],
+])("%j is read as %j", (text, words) => {
+  expect(scheduleWordsIn(text)).toEqual(words);
+});

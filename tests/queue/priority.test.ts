@@ -1,0 +1,97 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { UserMessage } from "../../src/agent/messages.ts";
+import { keys } from "../../src/queue/keys.ts";
+import { deliver } from "../../src/queue/mailbox.ts";
+import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
+import { type Drive, openTurnQueue, startTurnWorker, type TurnQueue } from "../../src/queue/turns.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+let queue: TurnQueue;
+beforeAll(async () => {
+  server = await startRedis();
+  queue = openTurnQueue(server.client());
+});
+afterAll(async () => {
+  await queue.close();
+  await server.stop();
+});
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  await server.client().flushall();
+});
+
+let messages = 0;
+
+/** Somebody asks for something in a thread, now or by a schedule. */
+async function asks(thread: string, from: "person" | "schedule"): Promise<void> {
+  const message: UserMessage = {
+    ...{ role: "user", id: `m${++messages}`, author: { id: "U1", name: "Ada" }, text: "hi", at: messages },
+    ...(from === "schedule" && { scheduled: true }),
+  };
+  await deliver(server.client(), `memory:w:c:${thread}`, message, { onlyIfSession: false, now: messages });
+  await queue.wake(`memory:w:c:${thread}`);
+}
+
+/** A worker that takes what waits in a thread, and waits there as long as `hold` says. */
+async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Promise<void>) {
+  const redis = server.client();
+  const order: string[] = [];
+  const waiters = new Set<() => void>();
+  const drive: Drive = async (thread) => {
+    // The sweeper may have woken it once more.
+    if ((await redis.del(keys.mail(thread))) === 0) return "done";
+    order.push(thread.slice("memory:w:c:".length));
+    for (const check of waiters) check();
+    await hold;
+    return "done";
+  };
+  const problems: unknown[] = [];
+  const onError = (error: unknown) => problems.push(error);
+  const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limits }, onError);
+  const times = { lockMs: 30_000, sweepMs: 60_000 };
+  const worker = await startTurnWorker({
+    ...{ redis: server.client(), queue, drive, slots, concurrency, ...times },
+    onError,
+  });
+  closers.push(() => worker.close());
+  const took = (count: number) =>
+    new Promise<string[]>((resolve) => {
+      const check = () => void (order.length >= count && resolve(order));
+      waiters.add(check);
+      check();
+    });
+  return { took };
+}
+
+test("A schedule's turn is taken after those of people who came later", async () => {
+  await asks("nightly", "schedule");
+  await asks("ann", "person");
+  await asks("bob", "person");
+  const { took } = await work(1, {}, Promise.resolve());
+  expect(await took(3)).toEqual(["ann", "bob", "nightly"]);
+});
+
+test("A person who writes into a thread with a waiting schedule takes it along to the front", async () => {
+  await asks("nightly", "schedule");
+  await asks("hourly", "schedule");
+  await asks("hourly", "person");
+  const { took } = await work(1, {}, Promise.resolve());
+  expect(await took(2)).toEqual(["hourly", "nightly"]);
+});
+
+test("A schedule leaves the slot that becomes free to the person who waits for it", async () => {
+  const { promise: hold, resolve: release } = Promise.withResolvers<void>();
+  await asks("first", "person");
+  const { took } = await work(10, { perUser: 1 }, hold);
+  await took(1);
+  const waiting = server.client();
+  await asks("nightly", "schedule");
+  await asks("ann", "person");
+  // The person has been refused once, so that both of them wait.
+  await expect.poll(() => waiting.zcard(keys.slotLine("user:memory:w:U1"))).toBe(1);
+  release();
+  expect(await took(3)).toEqual(["first", "ann", "nightly"]);
+});

@@ -1,0 +1,336 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { InboundEvent } from "../../src/adapters/adapter.ts";
+import type { AgentEvent } from "../../src/agent/events.ts";
+import type { ToolCall } from "../../src/agent/messages.ts";
+import { noUsage } from "../../src/agent/llm/model.ts";
+import { keys } from "../../src/queue/keys.ts";
+import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
+import { type AuditFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
+import {
+  AuditBusy,
+  checkedLog,
+  holdingAudit,
+  latestEntries,
+  moveToFiles,
+} from "../../src/telemetry/audit/files.ts";
+import { auditHead, type AuditLog, openAuditLog } from "../../src/telemetry/audit/log.ts";
+import { auditObserver } from "../../src/telemetry/audit/observer.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+let redis: Redis;
+let folder: string;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.client();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await redis.flushall();
+  const made = await mkdtemp(join(tmpdir(), "heddle-audit-"));
+  folder = made;
+  return () => rm(made, { recursive: true, force: true });
+});
+
+const by = { id: "U1", name: "Ada" };
+const asked = (message: string): AuditFact => ({ what: "asked", thread: "memory:w:c:t", message, by });
+const day = 86_400_000;
+
+/** What `verify` says, and the messages of the entries that it found sound. */
+async function verify(anchor?: Link) {
+  const messages: string[] = [];
+  for await (const next of checkedLog(redis, folder, anchor)) {
+    if (next.kind !== "entry") return { ...next, messages };
+    if ("message" in next.entry) messages.push(next.entry.message);
+  }
+  throw new Error("The check came to no end.");
+}
+
+describe("The audit log", () => {
+  test("is one chain, whichever processes write it at the same time", async () => {
+    const logs = [1, 2, 3, 4].map(() => openAuditLog(server.client(), Date.now));
+    const writes = logs.flatMap((log, process) =>
+      Array.from({ length: 50 }, (_, n) => log.append(asked(`${process}-${n}`))),
+    );
+    await Promise.all(writes);
+    const { kind, link, messages } = await verify();
+    expect([kind, link.n, new Set(messages).size]).toEqual(["whole", 200, 200]);
+    const ofFirst = messages.filter((message) => message.startsWith("0-"));
+    expect(ofFirst).toEqual(Array.from({ length: 50 }, (_, n) => `0-${n}`));
+  });
+
+  test("goes on where an earlier process ended", async () => {
+    await openAuditLog(redis, Date.now).append(asked("1"));
+    await openAuditLog(redis, Date.now).append(asked("2"));
+    expect(await verify()).toMatchObject({ kind: "whole", messages: ["1", "2"] });
+  });
+
+  test("moves past days to files, and is whole across both", async () => {
+    let now = 10 * day - 5;
+    const log = openAuditLog(redis, () => (now += 1));
+    for (let n = 1; n <= 8; n += 1) await log.append(asked(String(n)));
+    expect(await moveToFiles(redis, folder, 10 * day + 50)).toBe(4);
+    expect(await moveToFiles(redis, folder, 10 * day + 50)).toBe(0);
+    expect(await moveToFiles(redis, folder, 11 * day)).toBe(4);
+    await log.append(asked("9"));
+    expect(await readdir(folder)).toEqual(["000000000001.jsonl", "000000000005.jsonl"]);
+    expect(await redis.xlen(keys.audit)).toBe(1);
+    expect(await verify()).toMatchObject({ kind: "whole", messages: [..."123456789"] });
+  });
+
+  test("is whole when the process died between the file and Redis", async () => {
+    const log = openAuditLog(redis, () => 5);
+    await log.append(asked("1"));
+    const entry = (await redis.xrange(keys.audit, "-", "+"))[0]?.[1] ?? [];
+    await moveToFiles(redis, folder, day);
+    await redis.xadd(keys.audit, "1-1", ...entry);
+    await moveToFiles(redis, folder, day);
+    expect(await verify()).toMatchObject({ kind: "whole", messages: ["1"] });
+  });
+
+  test("never takes the place of another log's file", async () => {
+    await openAuditLog(redis, () => 5).append(asked("1"));
+    await moveToFiles(redis, folder, day);
+    await redis.flushall();
+    await openAuditLog(redis, () => 5).append(asked("another"));
+    await expect(moveToFiles(redis, folder, day)).rejects.toThrow(/another one than in/);
+    expect(await readFile(join(folder, "000000000001.jsonl"), "utf8")).toContain('"message":"1"');
+  });
+
+  test("is read by one at a time, so that nothing moves meanwhile", async () => {
+    await holdingAudit(redis, async () => {
+      await expect(moveToFiles(redis, folder, day)).rejects.toThrow(AuditBusy);
+    });
+    expect(await moveToFiles(redis, folder, day)).toBe(0);
+  });
+
+  test("refuses the fact when Redis takes no writes", async () => {
+    const log = openAuditLog(redis, Date.now);
+    await redis.set(keys.auditHead, "not a hash");
+    await expect(log.append(asked("1"))).rejects.toThrow(/WRONGTYPE/);
+  });
+});
+
+describe("heddle audit verify finds", () => {
+  const lines: string[] = [];
+  let head = genesis;
+  for (let n = 1; n <= 12; n += 1) {
+    const next = chained(head, asked(`message ${n}`), n);
+    lines.push(next.line);
+    head = next.link;
+  }
+  /** The log as somebody left it: in a file, with Redis knowing only the head. */
+  const leave = async (left: readonly string[], noted: Link | undefined = head) => {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "000000000001.jsonl"), left.map((line) => `${line}\n`).join(""));
+    if (noted) await redis.hset(keys.auditHead, noted);
+  };
+  const index = fc.nat(lines.length - 1);
+
+  test("nothing in a log that nobody has touched", async () => {
+    await leave(lines);
+    expect(await verify()).toMatchObject({ kind: "whole", link: head });
+  });
+
+  test("any change of a character that changes what is said", async () => {
+    const change = fc.tuple(index, fc.nat(), fc.constantFrom(...'0aA}" ,:'));
+    await fc.assert(
+      fc.asyncProperty(change, async ([at, place, character]) => {
+        const line = lines[at] ?? "";
+        const where = place % line.length;
+        const changed = line.slice(0, where) + character + line.slice(where + 1);
+        fc.pre(!saysTheSame(changed, line));
+        await leave(lines.with(at, changed));
+        expect(await verify()).toMatchObject({ kind: "fault", link: { n: at } });
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("any removal, also at the end", async () => {
+    const removal = fc.tuple(index, fc.integer({ min: 1, max: 4 }));
+    await fc.assert(
+      fc.asyncProperty(removal, async ([at, length]) => {
+        await leave(lines.toSpliced(at, length));
+        expect(await verify()).toMatchObject({ kind: "fault", link: { n: at } });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("any other order and any repetition", async () => {
+    await fc.assert(
+      fc.asyncProperty(index, index, async (from, to) => {
+        fc.pre(from !== to);
+        const [a, b] = [lines[from] ?? "", lines[to] ?? ""];
+        await leave(lines.with(from, b).with(to, a));
+        expect(await verify()).toMatchObject({ kind: "fault", link: { n: Math.min(from, to) } });
+        await leave(lines.toSpliced(to, 0, a));
+        expect(await verify()).toMatchObject({ kind: "fault" });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("a log that was made anew with all hashes right, by a head that was noted elsewhere", async () => {
+    const noted = head;
+    const forged: string[] = [];
+    let last = genesis;
+    for (let n = 1; n <= 12; n += 1) {
+      const next = chained(last, asked(n === 3 ? "another" : `message ${n}`), n);
+      forged.push(next.line);
+      last = next.link;
+    }
+    await leave(forged, last);
+    expect(await verify()).toMatchObject({ kind: "whole" });
+    expect(await verify(noted)).toMatchObject({ kind: "fault", fault: expect.stringMatching(/made anew/) });
+    await leave(forged.slice(0, 5), genesis);
+    expect(await verify(noted)).toMatchObject({ fault: "The log ends with entry 5, but it had 12." });
+  });
+
+  test("a file that was removed", async () => {
+    const log = openAuditLog(redis, () => 5);
+    await log.append(asked("1"));
+    await moveToFiles(redis, folder, day);
+    await log.append(asked("2"));
+    const [file = ""] = await readdir(folder);
+    expect(await readFile(join(folder, file), "utf8")).toContain('"message":"1"');
+    await rm(join(folder, file));
+    expect(await verify()).toMatchObject({ kind: "fault", fault: expect.stringMatching(/some are missing/) });
+  });
+});
+
+function saysTheSame(a: string, b: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(a)) === JSON.stringify(JSON.parse(b));
+  } catch {
+    return false;
+  }
+}
+
+describe("What is written", () => {
+  const thread = "memory:w:c:t";
+  const common = {
+    thread: { platform: "memory", workspace: "w", channel: "c", thread: "t" },
+    ref: { platform: "memory", workspace: "w", channel: "c", message: "m1" },
+    author: { ...by, standing: "member" as const, roles: [] },
+    at: 1,
+  };
+  const message = {
+    kind: "message",
+    ...common,
+    text: "the text",
+    attachments: [],
+    addressed: "mention",
+  } as const;
+
+  test("is who asked, edited, pressed, stopped and was refused, and never a text", () => {
+    const said: InboundEvent = { ...message, attachments: [] };
+    const { author, ref } = common;
+    const facts = [
+      inboundFact(said, { kind: "accepted", thread, position: 0 }),
+      inboundFact(said, { kind: "refused", reply: "no" }),
+      inboundFact(said, { kind: "duplicate" }),
+      inboundFact({ ...said, text: "stop" }, { kind: "stopping", thread }),
+      inboundFact({ kind: "edit", ...common, text: "new" }, { kind: "amended", thread }),
+      inboundFact({ kind: "delete", ...common }, { kind: "stopping", thread }),
+      inboundFact({ kind: "action", ...common, action: "approve:1" }, { kind: "acted", thread }),
+      inboundFact({ kind: "stop", target: { message: ref }, author, at: 1 }, { kind: "stopping", thread }),
+    ];
+    expect(facts.map((fact) => fact?.what)).toEqual([
+      "asked",
+      "refused",
+      undefined,
+      "stopped",
+      "edited",
+      "deleted",
+      "pressed",
+      "stopped",
+    ]);
+    expect(JSON.stringify(facts)).not.toMatch(/the text|new/);
+  });
+
+  test("is a tool's arguments, masked and in short, with a digest of all of them", () => {
+    const call: ToolCall = {
+      id: "1",
+      name: "bash",
+      input: { command: `echo secret-value ${"x".repeat(500)}` },
+    };
+    const shown = maskedArguments(call, (text) => text.replaceAll("secret-value", "[masked]"));
+    expect(shown.arguments).toMatch(/^\{"command":"echo \[masked\] x+…$/);
+    expect(shown.arguments.length).toBe(301);
+    expect(shown.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test("is there before a tool runs, and a tool does not run when it cannot be", async () => {
+    const order: string[] = [];
+    let release: ((error?: Error) => void) | undefined;
+    const log: AuditLog = {
+      append: (fact) =>
+        new Promise((resolve, reject) => {
+          order.push(fact.what);
+          release = (error) => (error ? reject(error) : resolve());
+        }),
+      settled: async () => undefined,
+    };
+    const { runner: wrap } = auditObserver({ log, mask: (text) => text, onProblem: () => undefined });
+    if (!wrap) throw new Error("The audit log does not look at the runner.");
+    const runner = wrap({
+      async *run() {
+        const start: AgentEvent = { type: "tool-start", step: 1, call: { id: "1", name: "bash", input: {} } };
+        yield start;
+        order.push("the tool runs");
+        yield start;
+        order.push("the tool runs again");
+        return { kind: "answered", text: "", steps: 1, usage: noUsage };
+      },
+      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      filesChanged: async () => [],
+    });
+    const events = runner.run({
+      thread,
+      turn: "t1",
+      history: { messages: [], open: [], turn: undefined },
+      followUps: async () => [],
+      store: async () => undefined,
+      emit: () => undefined,
+      signal: new AbortController().signal,
+    });
+    await events.next();
+    const second = events.next();
+    expect(order).toEqual(["tool-began"]);
+    release?.();
+    await second;
+    release?.(new Error("no"));
+    await expect(events.next()).rejects.toThrow("no");
+    expect(order).toEqual(["tool-began", "the tool runs", "tool-began"]);
+    expect(await auditHead(redis)).toEqual(genesis);
+  });
+});
+
+describe("The newest entries", () => {
+  test("come page by page across Redis and the files of past days", async () => {
+    let now = Date.now() - 3 * day;
+    const log = openAuditLog(redis, () => now);
+    for (let n = 1; n <= 9; n++) {
+      await log.append(asked(String(n)));
+      if (n % 3 === 0) {
+        await moveToFiles(redis, folder, Date.now());
+        now += day;
+      }
+    }
+    await log.append(asked("10"));
+    expect((await readdir(folder)).length).toBe(3);
+    const numbers = async (before: number, limit: number) =>
+      (await latestEntries(redis, folder, before, limit)).map(({ n }) => n);
+    expect(await numbers(Number.MAX_SAFE_INTEGER, 3)).toEqual([10, 9, 8]);
+    expect(await numbers(8, 5)).toEqual([7, 6, 5, 4, 3]);
+    expect(await numbers(3, 5)).toEqual([2, 1]);
+    expect(await numbers(1, 5)).toEqual([]);
+  });
+});

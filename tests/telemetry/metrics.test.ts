@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type ChatSurface, reconnects, SurfaceError } from "../../src/adapters/adapter.ts";
+import { createGate } from "../../src/adapters/local/gate.ts";
+import { serveMetrics } from "../../src/adapters/local/metrics.ts";
+import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/llm/model.ts";
+import { keys } from "../../src/queue/keys.ts";
+import { deliver } from "../../src/queue/mailbox.ts";
+import type { Receipt, TurnDisplay } from "../../src/queue/drive.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
+import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
+import { observeAll } from "../../src/telemetry/observer.ts";
+import { call } from "../adapters/local/requests.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+function measuring() {
+  const metrics = createMetrics(server.client());
+  onTestFinished(() => metrics.close());
+  return { metrics, observe: observeAll([metrics.observer]) };
+}
+
+/** The lines of Heddle's own figures that are not zero, without the buckets. */
+async function figures(metrics: Metrics): Promise<string[]> {
+  const text = await metrics.render();
+  return text.split("\n").filter((line) => line.startsWith("heddle_") && !/_bucket|_sum| 0$|ping/.test(line));
+}
+
+const display: TurnDisplay = {
+  took: () => undefined,
+  event: () => undefined,
+  question: () => ({ kind: "question", markdown: "" }),
+  settled: () => ({ kind: "question", markdown: "" }),
+  waiting: () => ({ kind: "progress", markdown: "" }),
+  closing: () => ({}),
+  close: async () => undefined,
+  ended: () => undefined,
+};
+const turn = { id: "t1", startedAt: 1, resumed: false, progress: undefined, calls: [] };
+
+describe("The metrics", () => {
+  test("count a stopped turn, its tools, and how long the stop took", async () => {
+    const { metrics, observe } = measuring();
+    const shown = observe.display(display, "memory:w:c:t", turn);
+    const message = { role: "tool", callId: "1", name: "bash", status: "stopped", text: "" } as const;
+    shown.event({ type: "tool-end", step: 1, message, durationMs: 1_500 });
+    const receipt: Receipt = {
+      outcome: { kind: "stopped", order: { by: "Bob", at: 1 }, steps: 3, usage: noUsage },
+      durationMs: 2_000,
+      filesChanged: [],
+      withdrawn: [],
+      killed: { commands: 1, processes: 4, survivors: 0, durationMs: 1 },
+      stopMs: 30,
+    };
+    shown.closing(receipt);
+    expect(await figures(metrics)).toEqual([
+      'heddle_turns_total{outcome="stopped"} 1',
+      'heddle_turn_duration_seconds_count{outcome="stopped"} 1',
+      "heddle_steps_total 3",
+      "heddle_stop_duration_seconds_count 1",
+      "heddle_sandbox_killed_processes_total 4",
+      'heddle_tool_calls_total{tool="bash",status="stopped"} 1',
+      'heddle_tool_duration_seconds_count{tool="bash"} 1',
+      "heddle_redis_up 1",
+    ]);
+    expect(await metrics.render()).toContain('heddle_stop_duration_seconds_bucket{le="0.05"} 1');
+  });
+
+  test("give names that a model makes up no more than so much room", async () => {
+    const { metrics, observe } = measuring();
+    const shown = observe.display(display, "memory:w:c:t", turn);
+    for (let n = 0; n < 500; n += 1) {
+      const message = { role: "tool", callId: "1", name: `made-up-${n}`, status: "error", text: "" } as const;
+      shown.event({ type: "tool-end", step: 1, message, durationMs: 1 });
+    }
+    const text = await metrics.render();
+    expect(text.match(/^heddle_tool_calls_total\{/gm)).toHaveLength(201);
+    expect(text).toContain('heddle_tool_calls_total{tool="other",status="error"} 300');
+  });
+
+  test("count each model that was asked: what failed, what took over, what it cost, what was broken off", async () => {
+    const { metrics, observe } = measuring();
+    const usage = { input: 100, output: 10, cacheRead: 5, cacheWrite: 0, cost: 0.25, calls: 1 };
+    const message = { role: "assistant", id: "1", parts: [], model: "b/two", stop: "end" } as const;
+    const events: ModelEvent[] = [
+      { type: "retry", attempt: 2, delayMs: 1, reason: "" },
+      { type: "fallback", model: "b/two", reason: "" },
+      { type: "done", message: { ...message, parts: [] }, usage },
+    ];
+    const model = (stream: LanguageModel["stream"]) =>
+      observe.model({
+        id: "a/one",
+        limits: { contextTokens: 1, maxOutputTokens: 1, images: false },
+        stream,
+      });
+    const ask = async (asked: LanguageModel, signal = new AbortController().signal) => {
+      for await (const _ of asked.stream({ system: "", messages: [], tools: [] }, signal)) continue;
+    };
+    await ask(
+      model(async function* () {
+        yield* events;
+      }),
+    );
+    const failing = model(async function* () {
+      yield* events.slice(0, 0);
+      throw new ModelError("auth", "no");
+    });
+    await expect(ask(failing)).rejects.toThrow("no");
+    await expect(ask(failing, AbortSignal.abort())).rejects.toThrow("no");
+    expect((await figures(metrics)).filter((line) => line.startsWith("heddle_model"))).toEqual([
+      'heddle_model_calls_total{model="a/one",result="failed"} 2',
+      'heddle_model_calls_total{model="b/two",result="ok"} 1',
+      'heddle_model_calls_total{model="a/one",result="aborted"} 1',
+      'heddle_model_retries_total{model="a/one"} 1',
+      'heddle_model_call_duration_seconds_count{model="a/one"} 3',
+      'heddle_model_call_duration_seconds_count{model="b/two"} 1',
+      'heddle_model_tokens_total{model="b/two",type="input"} 100',
+      'heddle_model_tokens_total{model="b/two",type="output"} 10',
+      'heddle_model_tokens_total{model="b/two",type="cache-read"} 5',
+      'heddle_model_cost_dollars_total{model="b/two"} 0.25',
+    ]);
+  });
+
+  test("count rate limits and reconnects of a platform", async () => {
+    const { metrics, observe } = measuring();
+    const { surface } = memoryChat();
+    const output = observe.output(createOutputScheduler(server.client()));
+    const channel = { platform: "memory", workspace: "w", channel: "limited", thread: "t" };
+    let tries = 0;
+    await output.write(
+      surface satisfies ChatSurface,
+      channel,
+      "final",
+      new AbortController().signal,
+      async () => {
+        if (++tries === 1) throw new SurfaceError("rate-limited", "wait", { retryAfterMs: 1 });
+      },
+    );
+    reconnects.publish({ platform: "memory" });
+    const lines = await figures(metrics);
+    expect(lines).toContain('heddle_rate_limits_total{platform="memory"} 1');
+    expect(lines).toContain('heddle_reconnects_total{platform="memory"} 1');
+  });
+
+  test("tell what waits in Redis, for all processes", async () => {
+    const { metrics } = measuring();
+    const redis = server.client();
+    const thread = "memory:w:c:waiting";
+    const now = Date.now();
+    const message = (n: number) =>
+      ({ role: "user", id: `m${n}`, author: { id: "U", name: "Ada" }, text: "", at: now - 60_000 }) as const;
+    await deliver(redis, thread, message(1), { onlyIfSession: false, now });
+    await deliver(redis, thread, message(2), { onlyIfSession: false, now });
+    await redis.hset(keys.outbox(thread), "a", "1");
+    await redis.zadd(keys.slots("all"), now + 60_000, "one", now - 1, "lost");
+    const lines = await figures(metrics);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        "heddle_mailbox_messages 2",
+        "heddle_turns_running 1",
+        "heddle_outbox_entries 1",
+        expect.stringMatching(/^heddle_mailbox_oldest_age_seconds 6\d/),
+      ]),
+    );
+    await redis.flushall();
+  });
+});
+
+describe("/metrics of a worker", () => {
+  test("is for whoever has the token, and is the only page there", async () => {
+    const { metrics } = measuring();
+    const token = "0123456789abcdef";
+    const served = await serveMetrics({
+      page: metrics,
+      gate: createGate({ host: "127.0.0.1", token }),
+      host: "127.0.0.1",
+      port: 0,
+      onError: () => undefined,
+    });
+    onTestFinished(() => served.close());
+    const url = `http://127.0.0.1:${served.port}`;
+    expect((await call(url, "/metrics")).status).toBe(401);
+    const headers = { authorization: `Bearer ${token}` };
+    expect(await call(url, "/metrics", { headers })).toMatchObject({
+      status: 200,
+      headers: { "content-type": expect.stringContaining("text/plain") },
+      body: expect.stringContaining("heddle_redis_up 1"),
+    });
+    expect((await call(url, "/", { headers })).status).toBe(404);
+    expect(
+      (await call(url, "/metrics", { headers: { ...headers, origin: "http://evil.example" } })).status,
+    ).toBe(403);
+  });
+});

@@ -1,0 +1,181 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Door, InboundEvent } from "../../src/adapters/adapter.ts";
+import type { TurnOutcome } from "../../src/agent/events.ts";
+import { noUsage } from "../../src/agent/llm/model.ts";
+import type { UserMessage } from "../../src/agent/messages.ts";
+import type { TurnDisplay } from "../../src/queue/drive.ts";
+import type { OutboxEntry } from "../../src/queue/outbox.ts";
+import { observeAll } from "../../src/telemetry/observer.ts";
+import { openTraces, type TracesOptions } from "../../src/telemetry/traces.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+import { startCollector } from "../fakes/otlp.ts";
+
+async function tracing(options: Partial<TracesOptions> = {}) {
+  const collector = await startCollector({ authorization: "key" });
+  onTestFinished(() => collector.close());
+  const warnings: string[] = [];
+  const traces = openTraces({
+    url: `${collector.url}/v1/traces`,
+    headers: { authorization: "key" },
+    service: "heddle-test",
+    content: undefined,
+    log: { warn: (_: unknown, text?: string) => void warnings.push(text ?? "") },
+    ...options,
+  });
+  /** Everything that ended, once it was sent. */
+  const sent = async () => {
+    await traces.close();
+    return collector.spans;
+  };
+  return { observe: observeAll([traces.observer]), traces, sent, collector, warnings };
+}
+
+const asked = (trace?: string): UserMessage => ({
+  role: "user",
+  id: "m1",
+  author: { id: "U1", name: "Ada" },
+  text: "a question",
+  at: 1,
+  ...(trace !== undefined && { trace }),
+});
+const message: Extract<InboundEvent, { kind: "message" }> = {
+  kind: "message",
+  thread: { platform: "memory", workspace: "w", channel: "c", thread: "t" },
+  ref: { platform: "memory", workspace: "w", channel: "c", message: "m1" },
+  author: { id: "U1", name: "Ada", standing: "member", roles: [] },
+  text: "a question",
+  attachments: [],
+  addressed: "mention",
+  at: 1,
+};
+const display: TurnDisplay = {
+  took: () => undefined,
+  event: () => undefined,
+  question: () => ({ kind: "question", markdown: "" }),
+  settled: () => ({ kind: "question", markdown: "" }),
+  waiting: () => ({ kind: "progress", markdown: "" }),
+  closing: () => ({
+    answer: { do: "post", message: { kind: "answer", markdown: "done" }, attempts: 0 },
+  }),
+  close: async () => undefined,
+  ended: () => undefined,
+};
+const thread = "memory:w:c:t";
+const receipt = (kind: "answered" | "model-error") => {
+  const outcome: TurnOutcome = { kind, text: "", steps: 1, usage: noUsage };
+  return { outcome, durationMs: 1, filesChanged: [], withdrawn: [] };
+};
+
+describe("Traces", () => {
+  test("go on in the worker that takes over, and in the one that posts what another left", async () => {
+    const { observe, sent } = await tracing();
+    let passedOn: string | undefined;
+    const door: Door = observe.door({
+      async receive(event) {
+        if (event.kind === "message") passedOn = event.trace;
+        return { kind: "accepted", thread, position: 0 };
+      },
+    });
+    await door.receive(message);
+
+    const first = observe.display(display, thread, {
+      id: "t1",
+      startedAt: 1,
+      resumed: false,
+      progress: undefined,
+      calls: [],
+    });
+    first.took([asked(passedOn)]);
+    first.event({ type: "step-start", step: 1 });
+    await first.close();
+
+    const second = observe.display(display, thread, {
+      id: "t1",
+      startedAt: 1,
+      resumed: true,
+      progress: undefined,
+      calls: [],
+    });
+    second.took([asked(passedOn)]);
+    const entries: Record<string, OutboxEntry> = second.closing(receipt("answered"));
+    await second.close();
+
+    // Another process reads the outbox.
+    const stored = JSON.parse(JSON.stringify(entries["answer"])) as Extract<OutboxEntry, { do: "post" }>;
+    const chat = memoryChat();
+    await observe.surface(chat.surface).post(message.thread, stored.message, "answer");
+    expect(chat.shown[0]?.message).toEqual({ kind: "answer", markdown: "done" });
+
+    const spans = await sent();
+    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+    const turns = spans.filter(({ name }) => name === "invoke_agent heddle");
+    expect(turns.map(({ attributes }) => attributes["heddle.resumed"])).toEqual([false, true]);
+    const posted = spans.find(({ name }) => name === "post memory");
+    expect(posted?.parentSpanId).toBe(turns[1]?.spanId);
+    expect(posted?.resource["service.name"]).toBe("heddle-test");
+  });
+
+  test("are not sent of what came to nothing", async () => {
+    const { observe, sent } = await tracing();
+    const door = observe.door({ receive: async () => ({ kind: "ignored", why: "a test" }) });
+    await door.receive(message);
+    expect(await sent()).toEqual([]);
+  });
+
+  test("show a failed model call, and a message from elsewhere as a link", async () => {
+    const { observe, sent } = await tracing();
+    const shown = observe.display(display, thread, {
+      id: "t1",
+      startedAt: 1,
+      resumed: false,
+      progress: undefined,
+      calls: [],
+    });
+    const other = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+    shown.took([asked("not a trace")]);
+    shown.took([asked(other)]);
+    shown.event({ type: "step-start", step: 1 });
+    shown.event({ type: "step-start", step: 1 });
+    shown.closing(receipt("model-error"));
+    await shown.close();
+    const spans = await sent();
+    expect(spans.map(({ name, status }) => [name, status.code])).toEqual([
+      ["chat", 2],
+      ["chat", 2],
+      ["invoke_agent heddle", 2],
+    ]);
+    expect(spans.at(-1)?.links.map(({ traceId }) => traceId)).toEqual(["a".repeat(32)]);
+  });
+
+  test("hold what was written only where that is wanted, and then masked", async () => {
+    for (const content of [undefined, (text: string) => text.replaceAll("secret", "[masked]")]) {
+      const { observe, sent, collector } = await tracing({ content });
+      const shown = observe.display(display, thread, {
+        ...{ id: "t1", startedAt: 1, resumed: false, progress: undefined, calls: [] },
+      });
+      shown.took([{ ...asked(), text: "asked secret" }]);
+      const call = { id: "1", name: "bash", input: { command: "given secret" } };
+      shown.event({ type: "tool-start", step: 1, call });
+      const result = { role: "tool", callId: "1", name: "bash", status: "ok", text: "got secret" } as const;
+      shown.event({ type: "tool-end", step: 1, message: result, durationMs: 1 });
+      await shown.close();
+      await sent();
+      const bodies = collector.bodies.join();
+      expect(bodies).not.toContain("secret");
+      for (const text of ["asked [masked]", "given [masked]", "got [masked]"]) {
+        expect(bodies.includes(text)).toBe(content !== undefined);
+      }
+    }
+  });
+
+  test("hold nobody up when the collector is away, and say so", async () => {
+    const { observe, traces, warnings } = await tracing({ url: "http://127.0.0.1:1/v1/traces" });
+    const door = observe.door({ receive: async () => ({ kind: "accepted", thread, position: 0 }) });
+    const before = performance.now();
+    await door.receive(message);
+    expect(performance.now() - before).toBeLessThan(500);
+    await traces.close();
+    expect(warnings).toContain("traces could not be sent");
+    expect(performance.now() - before).toBeLessThan(6_000);
+  });
+});
