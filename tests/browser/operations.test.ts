@@ -6,6 +6,7 @@ import { settingsSchema } from "../../src/config/schema.ts";
 import { createBudgets } from "../../src/queue/budgets.ts";
 import { publishLive } from "../../src/queue/live.ts";
 import { startPresence } from "../../src/queue/presence.ts";
+import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/local/sessions.ts";
 import type { TestConsole } from "../adapters/local/start-console.ts";
 import { chromiumPath, closeBrowser, noChromium, openBrowser, openDesk, shot } from "./desk.ts";
@@ -136,7 +137,7 @@ describe("the console's pages for operators", () => {
     await page.getByRole("link", { name: "All threads" }).click();
     const row = (title: string) => page.getByRole("listitem").filter({ hasText: title });
     await row("Which invoices").getByText("Answered").waitFor();
-    expect(await row("Draft the minutes").textContent()).toContain("Waiting, number 1");
+    expect(await row("Draft the minutes").textContent()).toContain("Waiting, no. 1");
     await shot(page, "threads");
 
     await row("deploy of Friday").getByRole("button", { name: "Stop" }).click();
@@ -222,6 +223,32 @@ describe("the console's pages for operators", () => {
     await page.getByRole("link", { name: "slack:T1:C9OPS:173.4" }).click();
     await page.getByText("Step 92").waitFor();
     await presence.close();
+    at.expectInnocent();
+  });
+
+  test("the audit log: who asked for what, the newest first, with a way to the thread", async () => {
+    await using at = await desk();
+    const { page, console } = at;
+    await page.getByRole("link", { name: "Audit log" }).click();
+    await page.getByText("Nothing is in the log yet.").waitFor();
+    const log = openAuditLog(console.redis.client(), Date.now);
+    const thread = woven?.running ?? "";
+    const by = { id: "U1ADA", name: "Ada <b>" };
+    await log.append({ what: "asked", thread, message: "173.4", by });
+    const call = { thread, turn: "b31f", call: "c1", tool: "bash" };
+    await log.append({
+      what: "tool-began",
+      ...call,
+      sha256: "ab".repeat(32),
+      arguments: '{"command":"<i>ls</i>"}',
+    });
+    await log.append({ what: "tool-ended", ...call, status: "ok", ms: 420 });
+    await page.reload();
+    await page.getByRole("row").filter({ hasText: "asked" }).getByText("Ada <b>").waitFor();
+    expect(await page.getByRole("row").nth(1).textContent()).toContain("tool-ended");
+    await shot(page, "audit");
+    await page.getByRole("link", { name: thread }).first().click();
+    await page.getByText("Step 92").waitFor();
     at.expectInnocent();
   });
 

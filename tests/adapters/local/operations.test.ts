@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../../src/adapters/local/api.ts";
 import type { TimelinePage } from "../../../src/adapters/local/operations.ts";
 import { continueAction } from "../../../src/queue/paused.ts";
+import { asked } from "../../../src/queue/questions.ts";
+import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { startPresence } from "../../../src/queue/presence.ts";
 import { createBudgets } from "../../../src/queue/budgets.ts";
 import { noUsage } from "../../../src/agent/llm/model.ts";
@@ -186,6 +188,31 @@ describe("a thread's timeline", () => {
     expect(await page.next("entries")).toMatchObject({ entries: [{ position: 2, kind: "model" }] });
   });
 
+  test("has what people were asked and what they decided, and the list says that somebody is waited for", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Delete the branch");
+    const lease = await begin(redis, thread);
+    const question = {
+      ...{ kind: "approval" as const, why: "It cannot be undone.", id: "q1", callId: "c1", tool: "bash" },
+      ...{ requester: { id: "U1", name: "Ada" }, askedAt: Date.now(), expiresAt: Date.now() + 60_000 },
+    };
+    const message = { kind: "question" as const, markdown: "May I?" };
+    await lease.append([{ type: "question", question, at: Date.now() }], asked(question, message));
+    const line = async () => (await timeline(thread)) as TimelinePage & { line: { state: string } };
+    expect((await line()).line.state).toBe("asking");
+    const decision = {
+      kind: "denied" as const,
+      by: { id: "U1", name: "Ada" },
+      reason: "Keep it.",
+      at: Date.now(),
+    };
+    await lease.append([{ type: "decision", question: "q1", decision, at: Date.now() }]);
+    expect((await line()).entries.slice(-2)).toMatchObject([
+      { kind: "question", tool: "bash", text: { text: "It cannot be undone." } },
+      { kind: "decision", question: "q1", decision: "denied", by: "Ada", text: { text: "Keep it." } },
+    ]);
+  });
+
   test("is not there for a thread that never was", async () => {
     for (const thread of ["slack:T1:C1:none", "nonsense", "a:b:c:d:e", "%E0%A4%A", "slack:T1:C1:"]) {
       expect((await request(console.url, `/api/sessions/${thread}/timeline`)).status).toBe(404);
@@ -290,4 +317,23 @@ test("the report of the system has Redis, the queue, skills, limits, and workers
   await redis.sadd("heddle:workers", "died-without-a-word");
   expect(await get("/api/system")).toMatchObject({ workers: [] });
   expect(await redis.scard("heddle:workers")).toBe(0);
+});
+
+test("the audit log is told from its newest entry, masked", async () => {
+  const log = openAuditLog(redis, Date.now);
+  const by = { id: "U1", name: `Ada ${secret}` };
+  for (const n of Array(130).keys()) {
+    await log.append({ what: "asked", thread: "slack:T1:C1:1", message: String(n), by });
+  }
+  await log.append({
+    ...{ what: "tool-ended", thread: "slack:T1:C1:1", turn: "t", call: "c" },
+    ...{ tool: "bash", status: "ok", ms: 12 },
+  });
+  const lines = await get("/api/audit");
+  expect(lines).toHaveLength(100);
+  const [newest, next] = lines as unknown[];
+  const text = "turn: t · call: c · tool: bash · status: ok · ms: 12";
+  expect(newest).toMatchObject({ n: 131, what: "tool-ended", by: "", rest: { text } });
+  expect(next).toMatchObject({ n: 130, what: "asked", by: "Ada [masked]", thread: "slack:T1:C1:1" });
+  expect(await get("/api/audit?before=3")).toMatchObject([{ n: 2 }, { n: 1 }]);
 });

@@ -43,6 +43,6 @@ export function resultOf(status) {
 export function stateOf({ state, place, ended }) {
   if (state === "running") return ["taken", "Running"];
   if (state === "asking") return ["question", "Waiting for an answer"];
-  if (state === "waiting") return ["waiting", place ? `Waiting, number ${place}` : "Waiting"];
+  if (state === "waiting") return ["waiting", place ? `Waiting, no. ${place}` : "Waiting"];
   return endingOf(ended);
 }
