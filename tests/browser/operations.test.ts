@@ -235,14 +235,14 @@ describe("the console's pages for operators", () => {
     const thread = woven?.running ?? "";
     const by = { id: "U1ADA", name: "Ada <b>" };
     await log.append({ what: "asked", thread, message: "173.4", by });
-    const call = { thread, turn: "b31f", call: "c1", tool: "bash" };
+    const about = { thread, turn: "b31f", call: "c1", tool: "bash" };
     await log.append({
       what: "tool-began",
-      ...call,
+      ...about,
       sha256: "ab".repeat(32),
       arguments: '{"command":"<i>ls</i>"}',
     });
-    await log.append({ what: "tool-ended", ...call, status: "ok", ms: 420 });
+    await log.append({ what: "tool-ended", ...about, status: "ok", ms: 420 });
     await page.reload();
     await page.getByRole("row").filter({ hasText: "asked" }).getByText("Ada <b>").waitFor();
     expect(await page.getByRole("row").nth(1).textContent()).toContain("tool-ended");
@@ -319,7 +319,7 @@ describe("the console's pages for operators", () => {
     await end(lease, { kind: "stopped", order: { by: bad, at: 0 }, steps: 1, usage: noUsage }, bad);
     const mcp = [{ server: bad, state: "failed", tools: [bad], problem: bad }];
     const sandbox = { ok: false, summary: bad, problems: [{ what: bad, fix: bad }] };
-    const describe = () => ({
+    const hostile = () => ({
       ...worker(),
       host: bad,
       model: bad,
@@ -327,7 +327,7 @@ describe("the console's pages for operators", () => {
       mcp,
       sandbox,
     });
-    const presence = await startPresence({ redis, describe, onError });
+    const presence = await startPresence({ redis, describe: hostile, onError });
     await page.getByRole("link", { name: "All threads" }).click();
     await page.getByRole("link", { name: /onerror/ }).click();
     await page.locator(".entry.end").waitFor();

@@ -300,12 +300,12 @@ test("the report of usage adds up days, channels, people and models, and says wh
 });
 
 test("the report of the system has Redis, the queue, skills, limits, and workers until they fall silent", async () => {
-  const describe = () => ({
+  const worker = () => ({
     ...{ host: "loom-1", pid: 7, startedAt: 1, concurrency: 50, model: "demo", running: [] },
     sandbox: { ok: false, summary: "none", problems: [{ what: "bwrap is missing.", fix: "Install it." }] },
     mcp: [{ server: "shop", state: "ready", tools: ["buy"] }],
   });
-  const presence = await startPresence({ redis, describe, onError });
+  const presence = await startPresence({ redis, describe: worker, onError });
   expect(await get("/api/system")).toMatchObject({
     redis: { kind: console.redis.server.kind },
     queue: { waiting: 0, active: 0, delayed: 0, failed: 0 },

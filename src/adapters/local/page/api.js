@@ -91,6 +91,11 @@ export function getUsage(days) {
   return request("GET", `/api/usage?days=${days}`);
 }
 
+/** The list of console threads. */
+export function getThreads() {
+  return request("GET", "/api/threads");
+}
+
 /** The newest entries of the audit log, or those before one. */
 export function getAudit(before) {
   return request("GET", `/api/audit${before === undefined ? "" : `?before=${before}`}`);

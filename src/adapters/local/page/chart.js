@@ -23,7 +23,7 @@ export function columns(title, points, format) {
       format(value),
     ),
   ]);
-  const bars = points.map(({ label, value }, index) => {
+  const marks = points.map(({ label, value }, index) => {
     const tall = inner.height * (value / top);
     const bar = {
       x: margin.left + index * step + step * 0.14,
@@ -48,7 +48,7 @@ export function columns(title, points, format) {
     role: "img",
     "aria-label": `${title}. At most ${format(most)} in a day.`,
   };
-  return figure(svg("svg", drawing, ...lines, ...bars, ...labels), title, points, format, "Day");
+  return figure(svg("svg", drawing, ...lines, ...marks, ...labels), title, points, format, "Day");
 }
 
 /** Bars beside their names, the longest first. */

@@ -1,5 +1,5 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
-import { connect, pressAction, postMessage, randomId, stopThread } from "./api.js";
+import { connect, getThreads, pressAction, postMessage, randomId, stopThread } from "./api.js";
 import { Composer } from "./composer.js";
 import { byId } from "./dom.js";
 import { WorkspacePanel } from "./files.js";
@@ -36,13 +36,27 @@ export function openConversation(thread, { connected, refused }) {
   return follow(current, { connected, refused });
 }
 
-/** The list of console threads stays live beside every other page, too. */
+/** Keeps the list of console threads live beside another page; returns what ends it. */
 export function followThreads(on) {
+  leave();
+  return follow(null, on);
+}
+
+/**
+ * Shows the list of console threads as it is now, beside a page with a stream of its own: browsers open six
+ * connections to a server, so a tab has no more than one stream.
+ */
+export async function listThreads() {
+  leave();
+  threads.select(null);
+  threads.replace(await getThreads());
+}
+
+function leave() {
   current = null;
   conversation.clear();
   files.open(null);
   showRunning();
-  return follow(null, on);
 }
 
 function follow(thread, on) {

@@ -2,7 +2,7 @@
 import { openAllThreads } from "./all-threads.js";
 import { getStatus, signIn } from "./api.js";
 import { openAudit } from "./audit.js";
-import { followThreads, openConversation, stopRunning } from "./conversation.js";
+import { followThreads, listThreads, openConversation, stopRunning } from "./conversation.js";
 import { byId } from "./dom.js";
 import { openDrawer, setUpDrawers } from "./drawers.js";
 import { note, showTitle } from "./notes.js";
@@ -16,7 +16,7 @@ import { openUsage } from "./usage.js";
 const tokenAddress = /^#token=(.+)$/;
 
 const reports = {
-  threads: { title: "All threads", open: openAllThreads },
+  threads: { title: "All threads", open: openAllThreads, live: true },
   usage: { title: "Usage", open: openUsage },
   audit: { title: "Audit log", open: openAudit },
   system: { title: "System", open: openSystem },
@@ -60,20 +60,25 @@ function pageAt(hash) {
   const thread = /^#\/t\/([a-z0-9]{8,32})$/.exec(hash)?.[1];
   if (thread) return { page: "conversation", act: () => [openConversation(thread, frame)] };
   const session = sessionIn(hash);
-  if (session) return reportPage("timeline", "", (root, on) => openTimeline(root, session, on));
+  if (session) return reportPage("timeline", "", (root, on) => openTimeline(root, session, on), true);
   const name = hash.slice(2);
-  if (Object.hasOwn(reports, name)) return reportPage(name, reports[name].title, reports[name].open);
+  if (Object.hasOwn(reports, name)) {
+    const { title, open: show, live = false } = reports[name];
+    return reportPage(name, title, show, live);
+  }
   return { page: "conversation", act: () => [openConversation(null, frame)] };
 }
 
-function reportPage(page, title, show) {
+/** @param live whether the page follows a stream of its own */
+function reportPage(page, title, show, live) {
   const act = () => {
     document.body.classList.add("empty");
     byId("main").className = "";
     byId("to-timeline").hidden = true;
     showTitle(title);
-    // Of its two streams one says whether the console can be reached.
-    return [followThreads(frame), show(report, { ...frame, connected: () => {} })];
+    if (!live) return [followThreads(frame), show(report, frame)];
+    listThreads().catch((error) => note(error.message));
+    return [show(report, frame)];
   };
   return { page, act };
 }

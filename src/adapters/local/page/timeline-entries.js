@@ -1,8 +1,10 @@
 /** The entries of a timeline. A tool's result is shown with its call, wherever the two come from. */
 import { element, icon, timeElement } from "./dom.js";
-import { counted, formatCost, formatCount, formatDuration, tokensOf } from "./format.js";
+import { excerptOf, figuresOf, folded, imagesOf, omittedOf, sizes } from "./entry-parts.js";
+import { counted, formatDuration } from "./format.js";
 import { renderMarkdown } from "./render.js";
-import { decisionOf, endingOf, resultOf } from "./states.js";
+import { decisionOf, endingOf } from "./states.js";
+import { toolCall } from "./tool-call.js";
 
 /** More are not kept on the page; what is older can be shown again. */
 const mostEntries = 600;
@@ -12,6 +14,8 @@ export class Entries {
   #calls = new Map();
   /** Results whose call is on no page that was loaded. */
   #orphans = new Map();
+  /** When each turn began. */
+  #started = new Map();
   /** Position of the first entry, and of the one that comes next. */
   first = 0;
   #next = 0;
@@ -62,6 +66,7 @@ export class Entries {
   #content(entry) {
     switch (entry.kind) {
       case "turn-start":
+        this.#started.set(entry.turn, entry.at);
         return item("turn", element("h3", {}, `Turn ${entry.turn}`), timeElement(entry.at));
       case "message":
         return item(
@@ -133,7 +138,7 @@ export class Entries {
           folded("The summary", entry.text),
         );
       case "turn-end":
-        return ending(entry);
+        return ending(entry, this.#started.get(entry.turn));
       default:
         return item(
           "aside-entry",
@@ -193,53 +198,8 @@ function item(kind, ...children) {
   return element("li", { class: `entry ${kind}` }, ...children);
 }
 
-function toolCall(name, input) {
-  const sign = element("span", { class: "sign" });
-  const state = element("span", { class: "soft" }, "not started");
-  const head = element(
-    "summary",
-    {},
-    sign,
-    element("code", { class: "tool" }, name),
-    element("span", { class: "gist" }, gistOf(input.text)),
-    state,
-  );
-  const body = element("div", { class: "call" });
-  if (input.text) body.append(element("h4", {}, "Arguments"), block(input));
-  return {
-    element: element("details", { class: "tool-call" }, head, body),
-    started() {
-      sign.replaceChildren(icon("taken"));
-      state.textContent = "running";
-    },
-    ended({ status, text, tookMs, figures, images }) {
-      const [name, word] = resultOf(status);
-      sign.className = `sign ${name}`;
-      sign.replaceChildren(icon(name));
-      state.textContent = `${word} · ${formatDuration(tookMs)}`;
-      body.append(
-        element("h4", {}, "Result", imagesOf({ images })),
-        block(text),
-        ...(figures ? [figuresOf(figures)] : []),
-      );
-    },
-  };
-}
-
-/** The values of the arguments without their names, on one line; the beginning of their text where it is cut. */
-function gistOf(text) {
-  let values = text;
-  try {
-    values = Object.values(JSON.parse(text))
-      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
-      .join(" · ");
-  } catch {
-    // Cut in the middle, or never JSON.
-  }
-  return values.replaceAll(/\s+/g, " ").slice(0, 140);
-}
-
-function ending({ ended, detail, text, steps, figures }) {
+function ending({ ended, detail, text, steps, figures, at }, startedAt) {
+  const took = startedAt === undefined ? "" : ` · ${formatDuration(at - startedAt)}`;
   const [sign, word] = endingOf(ended);
   return item(
     `end ${sign}`,
@@ -249,54 +209,9 @@ function ending({ ended, detail, text, steps, figures }) {
       icon(sign),
       element("strong", {}, word),
       detail ? ` ${detail}` : "",
-      ` · ${counted(steps, "step")}`,
+      ` · ${counted(steps, "step")}${took}`,
     ),
     figuresOf(figures),
     ...(text.text ? [element("div", { class: "body" }, ...renderMarkdown(text.text))] : []),
   );
-}
-
-/** Tokens read from a cache apart: they cost a tenth. */
-function figuresOf(figures) {
-  const parts = [
-    ["in", figures.input],
-    ["from cache", figures.cacheRead],
-    ["to cache", figures.cacheWrite],
-    ["out", figures.output],
-  ].filter(([, tokens]) => tokens > 0);
-  return element(
-    "p",
-    {
-      class: "figures",
-      title: `${formatCount(tokensOf(figures))} tokens, ${counted(figures.calls, "model call")}`,
-    },
-    ...parts.map(([name, tokens]) => element("span", {}, `${formatCount(tokens)} ${name}`)),
-    element("span", {}, formatCost(figures.cost, figures.priceUnknown)),
-  );
-}
-
-function sizes({ before, after }) {
-  return before === undefined ? "" : `: ${formatCount(before)} → ${formatCount(after)} tokens`;
-}
-
-function folded(title, excerpt) {
-  return element("details", { class: "folded" }, element("summary", {}, title), block(excerpt));
-}
-
-function block(excerpt) {
-  return element("pre", { tabindex: "0" }, excerpt.text || "(nothing)", ...omittedOf(excerpt));
-}
-
-function excerptOf(excerpt) {
-  return [excerpt.text, ...omittedOf(excerpt)];
-}
-
-function omittedOf({ omitted }) {
-  return omitted
-    ? [element("em", { class: "omitted" }, ` … ${counted(omitted, "character")} more are not shown`)]
-    : [];
-}
-
-function imagesOf({ images }) {
-  return images ? element("span", { class: "soft" }, ` · ${counted(images, "image")}`) : "";
 }
