@@ -157,7 +157,8 @@ export async function layFoundation(
       await backend.close();
       await telemetry.close();
       await queue.close();
-      await redis.quit();
+      // Where something is still being written, the answer to QUIT may be lost with the connection.
+      await redis.quit().catch(() => redis.disconnect());
       await server.close();
     },
   };

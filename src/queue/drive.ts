@@ -130,9 +130,23 @@ async function driveSession(
   options: DriveOptions,
   job: AbortSignal,
 ): Promise<"done" | "handover"> {
-  const { thread } = lease;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   const rest: Promise<void>[] = [];
+  try {
+    return await driveTurns(lease, options, job, rest);
+  } finally {
+    // Whoever closes the worker closes the connections next.
+    await Promise.allSettled(rest);
+  }
+}
+
+async function driveTurns(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  rest: Promise<void>[],
+): Promise<"done" | "handover"> {
+  const { thread } = lease;
   const flush = async (quiet: Promise<void>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
     rest.push(flushed.rest);

@@ -55,7 +55,9 @@ export async function markMessage(
       patience = never;
       if (now !== shown) continue;
       if (rank[mark] < final || others === 0) return;
-      await delay(lookAgainMs, undefined, { signal });
+      await delay(lookAgainMs, undefined, { signal }).catch(() => {
+        throw signal.reason;
+      });
     }
   } finally {
     await state(0);
