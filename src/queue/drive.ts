@@ -220,6 +220,7 @@ async function driveTurns(
       receipt,
       withdrawals,
       open: history.open,
+      cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
     });
   }
   await lease.append([], { fields: { handover: "1" } });
@@ -358,11 +359,13 @@ async function endTurn(
     receipt: Receipt;
     withdrawals: Withdrawals;
     open: readonly OpenCall[];
+    /** Of the session's turns, this one included. */
+    cost: number;
   },
 ): Promise<void> {
-  const { display, turn, receipt, withdrawals, open } = current;
+  const { display, turn, receipt, withdrawals, open, cost } = current;
   const end: Change = {
-    fields: { status: "idle", endedAt: String(options.now()), ...toldOf(withdrawals) },
+    fields: { status: "idle", endedAt: String(options.now()), cost: String(cost), ...toldOf(withdrawals) },
     outbox: stored(display.closing(receipt)),
   };
   await lease.append(
