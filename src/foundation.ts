@@ -6,6 +6,7 @@ import type { McpConfig } from "./agent/mcp/config.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
 import { modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
+import { announcing } from "./console/announcing.ts";
 import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import { openSurfaces } from "./platforms.ts";
@@ -98,7 +99,9 @@ export async function layFoundation(
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
-  const door = observe.door(intake);
+  const door = announcing(observe.door(intake), redis, (error) =>
+    onProblem("Lists of threads could not be told.", error),
+  );
   const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
   return {
     config,
@@ -120,7 +123,8 @@ export async function layFoundation(
       await backend.close();
       await telemetry.close();
       await queue.close();
-      await redis.quit();
+      // Where something is still being written, the answer to QUIT may be lost with the connection.
+      await redis.quit().catch(() => redis.disconnect());
       await server.close();
     },
   };

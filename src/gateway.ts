@@ -1,9 +1,12 @@
-import { type ChatAdapter, threadId } from "./adapters/adapter.ts";
-import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
+import type { ChatAdapter } from "./adapters/adapter.ts";
 import { createLocalAdapter } from "./adapters/local/adapter.ts";
+import type { ConsoleStatus } from "./adapters/local/services.ts";
+import { openOperations } from "./console/operations.ts";
+import { workspaceFiles } from "./console/files.ts";
 import { openAdapters } from "./platforms.ts";
 import { hasWorker } from "./queue/heartbeat.ts";
-import { keepAudit } from "./telemetry/telemetry.ts";
+import { limitsOf } from "./sandbox/open.ts";
+import { auditFolder, keepAudit } from "./telemetry/telemetry.ts";
 import type { Foundation, Running } from "./foundation.ts";
 
 /** Something that the operator has to put right before Heddle can start. */
@@ -25,12 +28,22 @@ export async function startGateway(
     skills: foundation.skills,
     access: foundation.access,
   });
+  const operations = openOperations({
+    ...{ redis, server, queue: foundation.queue, skills: foundation.skills },
+    budgets: config.settings.budgets,
+    limits: limitsOf(config.settings.sandbox),
+    auditFolder: auditFolder(config),
+    mask: (text) => foundation.masker.mask(text),
+    now: Date.now,
+    onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
+  });
   const local = createLocalAdapter({
     redis,
     host: environment.HEDDLE_HOST,
     port: environment.HEDDLE_PORT,
     ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
-    files: workspaceFiles(foundation),
+    files: workspaceFiles(foundation.sandbox),
+    operations,
     status: async (): Promise<ConsoleStatus> => ({
       model: model.id,
       demo: model.id === "demo",
@@ -49,6 +62,7 @@ export async function startGateway(
   const close = async () => {
     endKeeping();
     await Promise.all(started.map((adapter) => adapter.stop()));
+    operations.close();
   };
   try {
     for (const adapter of adapters) {
@@ -63,21 +77,4 @@ export async function startGateway(
       : error;
   }
   return { url: local.url, close };
-}
-
-/** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
-function workspaceFiles({ sandbox }: Foundation): WorkspaceFiles {
-  const none = {
-    ok: false,
-    reason: "failed",
-    message: "There is no sandbox on this host, so there are no files.",
-  } as const;
-  return {
-    async list(thread) {
-      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).listFiles() : none;
-    },
-    async read(thread, path) {
-      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
-    },
-  };
 }

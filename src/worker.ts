@@ -3,6 +3,7 @@ import { parseThreadId, type ThreadId } from "./adapters/adapter.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
 import { createPolicy } from "./agent/policy.ts";
 import { channelSettings } from "./channel-settings.ts";
+import { openWorkerDiary } from "./console/worker.ts";
 import { createEnclosures } from "./enclosures/enclosures.ts";
 import type { Models } from "./models.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
@@ -12,6 +13,7 @@ import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
+import { startPresence } from "./queue/presence.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
 import { createFiring } from "./queue/schedule-firing.ts";
@@ -136,10 +138,18 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
       }),
   });
+  const diary = openWorkerDiary({
+    concurrency: queueSettings.concurrency,
+    model: models.model.id,
+    sandbox,
+    mcp: pool,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+  });
   const worker = await startTurnWorker({
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
-    drive,
+    drive: diary.noting(drive),
     slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
@@ -161,11 +171,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     lockMs: queueSettings.lockSeconds * 1_000,
     onError,
   });
+  const presence = await startPresence({ redis, describe: () => diary.describe(), onError });
   return {
     async close() {
       await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close(), clock.close()]);
+      await Promise.all([presence.close(), stops.close(), pool.close(), clock.close()]);
     },
   };
 }
