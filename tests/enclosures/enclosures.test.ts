@@ -157,6 +157,24 @@ describe("Files that came with a message", () => {
     expect(left).toBe(message);
     expect(stored).toEqual([]);
   });
+
+  test.each(["details", "earlier"] as const)(
+    "hold up no stop, however slow the platform is with its %s",
+    async (method) => {
+      const chat = memoryChat();
+      const stop = new AbortController();
+      const silent = () => {
+        stop.abort();
+        return new Promise<never>(() => undefined);
+      };
+      const { seen, message, stored } = await read(
+        { files: [file("a")], room: true },
+        { chat: { ...chat, surface: { ...chat.surface, [method]: silent } }, signal: stop.signal },
+      );
+      expect(seen).toBe(message);
+      expect(stored).toEqual([]);
+    },
+  );
 });
 
 describe("Words of others", () => {
