@@ -105,6 +105,21 @@ describe("What people without permission write", () => {
     expect(second?.enclosed?.overheard).toHaveLength(1);
   });
 
+  test("is refused in words once in a while, so that it takes no room from the answers of others", async () => {
+    const { chat, says } = thread();
+    const eve = person(`Eve ${randomUUID()}`, "guest");
+    for (let calls = 0; calls < 5; calls += 1) {
+      expect(await says(eve, "do something")).toMatchObject({ kind: "refused" });
+    }
+    // What is said in a channel is said in its order.
+    await says(ada, "/schedules");
+    const shown = await chat.until(() => chat.shown.length > 1 && chat.shown);
+    expect(shown.map(({ message }) => message.markdown)).toEqual([
+      expect.stringContaining("as a guest"),
+      "Nothing is planned in this thread.",
+    ]);
+  });
+
   test("is dropped, the oldest first, when nobody answers it", async () => {
     const { says, waiting } = thread();
     await says(ada, "start");
