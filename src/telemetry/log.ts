@@ -40,5 +40,7 @@ function plain(line: string): string {
   const { level, time, msg, err, ...rest } = entry;
   const more = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : "";
   const cause = err?.message ? `: ${err.message}` : "";
-  return `${time.slice(11, 19)} ${(levels[level] ?? "").padEnd(5)} ${msg ?? ""}${cause}${more}\n`;
+  // Names and errors hold what strangers wrote, and a terminal obeys what it is sent.
+  const shown = `${msg ?? ""}${cause}${more}`.replaceAll(/\p{Cc}+/gu, " ");
+  return `${time.slice(11, 19)} ${(levels[level] ?? "").padEnd(5)} ${shown}\n`;
 }

@@ -2,12 +2,12 @@ import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 
 /** What a process writes that logs `error`, a JavaScript expression. */
-function logged(error: string): string {
+function logged(error: string, terminal = false): string {
   const script = `
     import { createLog } from "./src/telemetry/log.ts";
     import { createMasker } from "./src/agent/context/mask.ts";
     import { DiscordAPIError } from "discord.js";
-    createLog("info", createMasker(["correct horse"]), { terminal: false }).error({ err: ${error} }, "it failed");`;
+    createLog("info", createMasker(["correct horse"]), { terminal: ${terminal} }).error({ err: ${error} }, "it failed");`;
   const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", script], {
     encoding: "utf8",
     timeout: 20_000,
@@ -29,4 +29,13 @@ test("An error is logged with its causes and code, and without the request that 
   })`);
   expect(JSON.parse(bare)).toMatchObject({ err: { message: "broken by [masked]", code: "ECONNRESET" } });
   for (const text of [line, bare]) expect(text).not.toMatch(/interaction-token|what somebody wrote/);
+});
+
+test("On a terminal an error stays one line and commands the terminal nothing", () => {
+  const line = logged(
+    String.raw`new Error("bad name \u001b]0;owned\u0007\n12:00:00 info all is well")`,
+    true,
+  );
+  expect(line).toMatch(/^\d\d:\d\d:\d\d error it failed: bad name .*owned 12:00:00 info all is well\n$/);
+  expect(line.slice(0, -1)).not.toMatch(/\p{Cc}/u);
 });
