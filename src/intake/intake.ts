@@ -270,6 +270,7 @@ export function createIntake(options: IntakeOptions): Door {
         if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
         await overhearMessage(event);
         if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
+        if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
         return refuseStranger(event, decision.reply);
       }
       switch (event.kind) {

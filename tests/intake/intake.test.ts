@@ -120,6 +120,15 @@ describe("What people without permission write", () => {
     ]);
   });
 
+  test("is refused without a word in the thread where the adapter tells it", async () => {
+    const { chat, says } = thread();
+    const verdict = await says(gus, "do something", { tellsRefusal: true });
+    expect(verdict).toEqual({ kind: "refused", reply: expect.stringContaining("as a guest") });
+    await says(ada, "/schedules");
+    const [first] = await chat.until(() => chat.shown.length > 0 && chat.shown);
+    expect(first?.message.markdown).toBe("Nothing is planned in this thread.");
+  });
+
   test("is dropped, the oldest first, when nobody answers it", async () => {
     const { says, waiting } = thread();
     await says(ada, "start");

@@ -18,6 +18,8 @@ export interface DiscordAdapterOptions extends GatewayOptions {
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
   attendance: Attendance;
+  /** Whether that person's tasks are taken: the bot shows no others in its own name. */
+  mayAsk(workspace: string, author: Author): boolean;
   /** What `/agent` suggests to that person; nothing to those whose tasks are not taken. */
   choices(workspace: string, author: Author): Promise<Choices>;
 }

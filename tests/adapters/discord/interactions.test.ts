@@ -48,6 +48,19 @@ describe("/agent", () => {
     expect(asked.answer?.type).toBe(5);
   });
 
+  test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord, { mayAsk: () => false });
+    door.next.push(async (event) => {
+      door.events.push(event);
+      return { kind: "refused", reply: "You are not listed." };
+    });
+    const asked = discord.user("eve").asks(discord.channel("general"), { prompt: "something rude" });
+    const reply = await discord.until(() => asked.reply);
+    expect(reply).toMatchObject({ content: "You are not listed.", flags: MessageFlags.Ephemeral });
+    expect(door.events).toMatchObject([{ kind: "message", author: { name: "eve" }, tellsRefusal: true }]);
+  });
+
   test("goes on in the thread or direct conversation where it is used", async () => {
     const discord = await fakeDiscord();
     const { door } = await listening(discord);
