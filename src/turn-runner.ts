@@ -169,6 +169,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         context,
         system,
         tools: () => makeTools().filter(allowed),
+        onCall: (callId, event) => emit({ type: "helper", callId, event }),
         dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
       });
       const tools = createDispatcher({

@@ -71,6 +71,7 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
         case "thinking-delta":
         case "assistant":
         case "tool-output":
+        case "helper":
         case "follow-up":
         case "nudge":
           break;

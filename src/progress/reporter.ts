@@ -158,6 +158,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         text += event.delta;
         break;
       case "thinking-delta":
+      case "helper":
         return;
       case "retry":
         text = "";
