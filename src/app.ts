@@ -23,6 +23,7 @@ import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
+import { maskedSurface } from "./progress/masked.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
@@ -97,7 +98,10 @@ export async function layFoundation(
   const telemetry = await openTelemetry({ config, redis, masker, log, measures });
   const { observe } = telemetry;
   const surfaces = new Map(
-    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [name, observe.surface(plain)]),
+    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [
+      name,
+      observe.surface(maskedSurface(plain, (text) => masker.mask(text))),
+    ]),
   );
   const surface = (platform: string): ChatSurface => {
     const found = surfaces.get(platform);
