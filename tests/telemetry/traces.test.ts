@@ -132,6 +132,16 @@ describe("Traces", () => {
     expect(named("execute_tool task")?.parentSpanId).toBe(named("invoke_agent heddle")?.spanId);
   });
 
+  test("of two turns that begin at one moment are two (C67)", async () => {
+    const { observe, sent } = await tracing();
+    for (const name of ["memory:w:c:a", "memory:w:c:b"] as const) {
+      const shown = observe.display(display, name, newTurn);
+      shown.took([asked()]);
+      await shown.close();
+    }
+    expect(new Set((await sent()).map(({ traceId }) => traceId)).size).toBe(2);
+  });
+
   test("are not sent of what came to nothing", async () => {
     const { observe, sent } = await tracing();
     const door = observe.door({ receive: async () => ({ kind: "ignored", why: "a test" }) });

@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { Tiktoken } from "js-tiktoken/lite";
 import ranks from "js-tiktoken/ranks/o200k_base";
@@ -34,6 +37,24 @@ describe("an exact count", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test("needs no network (C33)", async () => {
+    const source = join(import.meta.dirname, "../../../src/agent/context/tokens.ts");
+    const count = `const counter = (await import(${JSON.stringify(source)})).createTokenCounter();
+      await counter.load();
+      console.log(counter.count("hello world"));`;
+    const alone = [
+      "--dev-bind",
+      "/",
+      "/",
+      "--unshare-net",
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      count,
+    ];
+    expect((await promisify(execFile)("bwrap", alone)).stdout).toBe("2\n");
   });
 
   test("takes what looks like a special token as plain text", () => {
