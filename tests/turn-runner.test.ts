@@ -29,7 +29,13 @@ const none = { ok: false, summary: "", problems: [] };
 function runner(
   replies: Reply[] | ((request: ModelRequest) => Reply),
   mcpTools: Tool[] = [],
-  { policy = allowAll, channel = {}, skills = [] as Skill[], followUps = [] as UserMessage[] } = {},
+  {
+    policy = allowAll,
+    channel = {},
+    skills = [] as Skill[],
+    followUps = [] as UserMessage[],
+    compaction = {},
+  } = {},
 ) {
   const { model, requests } = scriptedModel(replies);
   const journals = new Map<string, JournalRecord[]>();
@@ -42,6 +48,7 @@ function runner(
     policy,
     questionMs: 60_000,
     limits: defaultTurnLimits,
+    compaction,
     budgets: { purse: () => openPurse },
     instructions: "Be kind.",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
@@ -268,6 +275,24 @@ describe("The agent of a thread", () => {
     expect(new Set(fixed.slice(3)).size).toBe(1);
     expect(fixed[3]).toContain("- cake: About cake.");
     expect(requests[3]?.tools.map(({ name }) => name)).toContain("more");
+  });
+
+  test.each([
+    [0, ["/compact", "four"]],
+    [2, ["three", "/compact", "four"]],
+  ])("keeps as many rounds as the settings say (%i)", async (retainRounds, kept) => {
+    const { ask, requests } = runner(
+      ({ system }) => ({ text: system.startsWith("You keep") ? "Much." : "ok" }),
+      [],
+      {
+        compaction: { retainRounds, retainSteps: 1 },
+      },
+    );
+    for (const text of [`one ${"word ".repeat(500)}`, "two", "three", "/compact", "four"])
+      await ask("a", text);
+    const [summary, ...others] = requests.at(-1)?.messages ?? [];
+    expect(summary?.role).toBe("summary");
+    expect(others.flatMap((message) => (message.role === "user" ? [message.text] : []))).toEqual(kept);
   });
 
   test("lets a skill's allowed-tools take nothing away and approve nothing", async () => {
