@@ -139,7 +139,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         images: model.limits.images,
         skills: skills.map(({ name }) => name),
         store,
-        notice: (text) => emit({ type: "notice", text }),
+        notice: (text) => void emit({ type: "notice", text }),
         signal,
       };
       const messages = await options.enclosures.open(thread, history.messages, {
@@ -181,7 +181,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const tools = createDispatcher({
         ...dispatch,
         tools: [...makeTools(), askUser, task].filter(allowed),
-        output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
+        output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
       });
       const outcome = yield* runTurn({
         id: turn,

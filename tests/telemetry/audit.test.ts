@@ -277,10 +277,10 @@ describe("What is written", () => {
     const observer = auditObserver({ log, mask: (text) => text, onProblem: () => undefined });
     const call = { id: "2", name: "bash", input: {} };
     const start: AgentEvent = { type: "helper", callId: "1", event: { type: "tool-start", step: 1, call } };
-    const message = { role: "tool", callId: "2", name: "bash", status: "ok", text: "" } as const;
+    const result = { role: "tool", callId: "2", name: "bash", status: "ok", text: "" } as const;
     const end: AgentEvent = {
       ...{ type: "helper", callId: "1" },
-      event: { type: "tool-end", step: 1, message, durationMs: 5 },
+      event: { type: "tool-end", step: 1, message: result, durationMs: 5 },
     };
     const runner = observer.runner?.({
       // oxlint-disable-next-line require-yield -- it only emits

@@ -117,8 +117,8 @@ describe("Traces", () => {
     const start = (id: string, name: string) =>
       ({ type: "tool-start", step: 1, call: { id, name, input: {} } }) as const;
     const end = (callId: string, name: string) => {
-      const message = { role: "tool", callId, name, status: "ok", text: "" } as const;
-      return { type: "tool-end", step: 1, message, durationMs: 1 } as const;
+      const result = { role: "tool", callId, name, status: "ok", text: "" } as const;
+      return { type: "tool-end", step: 1, message: result, durationMs: 1 } as const;
     };
     shown.event(start("1", "task"));
     // Its ids are its own, and may be those of the turn.

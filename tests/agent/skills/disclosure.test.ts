@@ -115,8 +115,8 @@ describe("get_skill", () => {
         "- red-tea: Brews red leaves.",
       ].join("\n"),
     });
-    const many = Array.from({ length: 22 }, (_, n) => skill(`tea-${n}`, { description: "x" }));
-    expect((await get(many, "tea")).text).toMatch(/- tea-19: x\n- and tea-20, tea-21$/);
+    const teas = Array.from({ length: 22 }, (_, n) => skill(`tea-${n}`, { description: "x" }));
+    expect((await get(teas, "tea")).text).toMatch(/- tea-19: x\n- and tea-20, tea-21$/);
   });
 
   test("does not list files without end", async () => {
