@@ -83,6 +83,14 @@ describe("a message", () => {
     expect(counter.countMessage(user)).toBe(counter.count("hello") + counter.count("Ann") + 4);
   });
 
+  test("keeps its count when it is stored, so that a session that is read again recounts nothing", () => {
+    const stored: Message = JSON.parse(JSON.stringify(counter.measure({ ...user })));
+    expect(stored.tokens).toBe(counter.countMessage(user));
+    expect(counter.countMessage({ ...stored, tokens: 7 })).toBe(7);
+    // An estimate is not kept.
+    expect(createTokenCounter().measure({ ...user })).toEqual(user);
+  });
+
   test("costs more with an image", () => {
     const image = { mediaType: "image/png", data: "AAAA" } as const;
     expect(counter.countMessage({ ...user, images: [image] }) - counter.countMessage(user)).toBe(1_600);
