@@ -98,6 +98,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     yield* tell(
       `${why} Without using tools, summarise for the people in the thread what is done, what is still open and how to go on.`,
     );
+    yield* makeRoom(false);
     const reply = yield* callModel(turn, steps + 1, messages, "none");
     if (reply.kind === "aborted") return aborted();
     const said = reply.kind === "message" ? textOf(reply.message).trim() : "";

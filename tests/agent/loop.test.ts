@@ -4,7 +4,8 @@ import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { ModelError, type ModelRequest, noUsage } from "../../src/agent/llm/model.ts";
 import { assertPaired } from "../../src/agent/llm/wire-history.ts";
-import { asking, run, say, tool } from "./turn.ts";
+import { scriptedModel } from "../fakes/scripted-model.ts";
+import { asking, counter, run, say, tool } from "./turn.ts";
 
 const stop: TurnAbort = { kind: "stop", order: { by: "Bob", at: 5_000 } };
 
@@ -114,6 +115,19 @@ describe("The loop", () => {
     const next = await run({ journal, replies: [{ text: "All done." }] });
     expect(next.outcome).toMatchObject({ kind: "answered", text: "All done.", steps: 1 });
     expect(JSON.stringify(next.requests[0]?.messages)).toContain("Three looks done.");
+  });
+
+  test("has room for that summary, whatever the last step has brought", async () => {
+    const { model, requests } = scriptedModel((_request, call) =>
+      call === 1 ? { calls: [{ name: "look" }] } : { text: "Looked once." },
+    );
+    const { outcome } = await run({
+      model: { ...model, limits: { ...model.limits, contextTokens: 4_000, maxOutputTokens: 500 } },
+      tools: [tool("look", "read", async () => "word ".repeat(8_000))],
+      limits: { steps: 1 },
+    });
+    expect(outcome).toMatchObject({ kind: "step-limit", text: "Looked once." });
+    expect(counter.countMessages(requests.at(-1)?.messages ?? [])).toBeLessThan(3_000);
   });
 
   test("goes on where the service paused its turn", async () => {
