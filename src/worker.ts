@@ -68,6 +68,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    compaction: config.settings.compaction,
     budgets,
     instructions: agent.instructions,
     channel,

@@ -34,8 +34,8 @@ export interface TurnRunner {
     followUps(): Promise<UserMessage[]>;
     /** Stores what came with a message, once it was looked at. */
     store(record: Enclosure): Promise<void>;
-    /** For events that come from outside the loop, such as live output of a tool. */
-    emit(event: AgentEvent): void;
+    /** For events from outside the loop, such as live output. A helper's call begins when this has resolved. */
+    emit(event: AgentEvent): void | Promise<void>;
     signal: AbortSignal;
   }): AsyncGenerator<AgentEvent, TurnOutcome>;
   /** Ends every process of the thread, background jobs too, and counts what is left. */

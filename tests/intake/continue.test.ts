@@ -89,6 +89,7 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
     enclosures: plainEnclosures(),
     summariser: model,
     limits: { steps, wallMs: 60_000 },
+    compaction: {},
     budgets,
     policy: allowAll,
     questionMs: 60_000,
