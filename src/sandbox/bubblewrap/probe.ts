@@ -61,7 +61,7 @@ export async function probeHost(quarters: Quarters): Promise<Probe> {
 function tooWeak(tier: string): Problem {
   return {
     what: `${tier[0]?.toUpperCase()}${tier.slice(1)} is in force, and sandbox.require in heddle.yaml asks for a control group.`,
-    fix: "Run Heddle as a systemd unit with `Delegate=cpu memory pids` and `DelegateSubgroup=heddle`, or set sandbox.require to any.",
+    fix: "Run Heddle as a systemd unit with `Delegate=cpu memory pids`, or set sandbox.require to any.",
   };
 }
 
