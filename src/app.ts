@@ -24,6 +24,7 @@ import { createIntake } from "./intake/intake.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { createBackgroundJobs } from "./queue/background.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { createDrive } from "./queue/drive.ts";
 import { hasWorker } from "./queue/heartbeat.ts";
@@ -234,10 +235,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
 
   const cleaning = setInterval(() => void cleanWorkspaces(foundation), cleanEveryMs).unref();
   const stops = await watchStops(redis, server.connect(), onError);
+  const runner = observe.runner(agentRunner);
   const drive = createDrive({
     redis,
     stops,
-    runner: observe.runner(agentRunner),
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

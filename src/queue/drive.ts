@@ -16,6 +16,7 @@ import { noUsage } from "../agent/llm/model.ts";
 import type { ToolCall, UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
+import { type BackgroundJobs, sumOfKills } from "./background.ts";
 import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
@@ -40,6 +41,8 @@ export interface TurnRunner {
   }): AsyncGenerator<AgentEvent, TurnOutcome>;
   /** Ends every process of the thread, background jobs too, and counts what is left. */
   killAll(thread: ThreadId): Promise<KillReport>;
+  /** Resolves when the last background job of the thread in this process has ended; undefined when none runs. */
+  jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   /** Files of the workspace that changed since `since` (ms). */
   filesChanged(thread: ThreadId, since: number): Promise<string[]>;
 }
@@ -54,6 +57,8 @@ export interface Receipt {
   killed?: KillReport;
   /** From the order to the last process gone, ms. */
   stopMs?: number;
+  /** Workers that had background jobs and have not said in time what became of them. */
+  silent?: number;
   /** Queued messages that the stop overtook. */
   withdrawn: UserMessage[];
 }
@@ -95,6 +100,7 @@ export interface ShownTurn {
 export interface DriveOptions {
   redis: Redis;
   stops: StopWatch;
+  background: BackgroundJobs;
   runner: TurnRunner;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
   /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
@@ -149,9 +155,9 @@ async function driveSession(
     const withdrawals = withdrawalsIn(records, Number(head["told"] ?? 0));
     if (!resumed) {
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
-      const { taken, withdrawn } = await lease.take(start);
+      const { taken, withdrawn, stop } = await lease.take(start);
       withdrawals.messages.push(...withdrawn);
-      await tellWithdrawn(lease, options, flush, withdrawals);
+      await tellStopped(lease, options, flush, withdrawals, stop);
       if (taken.length === 0) {
         await Promise.all(rest);
         await unlist(options.redis, thread, listed);
@@ -160,7 +166,7 @@ async function driveSession(
       history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
     }
     // Withdrawn by a worker that died before it could say so.
-    await tellWithdrawn(lease, options, flush, withdrawals);
+    await tellStopped(lease, options, flush, withdrawals);
     const { turn } = history;
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
@@ -251,6 +257,7 @@ async function runOneTurn(
     killing = options.runner.killAll(thread);
     abort({ kind: "stop", order });
   };
+  await options.background.resume(thread);
   const unwatch = await options.stops.watch(thread, onStop);
   try {
     const outcome: TurnOutcome =
@@ -269,7 +276,11 @@ async function runOneTurn(
       return receipt;
     }
     if (outcome.kind === "stopped") {
-      receipt.killed = addKills(await killing, await options.runner.killAll(thread));
+      const here = addKills(await killing, await options.runner.killAll(thread));
+      const elsewhere = await options.background.ended(thread, outcome.order);
+      receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
+      if (elsewhere?.silent) receipt.silent = elsewhere.silent;
+      await elsewhere?.forget();
       receipt.stopMs = options.now() - stoppedAt;
       withdrawals.messages.push(...(await lease.withdraw()));
     }
@@ -287,6 +298,7 @@ async function runOneTurn(
   } finally {
     unwatch();
     job.removeEventListener("abort", onJobAbort);
+    await options.background.leave(thread, turn.since);
   }
 }
 
@@ -360,18 +372,20 @@ async function endTurn(
   await touchSession(options.redis, lease.thread, options.expireSeconds);
 }
 
-/** Messages that were stopped while they waited, with no turn running: the thread is told, the model is not. */
-async function tellWithdrawn(
+/** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
+async function tellStopped(
   lease: SessionLease,
   options: DriveOptions,
   flush: Flush,
   withdrawals: Withdrawals,
+  stop?: StopOrder,
 ): Promise<void> {
   const withdrawn = untold(withdrawals);
-  if (withdrawn.length === 0) return;
+  const jobs = stop && (await options.background.ended(lease.thread, stop));
+  if (withdrawn.length === 0 && !jobs) return;
   const startedAt = options.now();
   // An order is forgotten after a day.
-  const order = (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
+  const order = stop ?? (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
   const display = options.display(lease, {
     id: options.newId(),
     startedAt,
@@ -380,9 +394,16 @@ async function tellWithdrawn(
     calls: [],
   });
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
-  const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };
+  const receipt: Receipt = {
+    outcome,
+    durationMs: 0,
+    filesChanged: [],
+    withdrawn,
+    ...(jobs && { killed: jobs.killed, silent: jobs.silent }),
+  };
   await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
   withdrawals.told = withdrawals.messages.length;
+  await jobs?.forget();
   await flush(display.close());
   display.ended(receipt);
 }
@@ -391,6 +412,7 @@ function stored(entries: Record<string, OutboxEntry>): Record<string, string> {
   return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, JSON.stringify(entry)]));
 }
 
+/** Of the same processes, looked at twice. */
 function addKills(first: KillReport | undefined, second: KillReport): KillReport {
   return {
     commands: (first?.commands ?? 0) + second.commands,

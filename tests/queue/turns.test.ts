@@ -14,6 +14,7 @@ import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
+import { createBackgroundJobs } from "../../src/queue/background.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
@@ -129,6 +130,7 @@ async function worker(
         now: Date.now,
       }),
     killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
+    jobsLeft: () => undefined,
     filesChanged: async () => ["a.txt"],
   };
   const output = createOutputScheduler(redis);
@@ -136,6 +138,7 @@ async function worker(
   const drive = createDrive({
     redis,
     stops,
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
     runner,
     expireSeconds: 1_000,
     now: Date.now,

@@ -284,6 +284,7 @@ describe("What is written", () => {
         return { kind: "answered", text: "", steps: 1, usage: noUsage };
       },
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      jobsLeft: () => undefined,
       filesChanged: async () => [],
     });
     const events = runner.run({
