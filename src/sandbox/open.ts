@@ -47,7 +47,9 @@ function assertSingleUser(environment: Environment): void {
       `${without}; set HEDDLE_UNSAFE=no-sandbox as well if you mean it, or remove the setting.`,
     );
   }
-  const platforms = (["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"] as const).filter((name) => environment[name]);
+  const platforms = (
+    ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CLIENT_ID", "DISCORD_TOKEN"] as const
+  ).filter((name) => environment[name]);
   if (platforms.length > 0) {
     throw new ConfigError(
       `${without}, so nobody else may give work; unset ${platforms.join(" and ")}, or remove the setting.`,
