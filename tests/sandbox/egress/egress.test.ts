@@ -17,25 +17,44 @@ describe.skipIf(missing.length > 0)(
   () => {
     const dataDir = dataFolder();
     const log: string[] = [];
+    let names: Record<string, string[]>;
     let world: StandIn;
     let backend: SandboxBackend;
     let sandbox: Sandbox;
     let time = 0;
 
     beforeAll(async () => {
-      world = await standIn({
+      names = {
         "listed.example": ["93.184.216.34"],
         "below.listed.example": ["93.184.216.34"],
         "api.example": ["93.184.216.35"],
         "mixed.example": ["10.0.0.1", "93.184.216.36"],
-        "inside.example": ["169.254.169.254", "127.0.0.1", "::1"],
+        "inside.example": [
+          ...["169.254.169.254", "127.0.0.1", "10.0.0.1", "::1", "fe80::1", "fd00:ec2::254"],
+          // IPv4 within IPv6: mapped, NAT64, 6to4, Teredo.
+          ...["::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1", "2001:0:7f00:1::"],
+        ],
+        "turning.example": ["93.184.216.38"],
         "unlisted.example": ["93.184.216.37"],
-      });
+        "false.example": ["93.184.216.39"],
+      };
+      world = await standIn(names, ["false.example"]);
       const egress = createEgress({
         rules: {
-          allow: ["listed.example", "*.listed.example", "inside.example", "mixed.example", "gone.example"],
-          channels: { "local:w:api": ["api.example"] },
-          credentials: [{ host: "api.example", header: "authorization", value: token }],
+          allow: [
+            "gone.example",
+            "listed.example",
+            "*.listed.example",
+            "inside.example",
+            "mixed.example",
+            "turning.example",
+          ],
+          channels: { "local:w:api": ["api.example", "false.example"] },
+          credentials: ["api.example", "false.example"].map((host) => ({
+            host,
+            header: "authorization",
+            value: token,
+          })),
         },
         limits: { connections: 4, bytesPerDay: 10_000_000 },
         uplink: world.uplink,
@@ -88,6 +107,31 @@ describe.skipIf(missing.length > 0)(
       expect(await curl("https://mixed.example/")).toContain("hello");
       expect(world.dialled).toEqual(["93.184.216.36:443"]);
       expect(await curl("https://gone.example/")).toMatch(/502/);
+    });
+
+    test("reach no address that is written as one, in whatever way", async () => {
+      for (const target of ["[::1]", "[::ffff:169.254.169.254]", "2130706433", "0x7f.1"]) {
+        const request = `CONNECT ${target}:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n`;
+        const ask = `exec 3<>/dev/tcp/127.0.0.1/3128; printf '${request}' >&3; head -n 1 <&3`;
+        expect(await output(sandbox, ask)).toContain("403");
+      }
+      expect([...world.resolved, ...world.dialled]).toEqual([]);
+    });
+
+    test("reach nothing private when a name that was public turns to it", async () => {
+      expect(await curl("https://turning.example/")).toContain("hello");
+      names["turning.example"] = ["127.0.0.1"];
+      expect(await curl("https://turning.example/")).toMatch(/403/);
+      // Each connection is looked up once, and goes to what was looked up.
+      expect(world.resolved).toEqual(["turning.example", "turning.example"]);
+      expect(world.dialled).toEqual(["93.184.216.38:443"]);
+    });
+
+    test("reach nothing else by a redirect: what follows it is a new connection", async () => {
+      const seen = await curl("https://listed.example/redirect?https://unlisted.example/", "-L");
+      expect(seen).toMatch(/403/);
+      expect(await curl("https://listed.example/redirect?https://inside.example/", "-L")).toMatch(/403/);
+      expect(world.dialled).toEqual(["93.184.216.34:443", "93.184.216.34:443"]);
     });
 
     test("reach only the ports of the web", async () => {
@@ -155,6 +199,30 @@ describe.skipIf(missing.length > 0)(
           path: "/team/repo.git/info/refs?service=git-upload-pack",
           headers: { authorization: token },
         });
+      });
+
+      test("do not give it to whom a redirect leads to", async () => {
+        const away = "http://api.example/redirect?http://listed.example/";
+        expect(await output(api, `curl -sS -L ${away}`)).toMatch(/only https is open/);
+        await output(api, "curl -sS -L --insecure 'http://api.example/redirect?https://listed.example/'");
+        expect(world.requests.map(({ headers }) => [headers.host, headers.authorization])).toEqual([
+          ["api.example", token],
+          ["api.example", token],
+          ["listed.example", undefined],
+        ]);
+      });
+
+      test("do not give it to who cannot prove to be the host", async () => {
+        expect(await output(api, "curl -sS http://false.example/")).toMatch(/did not answer over TLS/);
+        expect(world.requests).toEqual([]);
+        expect(world.dialled).toEqual(["93.184.216.39:443"]);
+      });
+
+      test("pay for what they hide in headers", async () => {
+        const command = `for i in 1 2 3; do curl -sS -o /dev/null -H "x: $(head -c 10000 /dev/zero | tr '\\0' x)" http://api.example/; done`;
+        await output(api, command);
+        const spent = log.flatMap((line) => /closed after (\d+) bytes/.exec(line)?.[1] ?? []).map(Number);
+        expect(Math.min(...spent)).toBeGreaterThan(10_000);
       });
 
       test("do not give it to another channel", async () => {

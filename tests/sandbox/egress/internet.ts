@@ -21,9 +21,15 @@ export interface StandIn {
   close(): Promise<void>;
 }
 
-/** @param names each name's addresses */
-export async function standIn(names: Record<string, string[]>): Promise<StandIn> {
-  const { key, cert } = certificate(Object.keys(names));
+/**
+ * @param names each name's addresses, which a test may change
+ * @param unproven names that the servers have no certificate for
+ */
+export async function standIn(
+  names: Record<string, string[]>,
+  unproven: readonly string[] = [],
+): Promise<StandIn> {
+  const { key, cert } = certificate(Object.keys(names).filter((name) => !unproven.includes(name)));
   const requests: StandIn["requests"] = [];
   const dialled: string[] = [];
   const resolved: string[] = [];
@@ -32,7 +38,9 @@ export async function standIn(names: Record<string, string[]>): Promise<StandIn>
     for await (const chunk of request) chunks.push(chunk as Buffer); // No encoding is set.
     const body = Buffer.concat(chunks).toString();
     requests.push({ method: request.method ?? "", path: request.url ?? "", headers: request.headers, body });
-    if (request.url === "/large") response.end(Buffer.alloc(3_000_000));
+    const [, to] = /^\/redirect\?(.*)$/.exec(request.url ?? "") ?? [];
+    if (to !== undefined) response.writeHead(302, { location: to }).end();
+    else if (request.url === "/large") response.end(Buffer.alloc(3_000_000));
     else response.end(`hello from ${request.headers.host}\n`);
   };
   const secure = createSecureServer({ key, cert }, (request, response) => void answer(request, response));
