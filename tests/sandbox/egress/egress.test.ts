@@ -1,10 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import type { Sandbox, SandboxBackend } from "../../../src/sandbox/sandbox.ts";
-import { dataFolder, firstOutput, output } from "../ground.ts";
+import { closedFolder, dataFolder, firstOutput, output } from "../ground.ts";
 import { type StandIn, standIn } from "./internet.ts";
 
 const missing = ["socat", "nsenter", "curl", "openssl", "git"].filter(
@@ -16,6 +17,7 @@ describe.skipIf(missing.length > 0)(
   `commands with a way out${missing.length > 0 ? ` (skipped: ${missing.join(", ")} not installed)` : ""}`,
   () => {
     const dataDir = dataFolder();
+    const repositories = closedFolder();
     const log: string[] = [];
     let names: Record<string, string[]>;
     let world: StandIn;
@@ -38,7 +40,10 @@ describe.skipIf(missing.length > 0)(
         "unlisted.example": ["93.184.216.37"],
         "false.example": ["93.184.216.39"],
       };
-      world = await standIn(names, ["false.example"]);
+      world = await standIn(names, {
+        unproven: ["false.example"],
+        repositories: { folder: repositories, authorization: token },
+      });
       const egress = createEgress({
         rules: {
           allow: [
@@ -73,6 +78,7 @@ describe.skipIf(missing.length > 0)(
       await world.close();
       expect(readdirSync(join(dataDir, "proxies"))).toEqual([]);
       rmSync(dataDir, { recursive: true });
+      rmSync(repositories, { recursive: true });
     });
 
     const curl = (url: string, more = "") =>
@@ -193,12 +199,16 @@ describe.skipIf(missing.length > 0)(
         expect(log.join("\n")).not.toContain("canary");
       });
 
-      test("use git with the usual address of the host", async () => {
-        await output(api, "git ls-remote https://api.example/team/repo.git");
-        expect(world.requests[0]).toMatchObject({
-          path: "/team/repo.git/info/refs?service=git-upload-pack",
-          headers: { authorization: token },
-        });
+      test("clone and push with git under the usual address of the host", async () => {
+        const bare = join(repositories, "team/repo.git");
+        execFileSync("git", ["init", "-q", "--bare", "-b", "main", bare]);
+        const work = `git clone -q https://api.example/team/repo.git repo 2>/dev/null; cd repo && git checkout -q -B main &&
+          head -c 2000000 /dev/urandom >large && git add large && git commit -qm "From the sandbox" &&
+          git push -q origin main && git fetch origin && git log --format=%s origin/main`;
+        expect(await output(api, work)).toBe("From the sandbox");
+        const log = ["--git-dir", bare, "-c", "safe.directory=*", "log", "--format=%s", "main"];
+        expect(execFileSync("git", log, { encoding: "utf8" })).toBe("From the sandbox\n");
+        expect(world.requests.every(({ headers }) => headers.authorization === token)).toBe(true);
       });
 
       test("do not give it to whom a redirect leads to", async () => {
