@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import type { Probe, Problem } from "../sandbox.ts";
 import { launchEnvironment } from "./command-line.ts";
+import { diagnose } from "./diagnosis.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { processesInNamespaces } from "./processes.ts";
 import { shell } from "./shell.ts";
@@ -155,46 +156,6 @@ async function fileProblems(quarters: Quarters, folder: ThreadFolder): Promise<P
     ];
   }
   return [];
-}
-
-/** Why bwrap could not even start, in the order of how often that is it. */
-function diagnose(said: string): Problem {
-  if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
-    return {
-      what: `AppArmor restricts user namespaces (${said}).`,
-      fix: "Install the package apparmor-profiles and enable its profile bwrap-userns-restrict: `ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && systemctl reload apparmor`.",
-    };
-  }
-  if (setting("kernel/unprivileged_userns_clone") === "0") {
-    return {
-      what: `The kernel forbids user namespaces to ordinary users (${said}).`,
-      fix: "Allow them: `sysctl -w kernel.unprivileged_userns_clone=1`, and the same in /etc/sysctl.d.",
-    };
-  }
-  if (setting("user/max_user_namespaces") === "0") {
-    return {
-      what: `User namespaces are switched off (${said}).`,
-      fix: "Switch them on: `sysctl -w user.max_user_namespaces=15000`, and the same in /etc/sysctl.d.",
-    };
-  }
-  if (existsSync("/.dockerenv") || existsSync("/run/.containerenv")) {
-    return {
-      what: `The container's own seccomp profile, AppArmor profile or covered /proc blocks bubblewrap (${said}).`,
-      fix: "Start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined`, as docker-compose.yml does, or run Heddle on the host or in a virtual machine.",
-    };
-  }
-  return {
-    what: `A sandbox could not be started (${said}).`,
-    fix: "Look at the message and at the kernel's log.",
-  };
-}
-
-function setting(name: string): string | undefined {
-  try {
-    return readFileSync(`/proc/sys/${name}`, "utf8").trim();
-  } catch {
-    return undefined; // This kernel has no such switch.
-  }
 }
 
 function warnings(egress: Egress): Problem[] {
