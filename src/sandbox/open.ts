@@ -71,6 +71,7 @@ export function cleanPolicy({ settings: { workspaces } }: Pick<Config, "settings
 export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
   return {
     commandMs: sandbox.commandSeconds * 1_000,
+    longestCommandMs: sandbox.commandSecondsMax * 1_000,
     jobMs: sandbox.jobMinutes * 60_000,
     outputBytes: sandbox.outputKb * kibibyte,
     jobOutputBytes: sandbox.jobOutputKb * kibibyte,

@@ -206,8 +206,8 @@ describe.skipIf(missing.length > 0)(
           head -c 2000000 /dev/urandom >large && git add large && git commit -qm "From the sandbox" &&
           git push -q origin main && git fetch origin && git log --format=%s origin/main`;
         expect(await output(api, work)).toBe("From the sandbox");
-        const log = ["--git-dir", bare, "-c", "safe.directory=*", "log", "--format=%s", "main"];
-        expect(execFileSync("git", log, { encoding: "utf8" })).toBe("From the sandbox\n");
+        const subjects = ["--git-dir", bare, "-c", "safe.directory=*", "log", "--format=%s", "main"];
+        expect(execFileSync("git", subjects, { encoding: "utf8" })).toBe("From the sandbox\n");
         expect(world.requests.every(({ headers }) => headers.authorization === token)).toBe(true);
       });
 
