@@ -12,7 +12,6 @@ import {
   workedMs,
 } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { noUsage } from "../agent/llm/model.ts";
 import type { ToolCall, UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
@@ -20,6 +19,7 @@ import { type BackgroundJobs, sumOfKills } from "./background.ts";
 import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
+import { type Flush, stored, tellStopped } from "./stop-notice.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { Verbosity } from "./sessions.ts";
 import type { StopWatch } from "./stops.ts";
@@ -359,8 +359,6 @@ async function consume(
   }
 }
 
-type Flush = (quiet: Promise<void>) => Promise<void>;
-
 async function endTurn(
   lease: SessionLease,
   options: DriveOptions,
@@ -387,46 +385,6 @@ async function endTurn(
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);
-}
-
-/** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
-async function tellStopped(
-  lease: SessionLease,
-  options: DriveOptions,
-  flush: Flush,
-  withdrawals: Withdrawals,
-  stop?: StopOrder,
-): Promise<void> {
-  const withdrawn = untold(withdrawals);
-  const jobs = stop && (await options.background.ended(lease.thread, stop));
-  if (withdrawn.length === 0 && !jobs) return;
-  const startedAt = options.now();
-  // An order is forgotten after a day.
-  const order = stop ?? (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
-  const display = options.display(lease, {
-    id: options.newId(),
-    startedAt,
-    resumed: false,
-    progress: undefined,
-    calls: [],
-  });
-  const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
-  const receipt: Receipt = {
-    outcome,
-    durationMs: 0,
-    filesChanged: [],
-    withdrawn,
-    ...(jobs && { killed: jobs.killed, silent: jobs.silent }),
-  };
-  await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
-  withdrawals.told = withdrawals.messages.length;
-  await jobs?.forget();
-  await flush(display.close());
-  display.ended(receipt);
-}
-
-function stored(entries: Record<string, OutboxEntry>): Record<string, string> {
-  return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, JSON.stringify(entry)]));
 }
 
 /** Of the same processes, looked at twice. */
