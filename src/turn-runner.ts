@@ -220,6 +220,14 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       return (await opened.get(thread)?.killAll()) ?? nothingKilled;
     },
 
+    jobsLeft(thread) {
+      const running = opened
+        .get(thread)
+        ?.jobs()
+        .filter((job) => job.status().state === "running");
+      return running?.length ? Promise.all(running.map((job) => job.wait())) : undefined;
+    },
+
     async filesChanged(thread, since) {
       const listed = await opened.get(thread)?.listFiles();
       if (!listed?.ok) return [];

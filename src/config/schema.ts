@@ -297,7 +297,8 @@ export const settingsSchema = z.strictObject({
         .enum(["any", "cgroup"])
         .default("any")
         .describe("cgroup: refuse to run commands where no control group holds their limits"),
-      commandSeconds: count(1, 600).default(120).describe("default time limit of a command"),
+      commandSeconds: count(1, 600).default(120).describe("time limit of a command that asks for no other"),
+      commandSecondsMax: count(1, 600).default(600).describe("longest time that a command gets when it asks"),
       jobMinutes: count(1, 35_000).default(360).describe("time limit of a background job"),
       outputKb: count(16, 1_048_576)
         .default(4096)
