@@ -21,6 +21,7 @@ import type { Config } from "./config/load.ts";
 import { createEnclosures } from "./enclosures/enclosures.ts";
 import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
+import { stillAllowed } from "./intake/still-allowed.ts";
 import type { Models } from "./models.ts";
 import { openAdapters, openSurfaces } from "./platforms.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
@@ -120,11 +121,7 @@ export async function layFoundation(
   });
   const intake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
-    audit: ({ action, thread, question: { id, tool }, by, decision: { kind } }) =>
-      telemetry.note({
-        what: action === "decided" ? "decided" : "decision-refused",
-        ...{ thread, question: id, tool, decision: kind, by: { id: by.id, name: by.name } },
-      }),
+    audit: telemetry.note,
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
@@ -167,7 +164,7 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { observe } = foundation.telemetry;
+  const { observe, note } = foundation.telemetry;
   const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -221,7 +218,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
     schedules: (thread, asked) =>
-      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, audit: note, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -290,7 +287,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       queue,
       output,
       surface,
-      mayAsk: async () => ({ allowed: true }),
+      mayAsk: (thread, author) => stillAllowed(thread, author, foundation),
+      audit: note,
       mask: (text) => masker.mask(text),
       now: Date.now,
       onProblem,

@@ -13,7 +13,7 @@ import {
 } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { noUsage } from "../agent/llm/model.ts";
-import type { ToolCall, UserMessage } from "../agent/messages.ts";
+import { isFromPerson, type ToolCall, type UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
 import { listedAt, readStop, unlist } from "./mailbox.ts";
@@ -21,7 +21,7 @@ import type { OutboxEntry } from "./outbox.ts";
 import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { Verbosity } from "./sessions.ts";
-import type { StopWatch } from "./stops.ts";
+import { isOver, type StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
 
@@ -67,8 +67,8 @@ export interface TurnDisplay {
   question(question: Question, call: ToolCall): OutboundMessage;
   /** What that message says in the end. */
   settled: Settled;
-  /** What the progress message says while the turn waits for people. */
-  waiting(): OutboundMessage;
+  /** What must be in the thread while the turn waits for people. */
+  waiting(): Record<string, OutboxEntry>;
   /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
   closing(receipt: Receipt): Record<string, OutboxEntry>;
   /** Shows nothing more; resolves when nothing is under way. */
@@ -194,15 +194,14 @@ async function driveSession(
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
     if (receipt.outcome.kind === "waiting") {
-      const entry: OutboxEntry = { do: "edit", field: "progress", message: display.waiting() };
-      await lease.append([], { outbox: stored({ [`${turn.id}:waiting`]: entry }) });
+      await lease.append([], { outbox: stored(display.waiting()) });
       await flush(display.close());
       // They may have decided already.
       continue;
     }
     await endTurn(lease, options, flush, {
       display,
-      turn: turn.id,
+      turn,
       receipt,
       withdrawals,
       open: history.open,
@@ -313,6 +312,7 @@ async function consume(
       withdrawals.messages.push(...withdrawn);
       // The hint may have been lost; the order itself is always found here.
       if (stop) onStop(stop);
+      turn.asked.push(...taken);
       if (taken.length > 0) display.took(taken);
       return taken;
     },
@@ -340,21 +340,30 @@ async function endTurn(
   flush: Flush,
   current: {
     display: TurnDisplay;
-    turn: string;
+    turn: OpenTurn;
     receipt: Receipt;
     withdrawals: Withdrawals;
     open: readonly OpenCall[];
   },
 ): Promise<void> {
   const { display, turn, receipt, withdrawals, open } = current;
+  const now = options.now();
+  const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
+  // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
+  const newer = turn.asked.filter((message) => isFromPerson(message) && !isOver(message, receipt.outcome));
+  if (newer.length > 0) {
+    records.push({ type: "turn-start", turn: options.newId(), at: now });
+    records.push(...newer.map((message) => ({ type: "user", message }) as const));
+  }
   const end: Change = {
-    fields: { status: "idle", endedAt: String(options.now()), ...toldOf(withdrawals) },
+    fields: {
+      status: newer.length > 0 ? "running" : "idle",
+      endedAt: String(now),
+      ...toldOf(withdrawals),
+    },
     outbox: stored(display.closing(receipt)),
   };
-  await lease.append(
-    [{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }],
-    merged([abandoned(open, display.settled), end]),
-  );
+  await lease.append(records, merged([abandoned(open, display.settled), end]));
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);

@@ -20,10 +20,11 @@ import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import { readJournal } from "../../src/queue/sessions.ts";
 import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
-import { SurfaceError } from "../../src/adapters/adapter.ts";
+import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
@@ -330,6 +331,64 @@ describe("A stop", () => {
     await stops(late);
     release();
     await answer(chat, "Finished.");
+  });
+
+  test("that comes late ends what is older, and the newer message is done in a turn of its own", async () => {
+    const chat = memoryChat();
+    const { says, stops, redis, thread } = gateway(chat);
+    const first = waitingTool();
+    const second = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { calls: [{ name: "wait2" }] }, { text: "Did new." }],
+      tools: [first.tool, { ...second.tool, name: "wait2" }],
+    });
+    const older = await says("old");
+    await first.started;
+    const late = tick();
+    const newer = await says("new", { addressed: "follow-up" });
+    first.release();
+    // By now the turn has taken the newer message along.
+    await second.started;
+    expect((await stops(late)).kind).toBe("stopping");
+    await answer(chat, "Stopped by Bob");
+    await answer(chat, "Did new.");
+    const markOf = ({ event }: typeof older) =>
+      event.kind === "message" ? chat.marks.get(event.ref.message)?.at(-1) : undefined;
+    await chat.until(() => markOf(newer) === "answered");
+    expect(markOf(older)).toBe("stopped");
+    expect(requests).toHaveLength(3);
+    expect((await readJournal(redis, threadId(thread))).map(({ type }) => type).slice(-6)).toEqual([
+      ...["tool-result", "turn-end", "turn-start", "user", "assistant", "turn-end"],
+    ]);
+  });
+
+  test("by two people and told twice is one stop, with one receipt", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Next." }], tools: [tool] });
+    await says("wait");
+    await started;
+    const [at, later] = [tick(), tick()];
+    const verdicts = await Promise.all([stops(at), stops(at), stops(later, "Eve")]);
+    expect(verdicts[0]?.kind).toBe("stopping");
+    await answer(chat, "Stopped by");
+    await says("next");
+    await answer(chat, "Next.");
+    expect(chat.shown.filter(({ message }) => message.markdown.includes("Stopped by"))).toHaveLength(1);
+  });
+
+  test("after the end stops nothing, also when it is older than the next message", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await worker(chat, { replies: [{ text: "One." }, { text: "Two." }] });
+    const { event } = await says("one");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect((await stops()).kind).toBe("ignored");
+    await says("two");
+    await answer(chat, "Two.");
+    expect(chat.shown.some(({ message }) => message.markdown.includes("Stopped"))).toBe(false);
   });
 
   test("by the word alone works, and inside a sentence does not", async () => {

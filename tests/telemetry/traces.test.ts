@@ -53,7 +53,7 @@ const display: TurnDisplay = {
   event: () => undefined,
   question: () => ({ kind: "question", markdown: "" }),
   settled: () => ({ kind: "question", markdown: "" }),
-  waiting: () => ({ kind: "progress", markdown: "" }),
+  waiting: () => ({}),
   closing: () => ({
     answer: { do: "post", message: { kind: "answer", markdown: "done" }, attempts: 0 },
   }),

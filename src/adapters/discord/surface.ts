@@ -177,6 +177,14 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       return ref ? [ref] : [];
     },
 
+    person: async ({ workspace }, id) => {
+      try {
+        return await people(id, workspace);
+      } catch (error) {
+        throw surfaceError("the look-up of a person", error);
+      }
+    },
+
     download: (file, signal) => downloadAttachment(rest, file, signal, options.cdnUrl),
 
     async earlier(thread, before, limit): Promise<RoomMessage[]> {

@@ -60,7 +60,12 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   };
   const marking = new Map<string, Promise<void>>();
   const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
-  const peopleOf = new Map<string, People>();
+  const peopleIn = new Map<string, People>();
+  const peopleOf = ({ workspace }: ThreadRef): People => {
+    const people = peopleIn.get(workspace) ?? createPeople(readers, workspace, access.log);
+    peopleIn.set(workspace, people);
+    return people;
+  };
 
   return {
     platform: "slack",
@@ -150,13 +155,18 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     download: (file, signal) => downloadFile(access, file, signal),
 
     async earlier(thread, before, limit) {
-      const { workspace } = thread;
-      const people = peopleOf.get(workspace) ?? createPeople(readers, workspace, access.log);
-      peopleOf.set(workspace, people);
       const room = await call("conversations.replies", () =>
-        earlierMessages(readers, people, thread, before, limit),
+        earlierMessages(readers, peopleOf(thread), thread, before, limit),
       );
       return room ?? [];
+    },
+
+    async person(thread, id) {
+      try {
+        return await peopleOf(thread).author(id);
+      } catch (error) {
+        throw surfaceError("users.info", error);
+      }
     },
   };
 }
