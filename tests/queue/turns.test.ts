@@ -7,7 +7,8 @@ import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../../src/agent/limits.ts";
 import { runTurn } from "../../src/agent/loop.ts";
-import type { Message } from "../../src/agent/messages.ts";
+import { ModelError } from "../../src/agent/llm/model.ts";
+import type { Message, UserMessage } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
@@ -16,7 +17,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { markMessage } from "../../src/queue/marks.ts";
-import { rememberMessages } from "../../src/queue/mailbox.ts";
+import { deliver, rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
@@ -414,6 +415,39 @@ describe("A stop", () => {
     await worker(chat, { replies: [{ text: "Hello." }] });
     await says("hi");
     await answer(chat, "Hello.");
+  });
+});
+
+describe("A turn that was scheduled", () => {
+  const due = (at = tick()): UserMessage => ({
+    ...{ role: "user", id: `schedule-s1-${at}`, author: { id: "U1", name: "Ada" }, text: "look", at },
+    scheduled: true,
+  });
+
+  test("is stopped like any other", async () => {
+    const chat = memoryChat();
+    const { redis, queue, thread, stops } = gateway(chat, { rules: { stop: "requester" } });
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await deliver(redis, threadId(thread), due(), { onlyIfSession: false, now: 1 });
+    await queue.wake(threadId(thread));
+    await started;
+    expect((await stops()).kind).toBe("stopping");
+    await answer(chat, "Stopped by Bob");
+  });
+
+  test("tells the thread when its model fails, and the next one comes as planned", async () => {
+    const chat = memoryChat();
+    const { redis, queue, thread } = gateway(chat);
+    const error = new ModelError("transient", "The service is away.");
+    await worker(chat, { replies: [{ error }, { text: "All is well." }] });
+    for (const said of ["The service is away.", "All is well."]) {
+      await deliver(redis, threadId(thread), due(), { onlyIfSession: false, now: 1 });
+      await queue.wake(threadId(thread));
+      await answer(chat, said);
+    }
+    // What was scheduled is no message of the platform's, so nothing is marked.
+    expect(chat.marks.size).toBe(0);
   });
 });
 
