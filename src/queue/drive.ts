@@ -130,9 +130,23 @@ async function driveSession(
   options: DriveOptions,
   job: AbortSignal,
 ): Promise<"done" | "handover"> {
-  const { thread } = lease;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   const rest: Promise<void>[] = [];
+  try {
+    return await driveTurns(lease, options, job, rest);
+  } finally {
+    // Whoever closes the worker closes the connections next.
+    await Promise.allSettled(rest);
+  }
+}
+
+async function driveTurns(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  rest: Promise<void>[],
+): Promise<"done" | "handover"> {
+  const { thread } = lease;
   const flush = async (quiet: Promise<void>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
     rest.push(flushed.rest);
@@ -205,6 +219,7 @@ async function driveSession(
       receipt,
       withdrawals,
       open: history.open,
+      cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
     });
   }
   await lease.append([], { fields: { handover: "1" } });
@@ -344,9 +359,11 @@ async function endTurn(
     receipt: Receipt;
     withdrawals: Withdrawals;
     open: readonly OpenCall[];
+    /** Of the session's turns, this one included. */
+    cost: number;
   },
 ): Promise<void> {
-  const { display, turn, receipt, withdrawals, open } = current;
+  const { display, turn, receipt, withdrawals, open, cost } = current;
   const now = options.now();
   const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
   // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
@@ -359,6 +376,7 @@ async function endTurn(
     fields: {
       status: newer.length > 0 ? "running" : "idle",
       endedAt: String(now),
+      cost: String(cost),
       ...toldOf(withdrawals),
     },
     outbox: stored(display.closing(receipt)),
