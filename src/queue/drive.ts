@@ -147,6 +147,8 @@ async function driveTurns(
   rest: Promise<void>[],
 ): Promise<"done" | "handover"> {
   const { thread } = lease;
+  // Of the turn that this claim has found; none of a later one.
+  let claims = lease.claimsWithoutProgress;
   const flush = async (quiet: Promise<void>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
     rest.push(flushed.rest);
@@ -204,7 +206,9 @@ async function driveTurns(
       return "done";
     }
     display.took(turn.asked);
-    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
+    const isStuck = claims >= claimsBeforeGivingUp;
+    claims = 1;
+    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
     if (receipt.outcome.kind === "waiting") {
@@ -246,10 +250,16 @@ async function runOneTurn(
   lease: SessionLease,
   options: DriveOptions,
   job: AbortSignal,
-  current: { turn: OpenTurn; history: History; display: TurnDisplay; withdrawals: Withdrawals },
+  current: {
+    turn: OpenTurn;
+    history: History;
+    display: TurnDisplay;
+    withdrawals: Withdrawals;
+    isStuck: boolean;
+  },
 ): Promise<Receipt> {
   const { thread } = lease;
-  const { turn, display, withdrawals } = current;
+  const { turn, display, withdrawals, isStuck } = current;
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
   const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
@@ -268,7 +278,7 @@ async function runOneTurn(
   const unwatch = await options.stops.watch(thread, onStop);
   try {
     const outcome: TurnOutcome =
-      lease.claimsWithoutProgress >= claimsBeforeGivingUp && !controller.signal.aborted
+      isStuck && !controller.signal.aborted
         ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
         : await consume(lease, options, { ...current, onStop, signal: controller.signal });
     const receipt: Receipt = {

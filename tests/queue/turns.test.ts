@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Queue } from "bullmq";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
@@ -25,6 +26,8 @@ import { createOutputScheduler } from "../../src/queue/output.ts";
 import { readJournal } from "../../src/queue/sessions.ts";
 import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
+import { queueName, queuePrefix } from "../../src/queue/keys.ts";
+import { claimSession } from "../../src/queue/session.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
@@ -569,6 +572,49 @@ describe("A worker", () => {
     expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
   });
 
+  test("whose lock is lost ends its tool, and the next one says that the outcome is unknown", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const { tool, started, runs } = waitingTool();
+    const { requests, errors } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Went on." }],
+      tools: [tool],
+      lockMs: 600,
+    });
+    await says("wait");
+    await started;
+    const queued = new Queue(queueName, { connection: redis, prefix: queuePrefix });
+    const jobs = await queued.getActive();
+    const job = jobs.find(({ data }) => data.thread === threadId(thread));
+    // BullMQ looks for lost jobs once an interval, and the workers of other tests have a longer one.
+    await redis.del(`${queuePrefix}:${queueName}:stalled-check`);
+    // As if Redis had been away for longer than the lock lives.
+    await redis.set(`${queuePrefix}:${queueName}:${job?.id}:lock`, "somebody else's", "PX", 1_000);
+    await answer(chat, "Went on.");
+    await queued.close();
+    expect(runs()).toBe(1);
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "tool", status: "unknown" });
+    expect(errors.map(String).join()).toMatch(/lock/i);
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(1);
+  });
+
+  test("gives up a turn that was claimed again and again without progress, and says so", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const id = threadId(thread);
+    const { event } = await says("crash");
+    await (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: 1 });
+    // So many workers have died over it.
+    for (let n = 0; n < 3; n += 1) await claimSession(redis, id);
+    const { requests } = await worker(chat, { replies: [{ text: "Next." }] });
+    await answer(chat, "made no progress, so it gave up");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+    expect(requests).toEqual([]);
+    await says("again");
+    await answer(chat, "Next.");
+  });
+
   test("takes messages that were written during a turn along, at the next step", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
@@ -690,6 +736,39 @@ describe("A final answer", () => {
       { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
     ]);
   });
+
+  test("comes after a progress message that somebody has deleted, which is not put there again", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Done." }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    await shows(chat, "progress", "wait");
+    chat.shown.splice(0);
+    release();
+    await answer(chat, "Done.");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(chat.shown.map(({ message }) => message.kind)).toEqual(["answer"]);
+  });
+
+  test.each(["gone", "forbidden"] as const)(
+    "that the platform refuses as %s ends the turn all the same, is logged, and stays in the journal",
+    async (kind) => {
+      const chat = memoryChat();
+      const { says, redis, thread } = gateway(chat);
+      chat.failNext(new SurfaceError(kind, "Not here."));
+      const { errors } = await worker(chat, { replies: [{ text: "Unheard." }, { text: "Heard." }] });
+      await says("hi");
+      await vi.waitFor(() =>
+        expect(errors).toEqual([`A message could not be posted to ${threadId(thread)} (${kind}).`]),
+      );
+      await says("and now?");
+      await answer(chat, "Heard.");
+      expect(JSON.stringify(await readJournal(redis, threadId(thread)))).toContain("Unheard.");
+    },
+  );
 
   test("waits out a rate limit", async () => {
     const chat = memoryChat();
