@@ -145,7 +145,10 @@ function checkCalls({ journal, lines }: Evidence): string[] {
       const [result, ...more] = results.filter(({ callId }) => callId === id);
       if (!result) return [`The call ${label} has no result.`];
       if (more.length > 0) return [`The call ${label} has ${more.length + 1} results.`];
-      return result.status === "ok" && !lines.includes(label) ? [`The call ${label} did nothing.`] : [];
+      // Only commands leave a line.
+      return label && result.status === "ok" && !lines.includes(label)
+        ? [`The call ${label} did nothing.`]
+        : [];
     }),
   ];
 }

@@ -49,7 +49,7 @@ export async function gather(
     posts: botMessages(stage.slack, root.channel, root.ts).map(visibleText),
     marks: new Map(
       sent
-        .filter((message) => message.channel.messages.includes(message))
+        .filter((message) => message.channel.messages.includes(message) && message.subtype !== "tombstone")
         .map(({ ts, reactions }) => [
           ts,
           [...reactions].filter(([, users]) => users.has(bot.id)).map(([name]) => name),

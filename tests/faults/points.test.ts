@@ -70,7 +70,8 @@ async function survives(fault: string, { armed, text, meanwhile, ends }: Scenari
       () => deliveries.every(({ isAcknowledged, hasFailed }) => isAcknowledged || hasFailed),
       20_000,
     );
-    await over(20_000);
+    // Whoever died while it set a mark is waited for, see marks.ts.
+    await over(40_000);
     if (killed) note("kill", { point: fault, ms: Date.now() - killedAt });
     expect(check(await gather(stage, [question])).broken).toEqual([]);
     return killed;
@@ -194,7 +195,7 @@ if (full) {
       // A point that is never reached would be a test of nothing.
       expect(times).toBeGreaterThan(0);
     },
-    300_000,
+    600_000,
   );
 } else {
   test.each([
