@@ -208,6 +208,6 @@ if (full) {
     async (_what, fault, scenario) => {
       expect(await survives(fault, scenario)).toBe(true);
     },
-    30_000,
+    60_000,
   );
 }
