@@ -1,6 +1,6 @@
 import { describeSchedule } from "../agent/tools/schedules.ts";
 import { consoleAuthor } from "../adapters/local/door.ts";
-import { type Foundation, layFoundation } from "../app.ts";
+import { type Foundation, layFoundation } from "../foundation.ts";
 import { openScheduleClock } from "../queue/schedule-clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import { setUp, UsageError } from "./setup.ts";

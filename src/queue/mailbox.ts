@@ -6,7 +6,7 @@ import type { UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
 import { isOutOfMemory, OutOfMemory } from "./redis/memory.ts";
-import { scripts } from "./scripts.ts";
+import { scriptJson, scripts } from "./scripts.ts";
 
 const daySeconds = 86_400;
 
@@ -41,7 +41,7 @@ export async function deliver(
       redis,
       [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id), keys.overheard(thread)],
       [
-        JSON.stringify(record),
+        scriptJson(record),
         daySeconds,
         options.onlyIfSession ? "1" : "0",
         options.now,
@@ -81,7 +81,7 @@ export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder
   const result = await scripts.stop.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.stop(thread)],
-    [JSON.stringify(order), daySeconds],
+    [scriptJson(order), daySeconds],
   );
   if (result !== 1) return false;
   await redis.publish(channels.stops, thread);

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { Quote } from "../agent/messages.ts";
 import { keys } from "./keys.ts";
-import { scripts } from "./scripts.ts";
+import { scriptJson, scripts } from "./scripts.ts";
 
 /** What is remembered of people without permission between two accepted messages. */
 const mostMessages = 20;
@@ -31,7 +31,7 @@ export async function overhear(
   await scripts.overhear.run(
     redis,
     [keys.head(thread), keys.seen(thread, message), keys.overheard(thread)],
-    [JSON.stringify(overheard), mostMessages, seenSeconds, keptSeconds],
+    [scriptJson(overheard), mostMessages, seenSeconds, keptSeconds],
   );
 }
 
