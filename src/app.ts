@@ -32,6 +32,7 @@ import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
 import { postNotice } from "./queue/notices.ts";
+import { createRatings } from "./queue/ratings.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
@@ -125,6 +126,7 @@ export async function layFoundation(
         what: action === "decided" ? "decided" : "decision-refused",
         ...{ thread, question: id, tool, decision: kind, by: { id: by.id, name: by.name } },
       }),
+    ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
@@ -250,6 +252,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         turn,
         verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
         ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
+        asksRating: config.settings.feedback,
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);

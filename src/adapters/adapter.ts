@@ -113,8 +113,8 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button or a command word did what it says. */
-  | { kind: "acted"; thread: ThreadId }
+  /** A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it. */
+  | { kind: "acted"; thread: ThreadId; reply?: string }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
   /** Refused, and the person should read why. */

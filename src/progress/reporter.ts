@@ -28,6 +28,8 @@ export interface ReporterOptions {
   verbosity: Verbosity;
   /** Stands above everything that the turn shows. */
   banner?: string;
+  /** Whether people can say what they think of the answer. */
+  asksRating?: boolean;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;
@@ -198,7 +200,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   const lastMessage = (receipt: Receipt) => {
-    const message = closingMessage(turn.id, receipt);
+    const message = closingMessage(turn.id, receipt, options);
     return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
   };
 

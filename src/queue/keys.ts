@@ -82,6 +82,9 @@ export const keys = {
   /** Present for a while after a reservation was settled. */
   booked: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
 
+  /** What a person thinks of a turn's answer. */
+  rated: (thread: ThreadId, turn: string, person: string) => session(thread, `rated:${turn}:${person}`),
+
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */

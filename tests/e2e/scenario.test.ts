@@ -15,17 +15,19 @@ import { agentIn, personIn, startVoices, type Voices } from "./scenario/stage.ts
 describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks }) => {
   const played: { room: Room; expected: string }[] = [];
   let [redis, place, model, platform]: [TestRedis?, Place?, Voices?, Platform?] = [];
+  let environment: Record<string, string> = {};
   let console = "";
   beforeAll(async () => {
     [redis, place, model, platform] = await Promise.all([startRedis(), newPlace(), startVoices(), open()]);
-    const { access, environment } = platform;
+    const { access } = platform;
     await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ ...settings, access }));
-    const program = place.start(["start"], {
-      ...environment,
+    environment = {
+      ...platform.environment,
       REDIS_URL: redis.path,
       ANTHROPIC_API_KEY: model.apiKey,
       ANTHROPIC_BASE_URL: model.url,
-    });
+    };
+    const program = place.start(["start"], environment);
     await program.line(/Heddle is ready/);
     console = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
   });
@@ -50,5 +52,11 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
 
   test("and nothing is added to it later", () => {
     for (const { room, expected } of played) expect(transcript(room)).toBe(expected);
+  });
+
+  test("and the opinions are counted by model", async () => {
+    const usage = place?.start(["usage", "--by", "model", "--days", "2"], environment);
+    expect(await usage?.ended).toBe(0);
+    expect(usage?.output()).toMatch(/^model .* liked +disliked\nanthropic\/claude-sonnet-5-5 .* 0 +1$/);
   });
 });

@@ -123,6 +123,14 @@ describe("buttons", () => {
     expect(second).toMatchObject({ isAcknowledged: false, attempts: 1 });
   });
 
+  test("tell the person alone what nothing else shows", async () => {
+    const { slack, door, ada, asked } = await scene();
+    door.next.push(async () => ({ kind: "acted", thread: "t", reply: "That is noted." }));
+    await ada.presses("heddle_act:approve:7", asked);
+    await settled(slack);
+    expect(ada.whispers()).toEqual(["That is noted."]);
+  });
+
   test("say so when the window could not be opened in time", async () => {
     const { slack, ada, asked } = await scene();
     slack.fail("views.open", { kind: "refuse", error: "expired_trigger_id" });

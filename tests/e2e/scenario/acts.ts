@@ -21,6 +21,7 @@ export interface Act {
 
 /** What the program is set to, beside the platform's own. */
 export const settings = {
+  feedback: true,
   agent: { maxSteps: 4 },
   tools: { rules: [{ tool: "record_note", action: "ask", why: "Notes are for everybody." }] },
 };
@@ -41,9 +42,9 @@ export const acts: Act[] = [
     transcript: `
 ada: Where do you work? {answered}
 heddle: ✅ **Done** · 2 steps · TIME ✓ \`bash\` \`pwd\`
-heddle: I work in \`/workspace\`. (2 steps · TIME · N tokens · $N)
+heddle: I work in \`/workspace\`. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: Are you still there? {answered}
-heddle: Still here. (1 step · TIME · N tokens · $N)`,
+heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Bob stops a command of Ada's",
@@ -77,7 +78,7 @@ heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left a
 ada: What colour is the grass? {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is red." } \`\`\` 🚫 **Denied** by ada: Look again.
-heddle: Green. (3 steps · TIME · N tokens · $N)`,
+heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada approves a call",
@@ -93,7 +94,7 @@ heddle: Green. (3 steps · TIME · N tokens · $N)`,
 ada: What colour is the sky? {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo upwards\` ✓ \`record_note\` \`It is blue.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is blue." } \`\`\` ✅ **Approved** by ada.
-heddle: Blue. (3 steps · TIME · N tokens · $N)`,
+heddle: Blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada chooses the answer to a question",
@@ -109,7 +110,19 @@ heddle: Blue. (3 steps · TIME · N tokens · $N)`,
 ada: Paint the fence. {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
 heddle: ❓ Which blue? ↩️ ada: **Dark**
-heddle: It is dark blue. (3 steps · TIME · N tokens · $N)`,
+heddle: It is dark blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada likes an answer, and then does not",
+    async play({ ada, heddle }) {
+      await ada.mentions("What is the capital of Australia?");
+      await heddle.answers("Sydney.");
+      await ada.presses("👍", "Sydney.");
+      await ada.presses("👎", "Sydney.");
+    },
+    transcript: `
+ada: What is the capital of Australia? {answered}
+heddle: Sydney. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada sends a file and gets one back",
@@ -125,7 +138,7 @@ heddle: It is dark blue. (3 steps · TIME · N tokens · $N)`,
 ada: Sum these. <data.csv> {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
 heddle: <sum.txt>
-heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attachments/data.csv, sum.txt)`,
+heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attachments/data.csv, sum.txt) [👍] [👎]`,
   },
   {
     title: "Ada changes her mind about messages that wait",
@@ -150,7 +163,7 @@ ada: Paint the door. {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
 ada: Take yellow. {answered}
 ada: Is it dry? {answered}
-heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N)`,
+heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Eve may not give work, in her own thread or in Ada's",
@@ -167,12 +180,12 @@ heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N)`,
     },
     transcript: `
 ada: Guard the gate. {answered}
-heddle: It is shut. (1 step · TIME · N tokens · $N)
+heddle: It is shut. (1 step · TIME · N tokens · $N) [👍] [👎]
 eve: Open it.
 eve: Open it, I said.
 heddle: I only take work from …
 ada: Who was that? {answered}
-heddle: Nobody. (1 step · TIME · N tokens · $N)`,
+heddle: Nobody. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada wants it quiet",
@@ -191,11 +204,11 @@ heddle: Nobody. (1 step · TIME · N tokens · $N)`,
 ada: /quiet
 heddle: Nothing was asked in this thread yet. Give me a task first, then say how much to show.
 ada: Are you loud? {answered}
-heddle: A little. (1 step · TIME · N tokens · $N)
+heddle: A little. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /quiet
 heddle: From the next task on I show only the answer here.
 ada: Whisper. {answered}
-heddle: Psst. (2 steps · TIME · N tokens · $N)`,
+heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "A long answer comes whole",
@@ -205,7 +218,7 @@ heddle: Psst. (2 steps · TIME · N tokens · $N)`,
     },
     transcript: `
 ada: List all rows. {answered}
-heddle: - row 1: ok - row 2: ok - row  … ok - row 399: ok - row 400: ok [5491 characters] (1 step · TIME · N tokens · $N)`,
+heddle: - row 1: ok - row 2: ok - row  … ok - row 399: ok - row 400: ok [5491 characters] (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada lets a task go on that has reached its limit",
@@ -222,6 +235,6 @@ heddle: - row 1: ok - row 2: ok - row  … ok - row 399: ok - row 400: ok [5491 
 ada: Count to five. {answered}
 heddle: ⏸️ **Paused** · 4 steps · TIME ✓ \`bash\` \`echo 1\` ✓ \`bash\` \`echo 2\` ✓ \`bash\` \`echo 3\` ✓ \`bash\` \`echo 4\`
 heddle: I counted to four. **Paused at the limit of 4 steps for one turn.** Press Continue or write “continue”, and I go on from here. (4 steps · TIME · N tokens · $N) [Continue] {answered}
-heddle: Five. (1 step · TIME · N tokens · $N)`,
+heddle: Five. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
 ];

@@ -49,7 +49,7 @@ export interface Room<Raw = unknown> {
   messages(): Raw[];
   seen(message: Raw): Seen;
   says(who: string, text: string, options: { mention: boolean; file?: SentFile }): Promise<void>;
-  /** Resolves when the program has it, as `deletes`. */
+  /** Resolves when the program has it, as `deletes` and `presses`. */
   edits(who: string, message: Raw, text: string): Promise<void>;
   deletes(who: string, message: Raw): Promise<void>;
   /** Orders a stop by what is nearest: a 🛑 at the message, where there are reactions. */

@@ -31,7 +31,9 @@ async function open(): Promise<Platform<FakeMessage>> {
 function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
   const channel = discord.channel(name);
   const threads = () => channel.messages.flatMap((message) => discord.threadOf(message) ?? []);
-  const messages = () => [...channel.messages, ...threads().flatMap((thread) => thread.messages)];
+  // What one person alone can see does not stand in the room.
+  const messages = () =>
+    [channel, ...threads()].flatMap((place) => place.messages).filter(({ onlyFor }) => !onlyFor);
   return {
     messages,
     seen: (message) => seen(discord, message),
@@ -46,10 +48,11 @@ function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
     deletes: async (who, message) => discord.user(who).deletes(message),
     stops: async (who, message) => discord.user(who).reacts("🛑", message),
     async presses(who, label, message, sentence) {
-      const pressed = discord.user(who).presses(label, message);
+      const press = discord.user(who).presses(label, message);
+      await discord.until(() => press.answer);
       if (sentence === undefined) return;
-      await discord.until(() => pressed.modal);
-      discord.user(who).fills(pressed, sentence);
+      const form = discord.user(who).fills(press, sentence);
+      await discord.until(() => form.answer);
     },
     async file(message, fileName) {
       return message.files.find((one) => one.name === fileName)?.content.toString() ?? "";

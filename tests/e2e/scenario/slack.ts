@@ -57,10 +57,12 @@ function roomIn(slack: FakeSlack, name: string): Room<FakeMessage> {
     async presses(who, label, message, sentence) {
       const person = slack.user(who);
       const button = buttonsOf(message).find(({ text }) => text.text === label);
-      await person.presses(button?.action_id ?? label, message);
+      const press = await person.presses(button?.action_id ?? label, message);
+      await slack.until(() => press.isAcknowledged);
       if (sentence === undefined) return;
       await slack.until(() => person.modal());
-      person.submits(sentence);
+      const submission = person.submits(sentence);
+      await slack.until(() => submission.isAcknowledged);
     },
     async file(message, fileName) {
       const found = message.files.find((one) => one.name === fileName);

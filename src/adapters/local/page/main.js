@@ -110,7 +110,7 @@ async function press(message, { id, asksFor }) {
   try {
     const verdict = await pressAction(current, message.id, id, text);
     // Why it was refused is said in the thread.
-    note(verdict.kind === "ignored" ? `Nothing happened: ${verdict.why}.` : "");
+    note(verdict.kind === "ignored" ? `Nothing happened: ${verdict.why}.` : (verdict.reply ?? ""));
   } catch (error) {
     note(error.message);
   }
