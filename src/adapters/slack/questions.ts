@@ -25,6 +25,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
 const help = [
   `Write \`${slashCommand} <task>\` and I start a thread for it here. In that thread you need no command:`,
   "write to me there, and `stop`, the Stop button or 🛑 end what I do.",
+  `\`${slashCommand} model:<name> skill:<name> <task>\` chooses what works on it.`,
   "Slack has no commands inside threads; mention me instead.",
 ].join(" ");
 
@@ -38,10 +39,10 @@ export function listenToQuestions(app: App, deskOf: DeskOf, door: Door) {
   app.command(slashCommand, async ({ command, context, ack }) => {
     const desk = await deskOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
-    const text = readable(desk, written);
+    const { text, options } = taskIn(readable(desk, written));
     if (["", "help", "stop"].includes(text.toLowerCase())) return ack(help);
     const author = await desk.people.author(user);
-    const problem = await ask(desk, door, { author, channel, text });
+    const problem = await ask(desk, door, { author, channel, text, options });
     if (problem) await ack(problem);
   });
 
@@ -73,11 +74,25 @@ interface Question {
   /** The thread to ask in; without it the question begins one. */
   thread?: string;
   about?: RoomMessage;
+  options?: Options;
+}
+
+interface Options {
+  model?: string;
+  skill?: string;
+}
+
+/** What stands after the command: options at its beginning (`model:fast skill:csv-report`), then the task. */
+function taskIn(written: string): { text: string; options: Options } {
+  const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
+  if (value === undefined) return { text: written, options: {} };
+  const { text, options } = taskIn(rest);
+  return { text, options: { ...options, [name.toLowerCase()]: value } };
 }
 
 /** Posts the question and hands it in; gives a sentence for the person if that did not work. */
 async function ask(desk: Desk, door: Door, question: Question): Promise<string | undefined> {
-  const { author, channel, text, thread, about } = question;
+  const { author, channel, text, thread, about, options } = question;
   const posted = await post(desk, question).catch((error: unknown) => whyNotPosted(error));
   if ("problem" in posted) return posted.problem;
   const place = placeOf(desk, channel);
@@ -89,6 +104,7 @@ async function ask(desk: Desk, door: Door, question: Question): Promise<string |
     text,
     attachments: [],
     ...(about && { about }),
+    ...(options && { options }),
     addressed: channel.startsWith("D") ? "direct" : "mention",
     at: milliseconds(posted.ts),
   };
@@ -106,8 +122,15 @@ async function ask(desk: Desk, door: Door, question: Question): Promise<string |
 }
 
 /** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */
-async function post(desk: Desk, { author, channel, text, thread, about }: Question): Promise<{ ts: string }> {
-  const heading = `<@${author.id}> asks${about ? " about a message" : ""}:`;
+async function post(
+  desk: Desk,
+  { author, channel, text, thread, about, options = {} }: Question,
+): Promise<{ ts: string }> {
+  const chosen = (["model", "skill"] as const).flatMap((name) =>
+    options[name] ? [`${name} ${escape(inert(options[name]))}`] : [],
+  );
+  const how = chosen.length > 0 ? ` (${chosen.join(", ")})` : "";
+  const heading = `<@${author.id}> asks${about ? " about a message" : ""}${how}:`;
   const shown = cutMarkdown(inert(text), messageChars);
   const question: webApi.ChatPostMessageArguments = {
     channel,

@@ -166,14 +166,29 @@ describe("/agent", () => {
     expect(ada.whispers()).toEqual([]);
   });
 
-  test.each(["/agent", "/agent help", "/agent stop"])("%s explains itself to the person", async (line) => {
+  test("takes a model and a skill before the task, and shows them", async () => {
     const { slack, door } = await connected();
     const general = slack.channel("general");
-    slack.user("ada").commands(general, line);
+    slack.user("ada").commands(general, "/agent model:fast SKILL:csv-report read model:x");
     await settled(slack);
-    expect(slack.user("ada").whispers().join()).toContain("Write `/agent <task>`");
-    expect([general.messages, door.events]).toEqual([[], []]);
+    expect(door.events).toMatchObject([
+      { text: "read model:x", options: { model: "fast", skill: "csv-report" } },
+    ]);
+    const [root] = general.messages;
+    expect(root && visibleText(root)).toMatch(/asks \(model fast, skill csv-report\):\nread model:x$/);
   });
+
+  test.each(["/agent", "/agent help", "/agent stop", "/agent model:fast"])(
+    "%s explains itself to the person",
+    async (line) => {
+      const { slack, door } = await connected();
+      const general = slack.channel("general");
+      slack.user("ada").commands(general, line);
+      await settled(slack);
+      expect(slack.user("ada").whispers().join()).toContain("Write `/agent <task>`");
+      expect([general.messages, door.events]).toEqual([[], []]);
+    },
+  );
 
   test("says that it cannot write where it is not", async () => {
     const { slack, door } = await connected();
