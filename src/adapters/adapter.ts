@@ -210,8 +210,11 @@ export interface ChatSurface {
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
   /** Shows the state of somebody's message, replacing the earlier mark. */
   mark(ref: MessageRef, mark: MessageMark): Promise<void>;
-  /** Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails. */
-  status?(thread: ThreadRef, text: string | undefined): Promise<void>;
+  /**
+   * Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails.
+   * @param waits it does nothing because people are to decide something
+   */
+  status?(thread: ThreadRef, text: string | undefined, waits?: boolean): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
   /** What the event did not tell of a file, where the platform keeps it back; else the same. */
   details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;

@@ -70,6 +70,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let text = "";
   let tail = "";
   let notice = "";
+  let isWaiting = false;
 
   const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
@@ -216,7 +217,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     question: (question, call) => masked(questionMessage(question, call)),
     settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
-    waiting: () => progressMessage("⏸️ **Waiting for your decision**"),
+    waiting() {
+      isWaiting = true;
+      return progressMessage("⏸️ **Waiting for your decision**");
+    },
     closing(receipt) {
       const { outcome } = receipt;
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
@@ -248,7 +252,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
-      status.end();
+      status.end(isWaiting);
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {
