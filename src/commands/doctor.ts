@@ -159,7 +159,7 @@ async function mcp(_config: Config, { servers, secrets }: McpConfig): Promise<Fi
   const pool = createMcpPool({ config: { servers, secrets } });
   await pool.tools(AbortSignal.timeout(15_000));
   const findings = pool.status().map(({ server, state, tools, problem }): Finding => {
-    const text = `${server}: ${state}, ${tools} tools${problem ? `. ${problem}` : ""}`;
+    const text = `${server}: ${state}, ${tools.length} tools${problem ? `. ${problem}` : ""}`;
     return { level: problem ? "warning" : "ok", what: "mcp", text };
   });
   await pool.close();
