@@ -281,6 +281,11 @@ export interface RecentThreads {
   of(platform: string, workspace: string, person: string): Promise<RecentThread[]>;
 }
 
+export interface DayBudgets {
+  /** How much of their budget of today a person has used, one sentence a limit; empty without one. */
+  of(platform: string, workspace: string, person: string): Promise<string[]>;
+}
+
 /** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */
 export interface Reconnect {
   platform: string;

@@ -1,4 +1,4 @@
-import type { Attendance, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
+import type { Attendance, ChatAdapter, DayBudgets, Door, InboundEvent, RecentThreads } from "../adapter.ts";
 import { attend } from "./attend.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
@@ -21,8 +21,9 @@ export interface SlackAdapterOptions extends SlackServer {
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
   attendance: Attendance;
-  /** For the home tab. */
+  /** Both for the home tab. */
   recentThreads: RecentThreads;
+  dayBudgets: DayBudgets;
 }
 
 /** Brings events in from Slack. Slack writes go through a surface, which is made apart. */
@@ -75,8 +76,7 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
     if (event.tokens.bot?.length) await reception.leave(context.teamId);
   });
   app.event("app_home_opened", async ({ event, context }) => {
-    if (event.tab === "home")
-      await showHome(await deskOf(context.teamId), event.user, options.recentThreads, log);
+    if (event.tab === "home") await showHome(await deskOf(context.teamId), event.user, options);
   });
   listenToButtons(app, deskOf, door);
   listenToQuestions(app, deskOf, door);
