@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { lastDays, readUsage } from "../../src/queue/usage.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newPlace, type Place } from "./program.ts";
 import { acts, settings } from "./scenario/acts.ts";
@@ -15,21 +16,22 @@ import { agentIn, personIn, startVoices, type Voices } from "./scenario/stage.ts
 describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks }) => {
   const played: { room: Room; expected: string }[] = [];
   let [redis, place, model, platform]: [TestRedis?, Place?, Voices?, Platform?] = [];
-  let environment: Record<string, string> = {};
-  let console = "";
+  let url = "";
   beforeAll(async () => {
     [redis, place, model, platform] = await Promise.all([startRedis(), newPlace(), startVoices(), open()]);
-    const { access } = platform;
+    const { access, environment } = platform;
     await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ ...settings, access }));
-    environment = {
-      ...platform.environment,
+    const program = place.start(["start"], {
+      ...environment,
       REDIS_URL: redis.path,
       ANTHROPIC_API_KEY: model.apiKey,
       ANTHROPIC_BASE_URL: model.url,
-    };
-    const program = place.start(["start"], environment);
+    });
     await program.line(/Heddle is ready/);
-    console = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
+    url = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
+  });
+  afterEach(({ task }) => {
+    if (task.result?.state === "fail") console.error(place?.outputs());
   });
   afterAll(async () => {
     await platform?.close();
@@ -40,7 +42,7 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
   const playable = acts.filter(({ needs }) => needs === undefined || !lacks.includes(needs));
   test.concurrent.each(playable)("$title", async ({ title, play, transcript: written }) => {
     if (!platform || !model) throw new Error("The program was not started.");
-    const room = await platform.room(title, console);
+    const room = await platform.room(title, url);
     const voice = model.voice();
     const person = (who: string) => personIn(room, voice, who);
     await play({ ada: person("ada"), bob: person("bob"), eve: person("eve"), heddle: agentIn(room, voice) });
@@ -55,8 +57,8 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
   });
 
   test("and the opinions are counted by model", async () => {
-    const usage = place?.start(["usage", "--by", "model", "--days", "2"], environment);
-    expect(await usage?.ended).toBe(0);
-    expect(usage?.output()).toMatch(/^model .* liked +disliked\nanthropic\/claude-sonnet-5-5 .* 0 +1$/);
+    const rows = redis ? await readUsage(redis.client(), lastDays("UTC", Date.now(), 2)) : [];
+    const opinions = rows.filter(({ dimension }) => dimension === "model").map(({ ratings }) => ratings);
+    expect(opinions).toContainEqual({ liked: 0, disliked: 1 });
   });
 });

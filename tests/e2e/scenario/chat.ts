@@ -63,7 +63,7 @@ export interface Room<Raw = unknown> {
 }
 
 /** How long a platform may take until something is shown. */
-export const patienceMs = 7_000;
+export const patienceMs = 10_000;
 
 const longText = 1_000;
 

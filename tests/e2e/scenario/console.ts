@@ -92,7 +92,9 @@ async function openRoom(url: string, closing: AbortSignal): Promise<Room<Message
       for (;;) {
         const found = condition();
         if (found !== false && found !== undefined) return found;
-        await once(changes, "change", { signal: deadline });
+        await once(changes, "change", { signal: deadline }).catch(() => {
+          throw new Error(`It did not happen in ${patienceMs} ms: ${JSON.stringify([...known.values()])}`);
+        });
       }
     },
   };
