@@ -4,7 +4,7 @@ import { ModelError } from "../agent/llm/model.ts";
 import type { McpConfig } from "../agent/mcp/config.ts";
 import { createMcpPool } from "../agent/mcp/pool.ts";
 import { createSkillLibrary } from "../agent/skills/library.ts";
-import { shippedSkills } from "../app.ts";
+import { shippedSkills } from "../foundation.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import { chooseModel } from "../config/model-choice.ts";
 import { openModels } from "../models.ts";

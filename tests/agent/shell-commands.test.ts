@@ -17,6 +17,12 @@ const around: Record<string, (c: string) => string> = {
   "in a loop": (c) => `for f in *; do ${c}; done`,
   "in a case": (c) => `case $x in a) ${c};; esac`,
   "in a function": (c) => `f() { ${c}; }; f`,
+  "in a function by its keyword": (c) => `function f { ${c}; }; f`,
+  "in a coprocess with a name": (c) => `coproc worker { ${c}; }`,
+  "behind time's option": (c) => `time -p ${c}`,
+  "behind an element of an array": (c) => `A[1]=2 ${c}`,
+  "given to a trap": (c) => `trap -- '${c}' EXIT`,
+  "given to a shell behind dashes": (c) => `bash -c -- '${c}'`,
   negated: (c) => `! ${c}`,
   substituted: (c) => `echo $(${c})`,
   "substituted in quotes": (c) => `echo "it's $(${c}) here"`,
@@ -108,5 +114,6 @@ describe("A command", () => {
     fc.assert(fc.property(texts, (text) => Array.isArray(simpleCommands(text))));
     for (const piece of ["$(", '"$(', "sudo x ", "eval ", "`", "(", "a;", "bash -c '"])
       expect(simpleCommands(piece.repeat(2_000)).length).toBeLessThan(100);
+    expect(simpleCommands(`echo '${"1".repeat(400_000)}`).length).toBeLessThan(100);
   });
 });

@@ -60,6 +60,7 @@ export function adapterFor(
     attendance,
     recentThreads,
     dayBudgets,
+    mayAsk: (_workspace, { standing }) => standing === "member",
     log,
   });
 }
@@ -113,6 +114,7 @@ export async function listening(
     attendance,
     recentThreads: nothingRecent,
     dayBudgets: noBudget,
+    mayAsk: () => true,
     log: listened,
   });
   await adapter.start(door);

@@ -44,6 +44,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
     },
     recentThreads: { of: async () => [] },
     dayBudgets: { of: async () => [] },
+    mayAsk: () => true,
     log: pino(sink),
   });
   await adapter.start(door);
