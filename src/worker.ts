@@ -7,6 +7,7 @@ import { openWorkerDiary } from "./console/worker.ts";
 import { createEnclosures } from "./enclosures/enclosures.ts";
 import type { Models } from "./models.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { createBackgroundJobs } from "./queue/background.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
@@ -68,6 +69,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    compaction: config.settings.compaction,
     budgets,
     instructions: agent.instructions,
     channel,
@@ -99,10 +101,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
 
   const cleaning = setInterval(() => void cleanWorkspaces(foundation), cleanEveryMs).unref();
   const stops = await watchStops(redis, server.connect(), onError);
+  const runner = observe.runner(agentRunner);
   const drive = createDrive({
     redis,
     stops,
-    runner: observe.runner(agentRunner),
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),
