@@ -291,7 +291,7 @@ describe("What is written", () => {
         return { kind: "answered", text: "", steps: 1, usage: noUsage };
       },
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
-      jobsLeft: () => false,
+      jobsLeft: () => undefined,
       filesChanged: async () => [],
     });
     const display = observer.display?.(noDisplay, thread, newTurn);
