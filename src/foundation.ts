@@ -13,6 +13,7 @@ import { openSurfaces } from "./platforms.ts";
 import { maskedSurface } from "./progress/masked.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { postNotice } from "./queue/notices.ts";
+import { createRatings } from "./queue/ratings.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { openTurnQueue, type TurnQueue } from "./queue/turns.ts";
@@ -96,6 +97,7 @@ export async function layFoundation(
   const intake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
     audit: telemetry.note,
+    ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });

@@ -7,6 +7,7 @@ import { type Config, ConfigError } from "./config/load.ts";
 import { modelNames } from "./config/model-choice.ts";
 import type { Environment } from "./config/schema.ts";
 import { createAttendance } from "./queue/attendance.ts";
+import { createDayBudgets } from "./queue/budget-state.ts";
 import { createRecentThreads } from "./queue/recent-threads.ts";
 import type { Logger } from "./telemetry/log.ts";
 
@@ -74,6 +75,7 @@ export async function openAdapters({
         stopReactions: settings.slack.stopReactions,
         attendance,
         recentThreads: createRecentThreads(redis),
+        dayBudgets: createDayBudgets(redis, settings.budgets, Date.now),
         mayAsk: mayAsk("slack"),
       }),
     );

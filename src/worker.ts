@@ -120,6 +120,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         turn,
         verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
         ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
+        asksRating: config.settings.feedback,
         async onProgressPosted(ref) {
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);

@@ -115,8 +115,8 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button or a command word did what it says. */
-  | { kind: "acted"; thread: ThreadId }
+  /** A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it. */
+  | { kind: "acted"; thread: ThreadId; reply?: string }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
   /** Refused, and the person should read why. */
@@ -212,8 +212,11 @@ export interface ChatSurface {
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
   /** Shows the state of somebody's message, replacing the earlier mark. */
   mark(ref: MessageRef, mark: MessageMark): Promise<void>;
-  /** Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails. */
-  status?(thread: ThreadRef, text: string | undefined): Promise<void>;
+  /**
+   * Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails.
+   * @param waits it does nothing because people are to decide something
+   */
+  status?(thread: ThreadRef, text: string | undefined, waits?: boolean): Promise<void>;
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
   /** What the event did not tell of a file, where the platform keeps it back; else the same. */
   details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;
@@ -280,6 +283,11 @@ export interface RecentThread {
 export interface RecentThreads {
   /** The threads that a person has begun, the latest first, some ten at most. */
   of(platform: string, workspace: string, person: string): Promise<RecentThread[]>;
+}
+
+export interface DayBudgets {
+  /** How much of their budget of today a person has used, one sentence a limit; empty without one. */
+  of(platform: string, workspace: string, person: string): Promise<string[]>;
 }
 
 /** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */

@@ -39,15 +39,22 @@ function table(by: keyof typeof dimensionOf, rows: readonly UsageRow[]): string 
       ...before,
       usage: addUsage(before.usage, row.usage),
       turns: before.turns + row.turns,
+      ratings: {
+        liked: before.ratings.liked + row.ratings.liked,
+        disliked: before.ratings.disliked + row.ratings.disliked,
+      },
     };
     sums.set(name, sum ?? row);
   }
-  const lines = [...sums].map(([name, { usage, turns }]) => {
+  const isRated = by === "day" || by === "model";
+  const lines = [...sums].map(([name, { usage, turns, ratings }]) => {
     const { input, output, cacheRead, cacheWrite, calls } = usage;
     const tokens = [input, cacheRead, cacheWrite, output].map((figure) => figure.toLocaleString("en-US"));
-    return [name, String(turns), String(calls), ...tokens, `$${usage.cost.toFixed(4)}`];
+    const opinions = isRated ? [String(ratings.liked), String(ratings.disliked)] : [];
+    return [name, String(turns), String(calls), ...tokens, `$${usage.cost.toFixed(4)}`, ...opinions];
   });
-  const all = [[by, "turns", "calls", "input", "from cache", "to cache", "output", "cost"], ...lines];
+  const head = [by, "turns", "calls", "input", "from cache", "to cache", "output", "cost"];
+  const all = [isRated ? [...head, "liked", "disliked"] : head, ...lines];
   const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? [];
   const cells = (line: readonly string[]) =>
     line.map((cell, column) =>

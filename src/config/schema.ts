@@ -181,6 +181,10 @@ export const settingsSchema = z.strictObject({
     })
     .prefault({}),
   modelChoices: modelChoices.default([]),
+  feedback: z
+    .boolean()
+    .default(false)
+    .describe("👍 and 👎 under each answer; heddle usage counts them by day and by model"),
   access: accessSchema,
   channels: channelsSchema,
   attachments: z

@@ -18,6 +18,7 @@ import { postNotice } from "../queue/notices.ts";
 import { forgetOverheard, overhear } from "../queue/overheard.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
+import { type Ratings, ratingIn } from "../queue/ratings.ts";
 import { lastRequesters, requestersOf } from "../queue/requesters.ts";
 import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
@@ -42,6 +43,8 @@ export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove" | "aud
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
+  /** Absent where answers do not ask for opinions. */
+  ratings?: Ratings;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -271,7 +274,17 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
+  const receiveRating = async ({ thread, author, action }: ActionEvent): Promise<Verdict | undefined> => {
+    const rating = ratingIn(action);
+    if (!rating || !options.ratings) return undefined;
+    if (!(await options.ratings.rate(thread, author.id, rating)))
+      return { kind: "ignored", why: "that answer is not known any more" };
+    return { kind: "acted", thread: threadId(thread), reply: "Thank you, that is noted." };
+  };
+
   const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
+    const rated = await receiveRating(event);
+    if (rated) return rated;
     const turn = turnToContinue(event.action);
     const verdict = turn === undefined ? await questions.pressed(event) : await continuing.press(event, turn);
     if (verdict?.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);

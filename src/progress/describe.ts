@@ -1,9 +1,10 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
-import type { OutboundMessage } from "../adapters/adapter.ts";
+import type { ActionButton, OutboundMessage } from "../adapters/adapter.ts";
 import type { Receipt } from "../queue/drive.ts";
 import { continueAction } from "../queue/paused.ts";
+import { rateAction } from "../queue/ratings.ts";
 
 /** Words and figures that are the same on every platform. */
 
@@ -86,8 +87,16 @@ function files(changed: readonly string[]): string[] {
   return [`${changed.length === 1 ? "file" : "files"} changed: ${shown.join(", ")}${more}`];
 }
 
-/** The last message of a turn: the answer, or what ended it, with the receipt as small print. */
-export function closingMessage(turn: string, receipt: Receipt): OutboundMessage {
+/**
+ * The last message of a turn: the answer, or what ended it, with the receipt as small print.
+ *
+ * @param options.asksRating whether people can say what they think of an answer
+ */
+export function closingMessage(
+  turn: string,
+  receipt: Receipt,
+  { asksRating = false }: { asksRating?: boolean } = {},
+): OutboundMessage {
   const { outcome } = receipt;
   const figures = [
     ...(outcome.steps > 0 ? [count(outcome.steps, "step")] : []),
@@ -98,7 +107,12 @@ export function closingMessage(turn: string, receipt: Receipt): OutboundMessage 
   const small = figures ? { footer: figures } : {};
   switch (outcome.kind) {
     case "answered":
-      return { kind: "answer", markdown: outcome.text, ...small };
+      return {
+        kind: "answer",
+        markdown: outcome.text,
+        ...small,
+        ...(asksRating && { actions: ratingButtons(turn) }),
+      };
     case "stopped":
       return { kind: "receipt", markdown: stopReceipt(receipt, outcome.order.by), ...small };
     case "step-limit":
@@ -118,6 +132,13 @@ export function closingMessage(turn: string, receipt: Receipt): OutboundMessage 
     case "lost-lease":
       throw new Error(`A turn that is ${outcome.kind} has no last message.`);
   }
+}
+
+function ratingButtons(turn: string): ActionButton[] {
+  return [
+    { id: rateAction(turn, "liked"), label: "👍", style: "plain" },
+    { id: rateAction(turn, "disliked"), label: "👎", style: "plain" },
+  ];
 }
 
 function pausedText(outcome: Extract<TurnOutcome, { kind: "step-limit" | "budget" }>): string {

@@ -61,7 +61,10 @@ function cut(text: string, limit: number): { head: string; tail: string } {
 
   if (paragraph > limit + 1) paragraph = 0;
   const at = paragraph > limit / 2 ? paragraph : line;
-  if (at > 0) return { head: text.slice(0, at - 1).trimEnd(), tail: text.slice(at) };
+  if (at > 0) {
+    const head = text.slice(0, at - 1).trimEnd();
+    return { head, tail: `${tableHead(head, text.slice(at))}${text.slice(at)}` };
+  }
   if (inFence) return cutInFence(text, inFence.at, inFence.fence, text.slice(0, inFence.at - 1));
   if (!fence) {
     const place = placeInLine(text, limit);
@@ -69,6 +72,21 @@ function cut(text: string, limit: number): { head: string; tail: string } {
   }
   const place = placeInLine(text, limit - closing(fence).length - 1);
   return cutInFence(text, place, fence, text.slice(0, place));
+}
+
+const tableDivider = /^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\|?\s*$/;
+
+/**
+ * The first two lines of a table that is cut, for its rows in the tail; empty where none is cut, or where they would
+ * fill too much of every part.
+ */
+function tableHead(head: string, tail: string): string {
+  if (!/^.*\|/.test(tail)) return "";
+  const lines = head.split("\n");
+  const start = lines.findLastIndex((line) => !line.includes("|")) + 1;
+  const [headings = "", divider = "", row] = lines.slice(start);
+  const both = `${headings}\n${divider}\n`;
+  return row !== undefined && tableDivider.test(divider) && both.length < head.length / 2 ? both : "";
 }
 
 function cutInFence(text: string, at: number, fence: Fence, head: string): { head: string; tail: string } {

@@ -30,6 +30,8 @@ export interface ReporterOptions {
   verbosity: Verbosity;
   /** Stands above everything that the turn shows. */
   banner?: string;
+  /** Whether people can say what they think of the answer. */
+  asksRating?: boolean;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;
@@ -70,6 +72,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let text = "";
   let tail = "";
   let notice = "";
+  let isWaiting = false;
 
   const status = createThreadStatus(surface, thread);
   const progress = editedMessage({
@@ -205,7 +208,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     );
 
   const lastMessage = (receipt: Receipt) => {
-    const message = closingMessage(turn.id, receipt);
+    const message = closingMessage(turn.id, receipt, options);
     return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
   };
 
@@ -222,6 +225,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     question: (question, call) => masked(questionMessage(question, call)),
     settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
     waiting() {
+      isWaiting = true;
       const message = progressMessage("⏸️ **Waiting for your decision**");
       // It may wait for days, so nothing is left to marks that are under way.
       return { [`${turn.id}:waiting`]: { do: "edit", field: "progress", message }, ...marks(asked, "taken") };
@@ -252,7 +256,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     async close() {
       closing.abort();
-      status.end();
+      status.end(isWaiting);
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {

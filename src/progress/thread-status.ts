@@ -9,8 +9,8 @@ const refreshMs = 60_000;
 export interface ThreadStatus {
   /** The text goes after the name of the bot: "is thinking…". */
   show(text: string): void;
-  /** Takes it away, in the background. */
-  end(): void;
+  /** Takes it away, in the background. @param waits see `ChatSurface.status` */
+  end(waits: boolean): void;
 }
 
 /** Nothing depends on the line: its failures are not told. */
@@ -19,9 +19,9 @@ export function createThreadStatus(surface: ChatSurface, thread: ThreadRef): Thr
   let latest: string | undefined;
   let shown: { text: string; at: number } | undefined;
   let sending = Promise.resolve();
-  const send = (text: string | undefined) => {
+  const send = (text: string | undefined, waits = false) => {
     shown = text === undefined ? undefined : { text, at: Date.now() };
-    sending = sending.then(() => surface.status?.(thread, text)).catch(() => undefined);
+    sending = sending.then(() => surface.status?.(thread, text, waits)).catch(() => undefined);
   };
   const tick = () => {
     if (latest === undefined) return;
@@ -34,10 +34,10 @@ export function createThreadStatus(surface: ChatSurface, thread: ThreadRef): Thr
       latest = text;
       if (isFirst) tick();
     },
-    end() {
+    end(waits) {
       clearInterval(timer);
       latest = undefined;
-      if (shown) send(undefined);
+      if (shown) send(undefined, waits);
     },
   };
 }

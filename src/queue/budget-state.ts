@@ -1,8 +1,9 @@
 import type { Redis } from "ioredis";
+import type { DayBudgets } from "../adapters/adapter.ts";
 import { noUsage } from "../agent/llm/model.ts";
 import type { BudgetSettings } from "./budgets.ts";
 import { keys } from "./keys.ts";
-import { dayIn, readUsage, subjects, type UsageRow } from "./usage.ts";
+import { amountOf, dayIn, microDollars, readUsage, subjects, type UsageRow } from "./usage.ts";
 
 /** How one budget of today stands: in US dollars or in tokens. */
 export interface BudgetState {
@@ -42,46 +43,57 @@ export async function readBudgets(
       budget: settings.users[id] ?? settings.user,
     })),
   ];
-  const states = budgets.map(async ({ dimension, id, subject, budget }): Promise<BudgetState[]> => {
-    if (budget.cost === undefined && budget.tokens === undefined) return [];
-    const [extensions, reservations] = await Promise.all([
-      redis.scard(keys.extended(day, subject)),
-      redis.hvals(keys.held(day, subject)),
-    ]);
-    const share = 1 + (extensions * settings.extensionPercent) / 100;
-    const used = rows.find((row) => row.dimension === dimension && row.id === id)?.usage;
-    const held = sumOf(reservations, now);
-    const { input, output, cacheRead, cacheWrite, cost } = used ?? noUsage;
-    return [
-      ...(budget.cost === undefined
-        ? []
-        : [
-            {
-              dimension,
-              id,
-              measure: "cost" as const,
-              limit: budget.cost * share,
-              used: cost,
-              held: held.cost,
-            },
-          ]),
-      ...(budget.tokens === undefined
-        ? []
-        : [
-            {
-              ...{
-                dimension,
-                id,
-                measure: "tokens" as const,
-                limit: budget.tokens * share,
-                held: held.tokens,
-              },
-              used: input + output + cacheRead + cacheWrite,
-            },
-          ]),
-    ];
+  return (await Promise.all(budgets.map((one) => stateOf(redis, { settings, day, rows, now }, one)))).flat();
+}
+
+/** What a person may read of the budget of their own, in words; nothing where it has no limit. */
+export function createDayBudgets(redis: Redis, settings: BudgetSettings, now: () => number): DayBudgets {
+  return {
+    async of(platform, workspace, person) {
+      const id = `${platform}:${workspace}:${person}`;
+      const day = dayIn(settings.timeZone, now());
+      const rows = await readUsage(redis, [day]);
+      const states = await stateOf(
+        redis,
+        { settings, day, rows, now: now() },
+        { dimension: "user", id, subject: subjects.user(id), budget: settings.users[id] ?? settings.user },
+      );
+      const amount = (measure: BudgetState["measure"], of: number) =>
+        amountOf(measure, measure === "cost" ? microDollars(of) : of);
+      return states.map(
+        ({ measure, used, limit }) => `${amount(measure, used)} of ${amount(measure, limit)} used`,
+      );
+    },
+  };
+}
+
+async function stateOf(
+  redis: Redis,
+  { settings, day, rows, now }: { settings: BudgetSettings; day: string; rows: UsageRow[]; now: number },
+  {
+    dimension,
+    id,
+    subject,
+    budget,
+  }: Pick<BudgetState, "dimension" | "id"> & { subject: string; budget: BudgetSettings["day"] },
+): Promise<BudgetState[]> {
+  if (budget.cost === undefined && budget.tokens === undefined) return [];
+  const [extensions, reservations] = await Promise.all([
+    redis.scard(keys.extended(day, subject)),
+    redis.hvals(keys.held(day, subject)),
+  ]);
+  const share = 1 + (extensions * settings.extensionPercent) / 100;
+  const usage = rows.find((row) => row.dimension === dimension && row.id === id)?.usage ?? noUsage;
+  const held = sumOf(reservations, now);
+  const used = {
+    cost: usage.cost,
+    tokens: usage.input + usage.output + usage.cacheRead + usage.cacheWrite,
+  };
+  return (["cost", "tokens"] as const).flatMap((measure) => {
+    const limit = budget[measure];
+    if (limit === undefined) return [];
+    return [{ dimension, id, measure, limit: limit * share, used: used[measure], held: held[measure] }];
   });
-  return (await Promise.all(states)).flat();
 }
 
 /** Reservations are `<until, ms> <cost> <tokens>`, see reserve.lua; those of dead workers lapse. */

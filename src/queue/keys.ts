@@ -86,6 +86,9 @@ export const keys = {
   /** Present for a while after a reservation was settled. */
   booked: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
 
+  /** What a person thinks of a turn's answer. */
+  rated: (thread: ThreadId, turn: string, person: string) => session(thread, `rated:${turn}:${person}`),
+
   /** Set: ids of the workers that serve or have died without a word. */
   workers: "heddle:workers",
   /** JSON of what a worker says of itself; gone when it is silent. */

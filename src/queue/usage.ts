@@ -3,7 +3,7 @@ import { addUsage, noUsage, type Usage } from "../agent/llm/model.ts";
 import { keys } from "./keys.ts";
 
 /**
- * What was used, by day and subject: everybody together, a channel, a person, a model. One hash a day, whose fields
+ * What was used and how it was liked, by day and subject: everybody together, a channel, a person, a model. One hash a day, whose fields
  * are `<subject> <measure>`; the budgets are checked against these same figures. Cost is in millionths of a dollar.
  */
 
@@ -18,6 +18,9 @@ export const subjects = {
 
 export const dimensions = ["all", "channel", "user", "model"] as const;
 
+/** What a person thinks of an answer; also the measure under which it is counted. */
+export type Rating = "liked" | "disliked";
+
 /** One subject on one day. `id` is empty for everybody together. */
 export interface UsageRow {
   day: string;
@@ -25,6 +28,8 @@ export interface UsageRow {
   id: string;
   usage: Usage;
   turns: number;
+  /** Opinions of people; only for everybody together and for models. */
+  ratings: Record<Rating, number>;
 }
 
 /** The day there at that time (ms since the epoch), as YYYY-MM-DD. */
@@ -58,6 +63,7 @@ function rowsOf(day: string, fields: Record<string, string>): UsageRow[] {
       id: subject.slice(dimension.length + 1),
       usage: noUsage,
       turns: 0,
+      ratings: { liked: 0, disliked: 0 },
     };
     rows.set(subject, withFigure(row, field.slice(end + 1), Number(value)));
   }
@@ -66,6 +72,8 @@ function rowsOf(day: string, fields: Record<string, string>): UsageRow[] {
 
 function withFigure(row: UsageRow, measure: string, value: number): UsageRow {
   if (measure === "turns") return { ...row, turns: value };
+  if (measure === "liked" || measure === "disliked")
+    return { ...row, ratings: { ...row.ratings, [measure]: value } };
   const figure = measure === "cost" ? value / 1_000_000 : value;
   return { ...row, usage: addUsage(row.usage, { ...noUsage, [measure]: figure }) };
 }

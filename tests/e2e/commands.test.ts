@@ -195,6 +195,9 @@ describe("Other commands", () => {
     const usage = heddle(["usage", "--by", "user", "--days", "1"]);
     expect(await usage.ended).toBe(0);
     expect(usage.output()).toMatch(/^user +turns +calls[^\n]*cost\nlocal:console:console +1 +4 /);
+    const byModel = heddle(["usage", "--by", "model", "--days", "1"]);
+    expect(await byModel.ended).toBe(0);
+    expect(byModel.output()).toMatch(/^model +turns [^\n]* liked +disliked\n[^\n]* 0 +0$/);
     const wrong = heddle(["usage", "--by", "weather"]);
     expect(await wrong.ended).toBe(2);
   });

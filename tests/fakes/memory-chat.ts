@@ -78,8 +78,8 @@ export function memoryChat(options: MemoryChatOptions = {}) {
       marks.set(ref.message, [...(marks.get(ref.message) ?? []), mark]);
       changed();
     },
-    async status(_thread, text) {
-      statuses.push(text);
+    async status(_thread, text, waits = false) {
+      statuses.push(waits ? "(waits)" : text);
       changed();
     },
     threadOf: () => Promise.resolve(undefined),

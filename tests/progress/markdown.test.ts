@@ -20,6 +20,17 @@ describe("splitMarkdown", () => {
     expect(splitMarkdown(`${"Intro. ".repeat(30)}\n${code}`, limit)[1]).toBe(code);
   });
 
+  test("repeats the headings of a table that is cut, and of no other lines", () => {
+    const head = "| name | state |\n| --- | --- |\n";
+    const rows = Array.from({ length: 40 }, (_, row) => `| row ${row} | ok |`);
+    const [first, ...others] = splitMarkdown(`All rows:\n${head}${rows.join("\n")}\n\nThat is all.`, limit);
+    expect(first).toContain(head);
+    expect(others.map((part) => part.slice(0, head.length))).toEqual(others.map(() => head));
+    expect([first, ...others].flatMap((part) => part.match(/^\| row .*$/gm))).toEqual(rows);
+    const pipes = "a | b\n".repeat(100);
+    expect(splitMarkdown(pipes, limit).join("\n")).toBe(pipes);
+  });
+
   test("closes a longer fence and opens it again with its language", () => {
     const [first, second] = splitMarkdown(`\`\`\`python\n${"x = 1\n".repeat(100)}\`\`\``, limit);
     expect(first).toMatch(/^```python\n(x = 1\n)+```$/);

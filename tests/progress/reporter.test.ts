@@ -44,6 +44,7 @@ function reporter({
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     shown: () => chat.shown.map(({ message }) => message.markdown),
+    waits: () => display.waiting(),
     close: () => display.close(),
     /** What the progress message becomes when the turn ends; null: it goes. */
     last: () => {
@@ -171,6 +172,15 @@ test("says beside the thread what it does, once, and takes it away at the end", 
   await close();
   await chat.until(() => chat.statuses.length === 2);
   expect(chat.statuses).toEqual(["is thinking…", undefined]);
+});
+
+test("says that it waits when people are to decide something", async () => {
+  const { chat, show, waits, close } = reporter();
+  show(begins);
+  waits();
+  await close();
+  await chat.until(() => chat.statuses.length === 2);
+  expect(chat.statuses).toEqual(["is thinking…", "(waits)"]);
 });
 
 test("offers its calls as cards too, for platforms that have them", async () => {

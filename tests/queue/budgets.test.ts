@@ -4,6 +4,7 @@ import type { OpenTurn } from "../../src/agent/history.ts";
 import { noUsage, type Usage } from "../../src/agent/llm/model.ts";
 import type { Purse } from "../../src/agent/purse.ts";
 import { type BudgetOptions, type BudgetSettings, createBudgets } from "../../src/queue/budgets.ts";
+import { createDayBudgets } from "../../src/queue/budget-state.ts";
 import { readUsage } from "../../src/queue/usage.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -243,4 +244,16 @@ test("The usage of a day is kept by person, channel and model, without any budge
   ]);
   const one = rows.find(({ id }) => id === "test/one");
   expect(one?.usage).toEqual(whole);
+});
+
+test("A person reads how much of the own budget of today is used, and others' budgets nowhere", async () => {
+  const settings = { user: { cost: 2, tokens: 1_000 }, users: { "slack:T:U2": {} }, day: { cost: 100 } };
+  const { open, day } = newDay(settings);
+  await spend(open().purse(general, ada), used(0.4, 250));
+  const own = createDayBudgets(server.client(), { ...unlimited, ...settings }, () => Date.parse(day()));
+  expect(await own.of("slack", "T", "U1")).toEqual([
+    "$0.40 of $2.00 used",
+    "250 tokens of 1,000 tokens used",
+  ]);
+  expect(await own.of("slack", "T", "U2")).toEqual([]);
 });

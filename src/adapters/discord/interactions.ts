@@ -174,6 +174,7 @@ export function createInteractions(options: {
       throw error;
     }
     if (verdict.kind === "refused") return tellOnly(rest, interaction, verdict.reply);
+    if (verdict.kind === "acted" && verdict.reply) return tellOnly(rest, interaction, verdict.reply);
     if (verdict.kind === "ignored" && event.kind === "stop") {
       return tellOnly(rest, interaction, "There is nothing to stop here, or you may not stop it.");
     }

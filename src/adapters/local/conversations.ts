@@ -16,9 +16,14 @@ import type { AttachmentHandle, MessageMark, MessageRef, OutboundMessage, Thread
  */
 
 export type ConsoleContent =
-  | { kind: "person"; name: string; text: string; mark?: MessageMark }
-  | OutboundMessage
-  | { kind: "file"; name: string; bytes: number };
+  /** `files`: names of those that came with it. */
+  | ({ kind: "person"; name: string; text: string; files?: string[] } & Marked)
+  | (OutboundMessage & Marked)
+  | ({ kind: "file"; name: string; bytes: number } & Marked);
+
+interface Marked {
+  mark?: MessageMark;
+}
 
 /** A message as the page gets it. `place` orders the messages of a thread; there are gaps. */
 type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;

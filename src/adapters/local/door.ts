@@ -7,8 +7,8 @@ import { Conversations, consoleMessageRef, consoleThread } from "./conversations
 /** What a person at the console or at the terminal can do. The methods throw when the {@link Door} throws. */
 export interface LocalDoor {
   /**
-   * Puts the message into the thread, where the page shows it, and hands it to the intake. A refusal appears in
-   * the thread. `key` is the same for every attempt to say the same thing; by default each call is a new message.
+   * Puts the message into the thread, where the page shows it, and hands it to the intake, which says there why
+   * it refuses one; what it ignores is told by the console. `key` is the same for every attempt to say the same thing; by default each call is a new message.
    */
   say(
     thread: ThreadRef,
@@ -35,18 +35,22 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
   const { redis, door, now = Date.now } = options;
   const conversations = new Conversations(redis, now);
 
-  const answerRefusal = async (thread: string, message: string, reply: string): Promise<void> => {
-    await conversations.change(thread, message, (content) =>
-      content.kind === "person" ? { ...content, mark: "failed" } : content,
-    );
+  const tellIgnored = async (thread: string, message: string, why: string): Promise<void> => {
+    await conversations.change(thread, message, (content) => ({ ...content, mark: "failed" }));
     await conversations.setState(thread, "failed");
-    await conversations.add(thread, `refusal ${message}`, { kind: "notice", markdown: reply });
+    await conversations.add(thread, `ignored ${message}`, { kind: "notice", markdown: `Not taken: ${why}` });
   };
 
   return {
     async say(thread, text, author, key = randomBytes(16).toString("hex"), attachments = []) {
       const at = now();
-      const content = { kind: "person" as const, name: author.name, text };
+      const files = attachments.map((file) => file.name);
+      const content = {
+        kind: "person" as const,
+        name: author.name,
+        text,
+        ...(files.length > 0 && { files }),
+      };
       // The message is there before the intake knows of it, since a worker may mark it at once.
       const id = await conversations.add(thread.thread, `said ${key}`, content);
       const verdict = await door.receive({
@@ -59,8 +63,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
         addressed: "direct",
         at,
       });
-      if (verdict.kind === "refused") await answerRefusal(thread.thread, id, verdict.reply);
-      if (verdict.kind === "ignored") await answerRefusal(thread.thread, id, `Not taken: ${verdict.why}`);
+      if (verdict.kind === "ignored") await tellIgnored(thread.thread, id, verdict.why);
       return verdict;
     },
 

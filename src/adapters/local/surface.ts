@@ -57,7 +57,7 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
     },
 
     async mark(ref, mark) {
-      await change(ref, (content) => (content.kind === "person" ? { ...content, mark } : content));
+      await change(ref, (content) => ({ ...content, mark }));
       await stored(conversations.setState(parseMessageRef(ref).thread, mark));
     },
 

@@ -1,4 +1,12 @@
-import type { Attendance, Author, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
+import type {
+  Attendance,
+  Author,
+  ChatAdapter,
+  DayBudgets,
+  Door,
+  InboundEvent,
+  RecentThreads,
+} from "../adapter.ts";
 import { attend } from "../attend.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
@@ -23,8 +31,9 @@ export interface SlackAdapterOptions extends SlackServer {
   attendance: Attendance;
   /** Whether that person's tasks are taken: the bot shows no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
-  /** For the home tab. */
+  /** Both for the home tab. */
   recentThreads: RecentThreads;
+  dayBudgets: DayBudgets;
 }
 
 /** Brings events in from Slack. Slack writes go through a surface, which is made apart. */
@@ -77,8 +86,7 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
     if (event.tokens.bot?.length) await reception.leave(context.teamId);
   });
   app.event("app_home_opened", async ({ event, context }) => {
-    if (event.tab === "home")
-      await showHome(await deskOf(context.teamId), event.user, options.recentThreads, log);
+    if (event.tab === "home") await showHome(await deskOf(context.teamId), event.user, options);
   });
   listenToButtons(app, deskOf, door);
   listenToQuestions(app, deskOf, { ...options, door });

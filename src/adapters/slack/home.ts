@@ -1,9 +1,15 @@
 import type { types } from "@slack/bolt";
 import type { BaseLogger } from "pino";
-import type { RecentThread, RecentThreads } from "../adapter.ts";
+import type { DayBudgets, RecentThread, RecentThreads } from "../adapter.ts";
 import { escape, inert } from "./blocks.ts";
 import type { Desk } from "./desk.ts";
 import { slashCommand } from "./manifest.ts";
+
+interface HomeOptions {
+  recentThreads: RecentThreads;
+  dayBudgets: DayBudgets;
+  log: BaseLogger;
+}
 
 const titleChars = 120;
 
@@ -15,19 +21,23 @@ const stateOf: Record<RecentThread["status"], string> = {
 
 const beginning = `Mention me in a channel, write to me in *Messages*, or use \`${slashCommand} <task>\`.`;
 
-/** Fills the home tab of a person with the threads that they have begun. It is a courtesy: a failure is only logged. */
+/**
+ * Fills the home tab of a person with the threads that they have begun and with what is left for them today. It is a
+ * courtesy: a failure is only logged.
+ */
 export async function showHome(
   desk: Desk,
   person: string,
-  recentThreads: RecentThreads,
-  log: BaseLogger,
+  { recentThreads, dayBudgets, log }: HomeOptions,
 ): Promise<void> {
   try {
     const threads = await recentThreads.of("slack", desk.identity.teamId, person);
+    const budgets = await dayBudgets.of("slack", desk.identity.teamId, person);
     const lines = await Promise.all(threads.map((thread) => line(desk, thread)));
     const blocks: types.KnownBlock[] = [
       { type: "header", text: { type: "plain_text", text: "Your recent threads" } },
       ...(lines.length > 0 ? lines : [section("There are none yet.")]),
+      ...(budgets.length > 0 ? [section(`*Your budget today:* ${budgets.join(", ")}`)] : []),
       { type: "context", elements: [{ type: "mrkdwn", text: beginning }] },
     ];
     await desk.client.views.publish({ user_id: person, view: { type: "home", blocks } });

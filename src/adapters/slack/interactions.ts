@@ -52,8 +52,8 @@ export function listenToButtons(app: App, deskOf: DeskOf, door: Door) {
       ...(await actionOf(desk, user, press)),
       at: milliseconds(action.action_ts),
     });
-    const problem = problemOf(verdict);
-    if (problem) await desk.whisper({ user, channel, thread }, problem);
+    const words = verdict.kind === "acted" ? verdict.reply : problemOf(verdict);
+    if (words) await desk.whisper({ user, channel, thread }, words);
   });
 
   app.action(askFirst, async ({ body, context }) => {

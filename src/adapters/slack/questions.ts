@@ -25,6 +25,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
 const help = [
   `Write \`${slashCommand} <task>\` and I start a thread for it here. In that thread you need no command:`,
   "write to me there, and `stop`, the Stop button or 🛑 end what I do.",
+  `\`${slashCommand} model:<name> skill:<name> <task>\` chooses what works on it.`,
   "Slack has no commands inside threads; mention me instead.",
 ].join(" ");
 
@@ -38,10 +39,10 @@ export function listenToQuestions(app: App, deskOf: DeskOf, intake: Intake) {
   app.command(slashCommand, async ({ command, context, ack }) => {
     const desk = await deskOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
-    const text = readable(desk, written);
+    const { text, options } = taskIn(readable(desk, written));
     if (["", "help", "stop"].includes(text.toLowerCase())) return ack(help);
     const author = await desk.people.author(user);
-    const problem = await ask(desk, intake, { author, channel, text });
+    const problem = await ask(desk, intake, { author, channel, text, options });
     if (problem) await ack(problem);
   });
 
@@ -78,6 +79,20 @@ interface Question {
   /** The thread to ask in; without it the question begins one. */
   thread?: string;
   about?: RoomMessage;
+  options?: Options;
+}
+
+interface Options {
+  model?: string;
+  skill?: string;
+}
+
+/** What stands after the command: options at its beginning (`model:fast skill:csv-report`), then the task. */
+function taskIn(written: string): { text: string; options: Options } {
+  const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
+  if (value === undefined) return { text: written, options: {} };
+  const { text, options } = taskIn(rest);
+  return { text, options: { ...options, [name.toLowerCase()]: value } };
 }
 
 /** Posts the question and hands it in; gives a sentence for the person if that did not work. */
@@ -107,7 +122,7 @@ async function ask(desk: Desk, { door, mayAsk }: Intake, question: Question): Pr
 
 function eventOf(
   desk: Desk,
-  { author, channel, text, thread, about }: Question,
+  { author, channel, text, thread, about, options }: Question,
   { ts }: { ts: string },
 ): Extract<InboundEvent, { kind: "message" }> {
   const place = placeOf(desk, channel);
@@ -119,14 +134,22 @@ function eventOf(
     text,
     attachments: [],
     ...(about && { about }),
+    ...(options && { options }),
     addressed: channel.startsWith("D") ? "direct" : "mention",
     at: milliseconds(ts),
   };
 }
 
 /** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */
-async function post(desk: Desk, { author, channel, text, thread, about }: Question): Promise<{ ts: string }> {
-  const heading = `<@${author.id}> asks${about ? " about a message" : ""}:`;
+async function post(
+  desk: Desk,
+  { author, channel, text, thread, about, options = {} }: Question,
+): Promise<{ ts: string }> {
+  const chosen = (["model", "skill"] as const).flatMap((name) =>
+    options[name] ? [`${name} ${escape(inert(options[name]))}`] : [],
+  );
+  const how = chosen.length > 0 ? ` (${chosen.join(", ")})` : "";
+  const heading = `<@${author.id}> asks${about ? " about a message" : ""}${how}:`;
   const shown = cutMarkdown(inert(text), messageChars);
   const question: webApi.ChatPostMessageArguments = {
     channel,

@@ -5,10 +5,11 @@ import { refusalCode } from "./web.ts";
 
 /**
  * Slack's own state of a thread. While it is `processing`, Slack shows its native Stop button, whose press
- * arrives as `agent_session_stopped`; Slack leaves the state to us, for an hour if we forget it.
+ * arrives as `agent_session_stopped`; Slack leaves the state to us, for an hour if we forget it. `suspended`: people are to
+ * decide something.
  * https://docs.slack.dev/ai/agent-sessions
  */
-type SessionState = "processing" | "active";
+type SessionState = "processing" | "suspended" | "active";
 
 /** Both are additions to what our messages show: a failure is logged and otherwise ignored. */
 interface ThreadStatus {

@@ -91,7 +91,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
         throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
       }
-      if (message.stoppable) await status.session(thread, "processing");
+      if (message.kind === "question") await status.session(thread, "suspended");
+      else if (message.stoppable) await status.session(thread, "processing");
       else if (message.kind === "answer" || message.kind === "receipt")
         await status.session(thread, "active");
       return refs;
@@ -141,8 +142,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       }
     },
 
-    async status(thread, text) {
-      await status.session(thread, text === undefined ? "active" : "processing");
+    async status(thread, text, waits = false) {
+      const atRest = waits ? "suspended" : "active";
+      await status.session(thread, text === undefined ? atRest : "processing");
       await status.line(thread, text ?? "");
     },
 

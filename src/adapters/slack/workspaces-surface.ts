@@ -35,9 +35,9 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
     remove: async (ref) => (await surfaceOf(ref)).remove(ref),
     threadOf: async (ref) => (await surfaceOf(ref)).threadOf(ref),
     mark: async (ref, mark) => (await surfaceOf(ref)).mark(ref, mark),
-    status: async (thread, text) => {
+    status: async (thread, text, waits) => {
       const surface = await surfaceOf(thread).catch(() => undefined);
-      await surface?.status?.(thread, text);
+      await surface?.status?.(thread, text, waits);
     },
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
     details: async (file, signal) => {

@@ -241,14 +241,17 @@ describe("buttons", () => {
     expect(await door.first(1)).toMatchObject([{ action: id, text: "no" }]);
   });
 
-  test("a refusal is told to the person alone", async () => {
+  test.each([
+    ["a refusal", { kind: "refused", reply: "Only administrators may approve this." } as const],
+    ["what nothing else shows", { kind: "acted", thread: "t", reply: "That is noted." } as const],
+  ])("%s is told to the person alone", async (_what, verdict) => {
     const discord = await fakeDiscord();
     const { door } = await listening(discord);
     const { shown } = await posted(discord, { actions: [approve] });
-    door.next.push(async () => ({ kind: "refused", reply: "Only administrators may approve this." }));
+    door.next.push(async () => verdict);
     const press = discord.user("bob").presses("Approve", shown);
     const reply = await discord.until(() => press.reply);
-    expect(reply.content).toBe("Only administrators may approve this.");
+    expect(reply.content).toBe(verdict.reply);
     expect(reply.onlyFor?.username).toBe("bob");
   });
 

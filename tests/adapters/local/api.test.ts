@@ -73,10 +73,15 @@ describe("saying something", () => {
     expect(await conversation()).toMatchObject({ messages: [{ text: "hello" }] });
   });
 
-  test.each([
-    ["refused", { kind: "refused", reply: "You may not use Heddle here." } as const],
-    ["ignored", { kind: "ignored", why: "You may not use Heddle here." } as const],
-  ])("a message that is %s says so in the thread", async (_kind, verdict) => {
+  test("of a message that is refused the intake tells, and the console adds nothing", async () => {
+    const verdict = { kind: "refused", reply: "You may not use Heddle here." } as const;
+    console.door.verdict = () => verdict;
+    expect((await say("hello")).json()).toEqual(verdict);
+    expect(await conversation()).toMatchObject({ messages: [{ kind: "person", text: "hello" }] });
+  });
+
+  test("a message that is ignored says so in the thread", async () => {
+    const verdict = { kind: "ignored", why: "You may not use Heddle here." } as const;
     console.door.verdict = () => verdict;
     const answer = await say("hello");
     expect(answer.json()).toEqual(verdict);

@@ -4,6 +4,7 @@ import { onTestFinished } from "vitest";
 import type {
   Attendance,
   ChatAdapter,
+  DayBudgets,
   Door,
   InboundEvent,
   RecentThreads,
@@ -35,7 +36,9 @@ export function recordingDoor(): RecordingDoor {
   return door;
 }
 
+/** Both for the home tab. */
 const nothingRecent: RecentThreads = { of: async () => [] };
+const noBudget: DayBudgets = { of: async () => [] };
 
 export const nobodyWasHere: Attendance = {
   missedSince: async () => undefined,
@@ -47,6 +50,7 @@ export function adapterFor(
   slack: FakeSlack,
   attendance: Attendance,
   recentThreads = nothingRecent,
+  dayBudgets = noBudget,
 ): ChatAdapter {
   return createSlackAdapter({
     workspaces: { botToken: slack.botToken },
@@ -55,6 +59,7 @@ export function adapterFor(
     stopReactions: ["octagonal_sign", "hand"],
     attendance,
     recentThreads,
+    dayBudgets,
     mayAsk: (_workspace, { standing }) => standing === "member",
     log,
   });
@@ -64,10 +69,11 @@ export async function connected(
   options: FakeSlackOptions = {},
   attendance = nobodyWasHere,
   recentThreads = nothingRecent,
+  dayBudgets = noBudget,
 ): Promise<{ slack: FakeSlack; door: RecordingDoor; adapter: ChatAdapter }> {
   const slack = await startFakeSlack(options);
   const door = recordingDoor();
-  const adapter = adapterFor(slack, attendance, recentThreads);
+  const adapter = adapterFor(slack, attendance, recentThreads, dayBudgets);
   await adapter.start(door);
   onTestFinished(async () => {
     await adapter.stop();
@@ -107,6 +113,7 @@ export async function listening(
     stopReactions: ["octagonal_sign"],
     attendance,
     recentThreads: nothingRecent,
+    dayBudgets: noBudget,
     mayAsk: () => true,
     log: listened,
   });

@@ -40,6 +40,16 @@ test("The home tab shows a person's own threads, with links where they still are
   expect(door.events).toEqual([]);
 });
 
+test("The home tab tells a person how much of a budget is used", async () => {
+  const { slack } = await connected({}, nobodyWasHere, undefined, {
+    of: async (...who) => [`${who.join(" ")}: $0.40 of $2.00 used`],
+  });
+  const ada = slack.user("ada");
+  ada.opensApp("home");
+  await settled(slack);
+  expect(ada.home()).toContain(`*Your budget today:* slack ${slack.teamId} ${ada.id}: $0.40 of $2.00 used`);
+});
+
 test("A home tab that cannot be shown is left as it was, and Slack is not asked to tell again", async () => {
   const { slack } = await connected();
   const ada = slack.user("ada");

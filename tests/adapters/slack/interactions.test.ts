@@ -123,6 +123,14 @@ describe("buttons", () => {
     expect(second).toMatchObject({ isAcknowledged: false, attempts: 1 });
   });
 
+  test("tell the person alone what nothing else shows", async () => {
+    const { slack, door, ada, asked } = await scene();
+    door.next.push(async () => ({ kind: "acted", thread: "t", reply: "That is noted." }));
+    await ada.presses("heddle_act:approve:7", asked);
+    await settled(slack);
+    expect(ada.whispers()).toEqual(["That is noted."]);
+  });
+
   test("say so when the window could not be opened in time", async () => {
     const { slack, ada, asked } = await scene();
     slack.fail("views.open", { kind: "refuse", error: "expired_trigger_id" });
@@ -158,14 +166,29 @@ describe("/agent", () => {
     expect(ada.whispers()).toEqual([]);
   });
 
-  test.each(["/agent", "/agent help", "/agent stop"])("%s explains itself to the person", async (line) => {
+  test("takes a model and a skill before the task, and shows them", async () => {
     const { slack, door } = await connected();
     const general = slack.channel("general");
-    slack.user("ada").commands(general, line);
+    slack.user("ada").commands(general, "/agent model:fast SKILL:csv-report read model:x");
     await settled(slack);
-    expect(slack.user("ada").whispers().join()).toContain("Write `/agent <task>`");
-    expect([general.messages, door.events]).toEqual([[], []]);
+    expect(door.events).toMatchObject([
+      { text: "read model:x", options: { model: "fast", skill: "csv-report" } },
+    ]);
+    const [root] = general.messages;
+    expect(root && visibleText(root)).toMatch(/asks \(model fast, skill csv-report\):\nread model:x$/);
   });
+
+  test.each(["/agent", "/agent help", "/agent stop", "/agent model:fast"])(
+    "%s explains itself to the person",
+    async (line) => {
+      const { slack, door } = await connected();
+      const general = slack.channel("general");
+      slack.user("ada").commands(general, line);
+      await settled(slack);
+      expect(slack.user("ada").whispers().join()).toContain("Write `/agent <task>`");
+      expect([general.messages, door.events]).toEqual([[], []]);
+    },
+  );
 
   test("says that it cannot write where it is not", async () => {
     const { slack, door } = await connected();

@@ -412,6 +412,18 @@ describe("status", () => {
     expect(slack.session(general, root.ts)).toBe("active");
   });
 
+  test("leaves the session suspended while people are to decide, whichever comes first", async () => {
+    const { slack, surface, thread, general, root } = await scene();
+    const asking = { kind: "question", markdown: "May I?", stoppable: true } as const;
+    await surface.status?.(thread, "is thinking…");
+    await surface.post(thread, asking, "k");
+    expect(slack.session(general, root.ts)).toBe("suspended");
+    await surface.status?.(thread, undefined, true);
+    expect(slack.session(general, root.ts)).toBe("suspended");
+    await surface.status?.(thread, "is thinking…");
+    expect(slack.session(general, root.ts)).toBe("processing");
+  });
+
   test("is quiet where it is not granted or does not work, and not asked for again where it never will", async () => {
     const { slack, surface, thread } = await scene({ withoutScopes: ["assistant:write"] });
     slack.fail("assistant.threads.setStatus", { kind: "rate-limit", retryAfterSeconds: 1 });

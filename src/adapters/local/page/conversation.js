@@ -134,7 +134,8 @@ async function press(message, { id, asksFor }) {
   try {
     const verdict = await pressAction(current, message.id, id, text);
     // Why it was refused is said in the thread.
-    note(verdict.kind === "ignored" ? `Nothing happened: ${verdict.why}.` : "");
+    if (verdict.kind === "ignored") note(`Nothing happened: ${verdict.why}.`);
+    else note(verdict.kind === "acted" ? (verdict.reply ?? "") : "");
   } catch (error) {
     note(error.message);
   }

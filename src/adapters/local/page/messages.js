@@ -114,11 +114,18 @@ function actionButton({ label, style }, onclick) {
   return element("button", { type: "button", class: `action ${style}`, onclick }, label);
 }
 
+/** The names of the files that came with a person's message; the workspace has them. */
+function sentFiles({ files = [] }) {
+  return files.map((name) =>
+    element("span", { class: "file-card" }, icon("file"), element("span", {}, name)),
+  );
+}
+
 function bodyOf(thread, message) {
   switch (message.kind) {
     case "person":
       // As it was written: people do not expect their asterisks to vanish.
-      return [element("p", { class: "plain" }, message.text)];
+      return [element("p", { class: "plain" }, message.text), ...sentFiles(message)];
     case "file": {
       const attributes = {
         class: "file-card",

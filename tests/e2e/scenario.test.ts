@@ -1,0 +1,64 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { lastDays, readUsage } from "../../src/queue/usage.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { newPlace, type Place } from "./program.ts";
+import { acts, settings } from "./scenario/acts.ts";
+import { type Platform, type Room, transcript } from "./scenario/chat.ts";
+import { consoleKind } from "./scenario/console.ts";
+import { discordKind } from "./scenario/discord.ts";
+import { slackKind } from "./scenario/slack.ts";
+import { agentIn, personIn, startVoices, type Voices } from "./scenario/stage.ts";
+
+/** One scenario on every platform, with the real program: what people read in the end must be the same. */
+
+describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks }) => {
+  const played: { room: Room; expected: string }[] = [];
+  let [redis, place, model, platform]: [TestRedis?, Place?, Voices?, Platform?] = [];
+  let url = "";
+  beforeAll(async () => {
+    [redis, place, model, platform] = await Promise.all([startRedis(), newPlace(), startVoices(), open()]);
+    const { access, environment } = platform;
+    await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ ...settings, access }));
+    const program = place.start(["start"], {
+      ...environment,
+      REDIS_URL: redis.path,
+      ANTHROPIC_API_KEY: model.apiKey,
+      ANTHROPIC_BASE_URL: model.url,
+    });
+    await program.line(/Heddle is ready/);
+    url = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
+  });
+  afterEach(({ task }) => {
+    if (task.result?.state === "fail") console.error(place?.outputs());
+  });
+  afterAll(async () => {
+    await platform?.close();
+    await place?.clean();
+    await Promise.all([model?.close(), redis?.stop()]);
+  });
+
+  const playable = acts.filter(({ needs }) => needs === undefined || !lacks.includes(needs));
+  test.concurrent.each(playable)("$title", async ({ title, play, transcript: written }) => {
+    if (!platform || !model) throw new Error("The program was not started.");
+    const room = await platform.room(title, url);
+    const voice = model.voice();
+    const person = (who: string) => personIn(room, voice, who);
+    await play({ ada: person("ada"), bob: person("bob"), eve: person("eve"), heddle: agentIn(room, voice) });
+    const expected = platform.names(written.trim());
+    await room.until(() => transcript(room) === expected).catch(() => undefined);
+    expect(transcript(room)).toBe(expected);
+    played.push({ room, expected });
+  });
+
+  test("and nothing is added to it later", () => {
+    for (const { room, expected } of played) expect(transcript(room)).toBe(expected);
+  });
+
+  test("and the opinions are counted by model", async () => {
+    const rows = redis ? await readUsage(redis.client(), lastDays("UTC", Date.now(), 2)) : [];
+    const opinions = rows.filter(({ dimension }) => dimension === "model").map(({ ratings }) => ratings);
+    expect(opinions).toContainEqual({ liked: 0, disliked: 1 });
+  });
+});

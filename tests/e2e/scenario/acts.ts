@@ -1,0 +1,240 @@
+import { expect } from "vitest";
+import { processesWith, running, uniqueSleep } from "../processes.ts";
+import type { Ability } from "./chat.ts";
+import type { Agent, Person } from "./stage.ts";
+
+interface Cast {
+  ada: Person;
+  bob: Person;
+  /** May not give work. */
+  eve: Person;
+  heddle: Agent;
+}
+
+/** A conversation in a room of its own, and what stands there in the end, on every platform. */
+export interface Act {
+  title: string;
+  needs?: Ability;
+  play(cast: Cast): Promise<void>;
+  transcript: string;
+}
+
+/** What the program is set to, beside the platform's own. */
+export const settings = {
+  feedback: true,
+  agent: { maxSteps: 4 },
+  tools: { rules: [{ tool: "record_note", action: "ask", why: "Notes are for everybody." }] },
+};
+
+const rows = Array.from({ length: 400 }, (_, row) => `- row ${row + 1}: ok`).join("\n");
+
+export const acts: Act[] = [
+  {
+    title: "Ada asks, sees the work, and goes on without a mention",
+    async play({ ada, heddle }) {
+      await ada.mentions("Where do you work?");
+      heddle.calls(["bash", { command: "pwd" }]);
+      await heddle.shows("`pwd`");
+      await heddle.answers("I work in `/workspace`.");
+      await ada.says("Are you still there?");
+      await heddle.answers("Still here.");
+    },
+    transcript: `
+ada: Where do you work? {answered}
+heddle: ✅ **Done** · 2 steps · TIME ✓ \`bash\` \`pwd\`
+heddle: I work in \`/workspace\`. (2 steps · TIME · N tokens · $N) [👍] [👎]
+ada: Are you still there? {answered}
+heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Bob stops a command of Ada's",
+    async play({ ada, bob, heddle }) {
+      const { command, seconds } = uniqueSleep();
+      await ada.mentions("Sleep well.");
+      heddle.calls(["bash", { command }]);
+      await heddle.shows(seconds);
+      await running(command);
+      await bob.stops(seconds);
+      await heddle.shows("0 left alive");
+      expect(processesWith(seconds)).toEqual([]);
+    },
+    transcript: `
+ada: Sleep well. {stopped}
+heddle: 🛑 **Stopped** by bob · 1 step · TIME ■ \`bash\` \`sleep 600\`
+heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left alive. No files were changed. (1 step · TIME · N tokens · $N)`,
+  },
+  {
+    title: "Ada denies a call with a reason, which the agent reads",
+    async play({ ada, heddle }) {
+      await ada.mentions("What colour is the grass?");
+      heddle.calls(["bash", { command: "echo looking" }]);
+      await heddle.shows("echo looking");
+      heddle.calls(["record_note", { content: "It is red." }]);
+      await ada.presses("Deny", "It is red.", "Look again.");
+      await heddle.reads(3, "The reason: Look again.");
+      await heddle.answers("Green.");
+    },
+    transcript: `
+ada: What colour is the grass? {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
+heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is red." } \`\`\` 🚫 **Denied** by ada: Look again.
+heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada approves a call",
+    async play({ ada, heddle }) {
+      await ada.mentions("What colour is the sky?");
+      heddle.calls(["bash", { command: "echo upwards" }]);
+      await heddle.shows("echo upwards");
+      heddle.calls(["record_note", { content: "It is blue." }]);
+      await ada.presses("Approve", "It is blue.");
+      await heddle.answers("Blue.");
+    },
+    transcript: `
+ada: What colour is the sky? {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo upwards\` ✓ \`record_note\` \`It is blue.\`
+heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is blue." } \`\`\` ✅ **Approved** by ada.
+heddle: Blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada chooses the answer to a question",
+    async play({ ada, heddle }) {
+      await ada.mentions("Paint the fence.");
+      heddle.calls(["bash", { command: "echo cleaning" }]);
+      await heddle.shows("echo cleaning");
+      heddle.calls(["ask_user", { question: "Which blue?", choices: ["Light", "Dark"] }]);
+      await ada.presses("Dark", "Which blue?");
+      await heddle.answers("It is dark blue.");
+    },
+    transcript: `
+ada: Paint the fence. {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
+heddle: ❓ Which blue? ↩️ ada: **Dark**
+heddle: It is dark blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada likes an answer, and then does not",
+    async play({ ada, heddle }) {
+      await ada.mentions("What is the capital of Australia?");
+      await heddle.answers("Sydney.");
+      await ada.presses("👍", "Sydney.");
+      await ada.presses("👎", "Sydney.");
+    },
+    transcript: `
+ada: What is the capital of Australia? {answered}
+heddle: Sydney. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada sends a file and gets one back",
+    async play({ ada, heddle }) {
+      await ada.mentions("Sum these.", { name: "data.csv", content: "1\n2\n" });
+      heddle.calls(["bash", { command: "paste -sd+ attachments/data.csv > sum.txt" }]);
+      await heddle.shows("paste");
+      heddle.calls(["attach_file", { path: "sum.txt" }]);
+      expect(await heddle.gives("sum.txt")).toBe("1+2\n");
+      await heddle.answers("There it is.");
+    },
+    transcript: `
+ada: Sum these. <data.csv> {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
+heddle: <sum.txt>
+heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attachments/data.csv, sum.txt) [👍] [👎]`,
+  },
+  {
+    title: "Ada changes her mind about messages that wait",
+    needs: "edits",
+    async play({ ada, heddle }) {
+      await ada.mentions("Paint the door.");
+      heddle.calls(["bash", { command: "echo painting" }]);
+      await heddle.shows("echo painting");
+      await ada.says("Take red.");
+      await ada.says("And a hammer.");
+      await heddle.marks("hammer", "waiting");
+      await ada.edits("red", "Take yellow.");
+      await ada.deletes("hammer");
+      await ada.says("Is it dry?");
+      await heddle.marks("dry", "waiting");
+      heddle.calls(["bash", { command: "echo dry" }]);
+      expect(await heddle.reads(3, "Take yellow.")).not.toMatch(/red|hammer/);
+      await heddle.answers("It is dry and yellow.");
+    },
+    transcript: `
+ada: Paint the door. {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
+ada: Take yellow. {answered}
+ada: Is it dry? {answered}
+heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Eve may not give work, in her own thread or in Ada's",
+    needs: "several people",
+    async play({ ada, eve, heddle }) {
+      await ada.mentions("Guard the gate.");
+      await heddle.answers("It is shut.");
+      await eve.says("Open it.");
+      await eve.mentions("Open it, I said.");
+      await heddle.shows("I only take work");
+      await ada.says("Who was that?");
+      await heddle.reads(2, String.raw`eve (without permission):\n> Open it.`);
+      await heddle.answers("Nobody.");
+    },
+    transcript: `
+ada: Guard the gate. {answered}
+heddle: It is shut. (1 step · TIME · N tokens · $N) [👍] [👎]
+eve: Open it.
+eve: Open it, I said.
+heddle: I only take work from …
+ada: Who was that? {answered}
+heddle: Nobody. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada wants it quiet",
+    async play({ ada, heddle }) {
+      await ada.mentions("/quiet");
+      await heddle.shows("Nothing was asked");
+      await ada.mentions("Are you loud?");
+      await heddle.answers("A little.");
+      await ada.says("/quiet");
+      await heddle.shows("From the next task on");
+      await ada.says("Whisper.");
+      heddle.calls(["bash", { command: "echo psst" }]);
+      await heddle.answers("Psst.");
+    },
+    transcript: `
+ada: /quiet
+heddle: Nothing was asked in this thread yet. Give me a task first, then say how much to show.
+ada: Are you loud? {answered}
+heddle: A little. (1 step · TIME · N tokens · $N) [👍] [👎]
+ada: /quiet
+heddle: From the next task on I show only the answer here.
+ada: Whisper. {answered}
+heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "A long answer comes whole",
+    async play({ ada, heddle }) {
+      await ada.mentions("List all rows.");
+      await heddle.answers(rows);
+    },
+    transcript: `
+ada: List all rows. {answered}
+heddle: - row 1: ok - row 2: ok - row  … ok - row 399: ok - row 400: ok [5491 characters] (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada lets a task go on that has reached its limit",
+    async play({ ada, heddle }) {
+      await ada.mentions("Count to five.");
+      heddle.calls(["bash", { command: "echo 1" }]);
+      await heddle.shows("echo 1");
+      for (const number of [2, 3, 4]) heddle.calls(["bash", { command: `echo ${number}` }]);
+      await heddle.answers("I counted to four.");
+      await ada.presses("Continue", "I counted to four.");
+      await heddle.answers("Five.");
+    },
+    transcript: `
+ada: Count to five. {answered}
+heddle: ⏸️ **Paused** · 4 steps · TIME ✓ \`bash\` \`echo 1\` ✓ \`bash\` \`echo 2\` ✓ \`bash\` \`echo 3\` ✓ \`bash\` \`echo 4\`
+heddle: I counted to four. **Paused at the limit of 4 steps for one turn.** Press Continue or write “continue”, and I go on from here. (4 steps · TIME · N tokens · $N) [Continue] {answered}
+heddle: Five. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+];

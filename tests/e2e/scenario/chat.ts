@@ -1,0 +1,114 @@
+import type { MessageMark } from "../../../src/adapters/adapter.ts";
+
+/** What the scenario can say about a chat, in words that are the same on every platform. */
+
+/** A message as people see it. */
+export interface Seen {
+  who: string;
+  /** Without the mention of the bot. */
+  text: string;
+  /** The small print. */
+  footer: string;
+  /** The state that the bot shows at it. */
+  mark?: MessageMark | undefined;
+  buttons: string[];
+  files: string[];
+}
+
+export interface SentFile {
+  name: string;
+  content: string;
+}
+
+/** What not every platform knows. */
+export type Ability = "several people" | "edits";
+
+export interface PlatformKind {
+  name: string;
+  /** What the platform honestly does not have: acts that need it are not played there. */
+  lacks: readonly Ability[];
+  open(): Promise<Platform>;
+}
+
+/** A chat platform behind its own protocol. `Raw`: its own kind of message. */
+export interface Platform<Raw = unknown> {
+  /** What the program is started with. */
+  environment: Record<string, string>;
+  /** Who may write there, as in `heddle.yaml`. */
+  access: object;
+  /** A place for one conversation. @param console the address that the program has printed */
+  room(name: string, console: string): Promise<Room<Raw>>;
+  /** How the platform tells the names in a transcript. */
+  names(transcript: string): string;
+  close(): Promise<void>;
+}
+
+/** One thread with everything that is said in it. */
+export interface Room<Raw = unknown> {
+  /** In the order in which they stand there. */
+  messages(): Raw[];
+  seen(message: Raw): Seen;
+  says(who: string, text: string, options: { mention: boolean; file?: SentFile }): Promise<void>;
+  /** Resolves when the program has it, as `deletes` and `presses`. */
+  edits(who: string, message: Raw, text: string): Promise<void>;
+  deletes(who: string, message: Raw): Promise<void>;
+  /** Orders a stop by what is nearest: a 🛑 at the message, where there are reactions. */
+  stops(who: string, message: Raw): Promise<void>;
+  /** @param sentence what the button asks for */
+  presses(who: string, label: string, message: Raw, sentence?: string): Promise<void>;
+  /** The content of a file of a message. */
+  file(message: Raw, name: string): Promise<string>;
+  /** Waits until the condition gives something. */
+  until<T>(condition: () => T | false | undefined): Promise<T>;
+}
+
+/** How long a platform may take until something is shown. */
+export const patienceMs = 10_000;
+
+const longText = 1_000;
+
+/** The room as one text, a line a message, with the figures that differ from run to run left out. */
+export function transcript(room: Room): string {
+  const lines: Seen[] = [];
+  for (const message of room.messages().map((raw) => room.seen(raw))) {
+    const before = lines.at(-1);
+    if (before && goesOn(before, message)) {
+      lines[lines.length - 1] = { ...message, text: `${before.text}\n${message.text}` };
+    } else {
+      lines.push(message);
+    }
+  }
+  return lines.map(line).join("\n");
+}
+
+/** Platforms differ in what one message takes; the parts of a long answer count as one. */
+function goesOn(before: Seen, message: Seen): boolean {
+  const isPart = before.footer === "" && before.buttons.length === 0 && before.text.length > longText;
+  return isPart && message.who === before.who;
+}
+
+function line({ who, text, footer, mark, buttons, files }: Seen): string {
+  return (
+    [
+      `${who}:`,
+      ...(text ? [short(text.replaceAll(/\s+/g, " ").trim())] : []),
+      ...(footer ? [`(${footer})`] : []),
+      ...files.map((name) => `<${name}>`),
+      ...buttons.map((label) => `[${label}]`),
+      ...(mark ? [`{${mark}}`] : []),
+    ]
+      .join(" ")
+      .replaceAll(/\b\d+ (h|min|s|ms)\b( \d+ (min|s)\b)?/g, "TIME")
+      .replaceAll(/\(\d+ process(es)?\)/g, "(N processes)")
+      .replaceAll(/[\d,]+ tokens/g, "N tokens")
+      .replaceAll(/\$[\d.]+/g, "$N")
+      .replaceAll(/\b600\.\d+/g, "600")
+      // Who may write is said in each platform's own words.
+      .replaceAll(/I only take work from .*?\.( Please .*?\.)?(?= \(|$)/g, "I only take work from …")
+  );
+}
+
+function short(text: string): string {
+  if (text.length <= longText) return text;
+  return `${text.slice(0, 30)} … ${text.slice(-30)} [${text.length} characters]`;
+}

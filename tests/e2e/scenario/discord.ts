@@ -1,0 +1,75 @@
+import type { MessageMark } from "../../../src/adapters/adapter.ts";
+import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import type { FakeMessage } from "../../fakes/discord/world.ts";
+import { patienceMs, type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
+
+const marks: Record<string, MessageMark> = {
+  "👀": "taken",
+  "⏳": "waiting",
+  "✅": "answered",
+  "🛑": "stopped",
+  "⚠️": "failed",
+};
+
+export const discordKind: PlatformKind = { name: "Discord", lacks: [], open };
+
+async function open(): Promise<Platform<FakeMessage>> {
+  const discord = await startFakeDiscord();
+  return {
+    environment: {
+      DISCORD_TOKEN: discord.token,
+      DISCORD_API_URL: discord.url,
+      DISCORD_CDN_URL: discord.cdnUrl,
+    },
+    access: { discord: { users: [discord.user("ada").id, discord.user("bob").id] } },
+    room: async (name) => roomIn(discord, name),
+    names: (text) => text,
+    close: () => discord.close(),
+  };
+}
+
+function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
+  const channel = discord.channel(name);
+  const threads = () => channel.messages.flatMap((message) => discord.threadOf(message) ?? []);
+  // What one person alone can see does not stand in the room.
+  const messages = () =>
+    [channel, ...threads()].flatMap((place) => place.messages).filter(({ onlyFor }) => !onlyFor);
+  return {
+    messages,
+    seen: (message) => seen(discord, message),
+    async says(who, text, { mention, file }) {
+      const where = channel.messages.length === 0 ? channel : await discord.until(() => threads()[0]);
+      discord.user(who).says(where, mention ? `<@BOT> ${text}` : text, {
+        ...(file && { files: [{ ...file, mediaType: "text/csv" }] }),
+      });
+    },
+    // What follows in the same channel is read after it.
+    edits: async (who, message, text) => discord.user(who).edits(message, text),
+    deletes: async (who, message) => discord.user(who).deletes(message),
+    stops: async (who, message) => discord.user(who).reacts("🛑", message),
+    async presses(who, label, message, sentence) {
+      const press = discord.user(who).presses(label, message);
+      await discord.until(() => press.answer);
+      if (sentence === undefined) return;
+      const form = discord.user(who).fills(press, sentence);
+      await discord.until(() => form.answer);
+    },
+    async file(message, fileName) {
+      return message.files.find((one) => one.name === fileName)?.content.toString() ?? "";
+    },
+    until: (condition) => discord.until(condition, patienceMs),
+  };
+}
+
+function seen(discord: FakeDiscord, message: FakeMessage): Seen {
+  const [, text = "", footer = ""] = /^(.*?)(?:\n-# (.*))?$/s.exec(message.content) ?? [];
+  const own = [...message.reactions].find(([, users]) => users.has(discord.bot.id))?.[0] ?? "";
+  return {
+    who: message.author.username,
+    text: text.replace(/^<@\d+> /, ""),
+    footer,
+    mark: marks[own],
+    buttons: message.components.flatMap((row) => row.components.map(({ label = "" }) => label)),
+    files: message.files.map(({ name }) => name),
+  };
+}
