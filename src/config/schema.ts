@@ -10,7 +10,9 @@ import { channelId, count, hostName, hosts, modelName } from "./values.ts";
  */
 
 const url = z.url({ protocol: /^https?$/ });
-const port = z.coerce.number().int().min(0).max(65_535);
+const port = z.coerce
+  .number("expected a number from 0 to 65535, e.g. 8420")
+  .pipe(z.int("expected a number from 0 to 65535, e.g. 8420").min(0).max(65_535));
 
 export const environmentSchema = z.object({
   SLACK_BOT_TOKEN: z.string().optional().describe("Slack: bot token (OAuth & Permissions)"),

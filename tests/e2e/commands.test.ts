@@ -143,8 +143,43 @@ describe("Other commands", () => {
     const program = heddle(["doctor"]);
     expect(await program.ended).toBe(0);
     expect(program.output()).toMatch(
-      /✓ node[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox[\s\S]*! slack/,
+      /✓ node[\s\S]*✓ settings[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox[\s\S]*✓ disk[\s\S]*· slack/,
     );
+  });
+
+  test("doctor tries keys and tokens for real, warns about a misremembered name, and gives it all as JSON", async () => {
+    const [model, slack] = await Promise.all([startFakeAnthropic(), startFakeSlack()]);
+    const program = heddle(["doctor", "--json"], {
+      ANTHROPIC_API_KEY: "sk-wrong-key",
+      ANTHROPIC_BASE_URL: model.url,
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_APP_TOKEN: slack.appToken,
+      SLACK_API_URL: slack.url,
+      DISCORD_BOT_TOKEN: "misremembered",
+    });
+    expect(await program.ended).toBe(1);
+    const { ok, findings } = JSON.parse(program.output()) as {
+      ok: boolean;
+      findings: { what: string; level: string; text: string }[];
+    };
+    expect(ok).toBe(false);
+    const of = (what: string) => findings.filter((finding) => finding.what === what);
+    expect(of("model")).toMatchObject([{ level: "error", text: expect.stringContaining("was refused") }]);
+    expect(of("settings")[1]).toMatchObject({
+      level: "warning",
+      text: expect.stringMatching(/^DISCORD_BOT_TOKEN/),
+    });
+    expect(of("slack").map(({ level }) => level)).toEqual(["ok", "ok", "note"]);
+    expect(of("clock")).toMatchObject([{ level: "ok" }]);
+    expect(program.output()).not.toMatch(/sk-wrong-key|misremembered/);
+    await Promise.all([model.close(), slack.close()]);
+  });
+
+  test("doctor shows settings that cannot be used as its one finding", async () => {
+    await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}");
+    const program = heddle(["doctor"]);
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^✗ settings .*\n +agnet: unknown key/);
   });
 
   test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
