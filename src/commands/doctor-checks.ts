@@ -9,7 +9,7 @@ import { chooseModel, namedModel } from "../config/model-choice.ts";
 import { furtherModels } from "../models.ts";
 import { clockAheadMs } from "../queue/redis/inspect.ts";
 import { openRedis } from "../redis.ts";
-import { checkDisk, missingPrograms } from "../sandbox/checks.ts";
+import { checkDisk } from "../sandbox/checks.ts";
 import { openSandboxBackend } from "../sandbox/open.ts";
 import { httpClockAheadMs, judgeClock } from "./doctor-clock.ts";
 
@@ -97,7 +97,7 @@ async function checkRedis({ config }: SetUp): Promise<Finding[]> {
 
 const isTrouble = ({ level }: Finding) => level !== "ok";
 
-async function checkSandbox(setup: SetUp, signal: AbortSignal): Promise<Finding[]> {
+async function checkSandbox(setup: SetUp): Promise<Finding[]> {
   const backend = openSandboxBackend(setup.config);
   try {
     const probe = await backend.probe();
@@ -105,13 +105,12 @@ async function checkSandbox(setup: SetUp, signal: AbortSignal): Promise<Finding[
     const problems = probe.problems.map(({ what, fix }): Finding => ({ level, text: `${what} ${fix}` }));
     if (!probe.ok) return problems;
     const { skills: loaded } = await loadSkills(setup);
-    const wanted = wantedPrograms(setup.config, loaded);
-    const missing = await missingPrograms(await backend.open("probe"), [...wanted.keys()], signal);
+    const uses = usesOf(probe.missing, setup.config, loaded);
     return [
       { level: "ok", text: probe.summary },
       ...problems,
-      ...missing.map((program): Finding => {
-        const text = `The sandbox has no ${program}, which ${wanted.get(program)}: install it on this host.`;
+      ...uses.map(([program, use]): Finding => {
+        const text = `The sandbox has no ${program}, which ${use}: install it on this host.`;
         return { level: "warning", text };
       }),
     ];
@@ -120,17 +119,20 @@ async function checkSandbox(setup: SetUp, signal: AbortSignal): Promise<Finding[
   }
 }
 
-/** Programs that something which is switched on cannot do without, each with what that is. */
-function wantedPrograms({ settings }: Config, loaded: readonly Skill[]): Map<string, string> {
-  const wanted = new Map<string, string>();
-  if (settings.attachments.files > 0) wanted.set("pdftotext", "reading PDFs needs (package poppler-utils)");
-  for (const program of ["git", "perl", "python3"]) {
-    const users = loaded.filter(({ instructions }) => new RegExp(`\\b${program} `).test(instructions));
-    if (users.length > 0) {
-      wanted.set(program, `the skills ${users.map(({ name }) => name).join(", ")} need`);
+/** Those of the missing programs that something which is switched on cannot do without, each with what that is. */
+function usesOf(missing: readonly string[], { settings }: Config, loaded: readonly Skill[]) {
+  return missing.flatMap((program): [string, string][] => {
+    if (program === "pdftotext") {
+      return settings.attachments.files > 0
+        ? [[program, "is needed to read PDFs (package poppler-utils)"]]
+        : [];
     }
-  }
-  return wanted;
+    const use = new RegExp(`\\b${program} `);
+    const users = loaded.filter(({ instructions }) => use.test(instructions));
+    return users.length > 0
+      ? [[program, `is needed by the skills ${users.map(({ name }) => name).join(", ")}`]]
+      : [];
+  });
 }
 
 async function checkDataDisk({ config }: SetUp): Promise<Finding[]> {
@@ -179,7 +181,8 @@ async function checkMcp({ mcp: config }: SetUp, signal: AbortSignal): Promise<Fi
     await pool.tools(signal);
     return pool.status().map(({ server, state, tools, problem }): Finding => {
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
-      const text = `${server}: ${state}, ${tools} tools${problem ? `. ${problem}` : ""}`;
+        const why = problem ? `. ${problem.charAt(0).toUpperCase()}${problem.slice(1)}` : "";
+      const text = `${server}: ${state}, ${tools} tools${why}`;
       return { level: isFine ? "ok" : "warning", text };
     });
   } finally {

@@ -114,7 +114,7 @@ function readYaml(path: string): unknown {
   } catch (error) {
     // An alias without its anchor is a ReferenceError of the parser's.
     if (!(error instanceof YAMLParseError || error instanceof ReferenceError)) throw error;
-    throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]}`);
+    throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]?.replace(/:$/, "")}.`);
   }
 }
 
@@ -134,7 +134,8 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
       .map((key) => `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.`)
       .join("\n  ");
   }
-  const message = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  const said = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  const message = said.replace(/^(Invalid (input|option)|Too (big|small)): (expected )?/, "expected ");
   return `${path || "(file)"}: ${message}.`;
 }
 

@@ -1,7 +1,6 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Sandbox } from "./sandbox.ts";
 
 const gibibyte = 1024 ** 3;
 
@@ -33,15 +32,4 @@ export async function checkDisk(
 /** The folder itself, or the nearest one above it that exists. */
 function nearestFolder(folder: string): string {
   return existsSync(folder) ? folder : nearestFolder(dirname(folder));
-}
-
-/** Which of these programs the commands of a thread do not find. */
-export async function missingPrograms(
-  sandbox: Sandbox,
-  programs: readonly string[],
-  signal: AbortSignal,
-): Promise<string[]> {
-  const command = `for program in ${programs.join(" ")}; do command -v $program >/dev/null || echo $program; done`;
-  const { stdout } = await sandbox.exec({ command, signal });
-  return stdout.toString().split("\n").filter(Boolean);
 }

@@ -175,6 +175,12 @@ describe("Other commands", () => {
     await Promise.all([model.close(), slack.close()]);
   });
 
+  test("doctor names programs that the skills need and the sandbox lacks", async () => {
+    const program = place.startWithout("git", ["doctor"], { REDIS_URL: redis.path });
+    await program.ended;
+    expect(program.output()).toMatch(/! sandbox +The sandbox has no git, which is needed by the skills .*changelog/);
+  });
+
   test("doctor shows settings that cannot be used as its one finding", async () => {
     await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}");
     const program = heddle(["doctor"]);

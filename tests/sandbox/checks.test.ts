@@ -1,8 +1,8 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { checkDisk, missingPrograms } from "../../src/sandbox/checks.ts";
-import { dataFolder, openGround } from "./ground.ts";
+import { checkDisk } from "../../src/sandbox/checks.ts";
+import { dataFolder } from "./ground.ts";
 
 test("the disk of a data folder that does not exist yet is that of the folder above it", async () => {
   const folder = join(dataFolder(), "not", "yet");
@@ -16,11 +16,4 @@ test("a disk below the limit is an error and one near it a warning, with what to
   const full = await checkDisk(folder, free * 2);
   expect(full).toEqual({ level: "error", text: expect.stringMatching(/sandbox\.freeMb.*make room/) });
   expect((await checkDisk(folder, free - 512 * 1024 ** 2)).level).toBe("warning");
-});
-
-test("programs that a thread's commands would not find are named", async () => {
-  const { backend, sandbox } = await openGround(dataFolder());
-  const missing = await missingPrograms(sandbox, ["bash", "no-such-program"], AbortSignal.timeout(5_000));
-  await backend.close();
-  expect(missing).toEqual(["no-such-program"]);
 });
