@@ -178,7 +178,9 @@ describe("Other commands", () => {
   test("doctor names programs that the skills need and the sandbox lacks", async () => {
     const program = place.startWithout("git", ["doctor"], { REDIS_URL: redis.path });
     await program.ended;
-    expect(program.output()).toMatch(/! sandbox +The sandbox has no git, which is needed by the skills .*changelog/);
+    expect(program.output()).toMatch(
+      /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
+    );
   });
 
   test("doctor shows settings that cannot be used as its one finding", async () => {

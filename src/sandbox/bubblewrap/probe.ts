@@ -120,7 +120,10 @@ function brokenPromises(host: Host, facts: string[], survivors: number): Problem
   expect(valuesOf(facts, "NoNewPrivs")[0] === "1", "privileges can be gained");
   expect(valuesOf(facts, "Seccomp")[0] === "2", "the system call filter is not in force");
   expect(/^0+$/.test(valuesOf(facts, "CapEff")[0] ?? ""), "capabilities are left");
-  expect(valuesOf(facts, "processes")[0] === String(host.limits.processes), "the process limit is not in force");
+  expect(
+    valuesOf(facts, "processes")[0] === String(host.limits.processes),
+    "the process limit is not in force",
+  );
   for (const name of valuesOf(facts, "variable")) {
     expect(knownVariables.includes(name), `the variable ${name} is visible`);
   }
