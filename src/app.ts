@@ -9,8 +9,8 @@ import {
   type ThreadId,
   threadId,
 } from "./adapters/adapter.ts";
-import type { ConsoleStatus, WorkspaceFiles } from "./adapters/local/api.ts";
 import { createLocalAdapter } from "./adapters/local/adapter.ts";
+import type { ConsoleStatus } from "./adapters/local/services.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import type { McpConfig } from "./agent/mcp/config.ts";
 import { createMcpPool } from "./agent/mcp/pool.ts";
@@ -18,6 +18,10 @@ import { createPolicy } from "./agent/policy.ts";
 import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
 import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
+import { announcing } from "./console/announcing.ts";
+import { openOperations } from "./console/operations.ts";
+import { workspaceFiles } from "./console/files.ts";
+import { openWorkerDiary } from "./console/worker.ts";
 import { createEnclosures } from "./enclosures/enclosures.ts";
 import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -34,6 +38,7 @@ import { redisNotes } from "./queue/notes.ts";
 import { postNotice } from "./queue/notices.ts";
 import { flushOutbox, settledSince } from "./queue/outbox.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
+import { startPresence } from "./queue/presence.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
 import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
@@ -44,10 +49,10 @@ import { watchStops } from "./queue/stops.ts";
 import { readJournal } from "./queue/sessions.ts";
 import { openTurnQueue, startTurnWorker, type TurnQueue } from "./queue/turns.ts";
 import { openRedis } from "./redis.ts";
-import { cleanPolicy, openSandboxBackend } from "./sandbox/open.ts";
+import { cleanPolicy, limitsOf, openSandboxBackend } from "./sandbox/open.ts";
 import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
-import { keepAudit, openTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
+import { auditFolder, keepAudit, openTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 import { createTurnRunner } from "./turn-runner.ts";
 
 /** The skills that come with Heddle. */
@@ -128,7 +133,9 @@ export async function layFoundation(
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });
-  const door = observe.door(intake);
+  const door = announcing(observe.door(intake), redis, (error) =>
+    onProblem("Lists of threads could not be told.", error),
+  );
   const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
   return {
     config,
@@ -150,7 +157,8 @@ export async function layFoundation(
       await backend.close();
       await telemetry.close();
       await queue.close();
-      await redis.quit();
+      // Where something is still being written, the answer to QUIT may be lost with the connection.
+      await redis.quit().catch(() => redis.disconnect());
       await server.close();
     },
   };
@@ -273,10 +281,18 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
       }),
   });
+  const diary = openWorkerDiary({
+    concurrency: queueSettings.concurrency,
+    model: models.model.id,
+    sandbox,
+    mcp: pool,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+  });
   const worker = await startTurnWorker({
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
-    drive,
+    drive: diary.noting(drive),
     slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
@@ -298,11 +314,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     lockMs: queueSettings.lockSeconds * 1_000,
     onError,
   });
+  const presence = await startPresence({ redis, describe: () => diary.describe(), onError });
   return {
     async close() {
       await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
-      await Promise.all([stops.close(), pool.close(), clock.close()]);
+      await Promise.all([presence.close(), stops.close(), pool.close(), clock.close()]);
     },
   };
 }
@@ -338,12 +355,22 @@ export async function startGateway(
     skills: foundation.skills,
     access: foundation.access,
   });
+  const operations = openOperations({
+    ...{ redis, server, queue: foundation.queue, skills: foundation.skills },
+    budgets: config.settings.budgets,
+    limits: limitsOf(config.settings.sandbox),
+    auditFolder: auditFolder(config),
+    mask: (text) => foundation.masker.mask(text),
+    now: Date.now,
+    onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
+  });
   const local = createLocalAdapter({
     redis,
     host: environment.HEDDLE_HOST,
     port: environment.HEDDLE_PORT,
     ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
-    files: workspaceFiles(foundation),
+    files: workspaceFiles(foundation.sandbox),
+    operations,
     status: async (): Promise<ConsoleStatus> => ({
       model: model.id,
       demo: model.id === "demo",
@@ -362,6 +389,7 @@ export async function startGateway(
   const close = async () => {
     endKeeping();
     await Promise.all(started.map((adapter) => adapter.stop()));
+    operations.close();
   };
   try {
     for (const adapter of adapters) {
@@ -376,21 +404,4 @@ export async function startGateway(
       : error;
   }
   return { url: local.url, close };
-}
-
-/** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
-function workspaceFiles({ sandbox }: Foundation): WorkspaceFiles {
-  const none = {
-    ok: false,
-    reason: "failed",
-    message: "There is no sandbox on this host, so there are no files.",
-  } as const;
-  return {
-    async list(thread) {
-      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).listFiles() : none;
-    },
-    async read(thread, path) {
-      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
-    },
-  };
 }

@@ -47,6 +47,14 @@ test.each([
     /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
   [
+    "what the console shows an operator knows the queue and contracts, and no adapter",
+    /^console\//,
+    new RegExp(
+      `^(console/|queue/|${contracts}|${agentTypes}|adapters/local/(operations|services)\\.ts|` +
+        "sandbox/(limits|watched)\\.ts|agent/(mcp/pool|skills/library)\\.ts|telemetry/audit/(chain|files)\\.ts)",
+    ),
+  ],
+  [
     "intake knows the contracts, the queue and what a message is",
     /^intake\//,
     new RegExp(`^(intake/|queue/|agent/(messages|questions|tools/schedules)\\.ts|${contracts})`),

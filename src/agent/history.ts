@@ -76,9 +76,8 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
     case "nudge":
       return { type: "nudge", message: event.message };
     case "summary":
-      return { type: "summary", message: event.message, keep: event.keep, usage: event.usage, at };
     case "trim":
-      return { type: "trim", callIds: event.callIds, at };
+      return { ...event, at };
     case "step-start":
     case "text-delta":
     case "thinking-delta":

@@ -26,8 +26,16 @@ export type JournalRecord =
   | { type: "question"; question: Question; at: number }
   /** Written by whoever runs the agent, for the question of this id. */
   | { type: "decision"; question: string; decision: Decision; at: number }
-  /** The results of these calls are shown to the model in short from here on. */
-  | { type: "trim"; callIds: string[]; at: number }
+  /** The results of these calls are shown to the model in short from here on. Sizes as in `AgentEvent`. */
+  | { type: "trim"; callIds: string[]; before?: number; after?: number; at: number }
   /** All messages but the last `keep` are replaced, for the model, by the summary. */
-  | { type: "summary"; message: SummaryMessage; keep: number; usage: Usage; at: number }
+  | {
+      type: "summary";
+      message: SummaryMessage;
+      keep: number;
+      usage: Usage;
+      before?: number;
+      after?: number;
+      at: number;
+    }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; at: number };

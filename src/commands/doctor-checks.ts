@@ -182,7 +182,7 @@ async function checkMcp({ mcp: config }: SetUp, signal: AbortSignal): Promise<Fi
     return pool.status().map(({ server, state, tools, problem }): Finding => {
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
       const why = problem ? `. ${problem.charAt(0).toUpperCase()}${problem.slice(1)}` : "";
-      const text = `${server}: ${state}, ${tools} tools${why}`;
+      const text = `${server}: ${state}, ${tools.length} tools${why}`;
       return { level: isFine ? "ok" : "warning", text };
     });
   } finally {

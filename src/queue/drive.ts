@@ -130,9 +130,23 @@ async function driveSession(
   options: DriveOptions,
   job: AbortSignal,
 ): Promise<"done" | "handover"> {
-  const { thread } = lease;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   const rest: Promise<void>[] = [];
+  try {
+    return await driveTurns(lease, options, job, rest);
+  } finally {
+    // Whoever closes the worker closes the connections next.
+    await Promise.allSettled(rest);
+  }
+}
+
+async function driveTurns(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  rest: Promise<void>[],
+): Promise<"done" | "handover"> {
+  const { thread } = lease;
   const flush = async (quiet: Promise<void>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
     rest.push(flushed.rest);
@@ -206,6 +220,7 @@ async function driveSession(
       receipt,
       withdrawals,
       open: history.open,
+      cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
     });
   }
   await lease.append([], { fields: { handover: "1" } });
@@ -344,11 +359,13 @@ async function endTurn(
     receipt: Receipt;
     withdrawals: Withdrawals;
     open: readonly OpenCall[];
+    /** Of the session's turns, this one included. */
+    cost: number;
   },
 ): Promise<void> {
-  const { display, turn, receipt, withdrawals, open } = current;
+  const { display, turn, receipt, withdrawals, open, cost } = current;
   const end: Change = {
-    fields: { status: "idle", endedAt: String(options.now()), ...toldOf(withdrawals) },
+    fields: { status: "idle", endedAt: String(options.now()), cost: String(cost), ...toldOf(withdrawals) },
     outbox: stored(display.closing(receipt)),
   };
   await lease.append(

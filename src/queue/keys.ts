@@ -82,6 +82,11 @@ export const keys = {
   /** Present for a while after a reservation was settled. */
   booked: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
 
+  /** Set: ids of the workers that serve or have died without a word. */
+  workers: "heddle:workers",
+  /** JSON of what a worker says of itself; gone when it is silent. */
+  worker: (id: string) => `heddle:worker:${id}`,
+
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */
@@ -97,6 +102,8 @@ export const keys = {
 export const channels = {
   /** Thread ids with a new stop order. */
   stops: "heddle:stops",
+  /** Thread ids whose line in a list of sessions may have changed. */
+  sessions: "heddle:sessions",
   /** Turn events of one thread, for live viewers. */
   live: (thread: ThreadId) => `heddle:live:${thread}`,
 } as const;

@@ -9,10 +9,11 @@ import { channels } from "./keys.ts";
 export function publishLive(
   redis: Redis,
   thread: ThreadId,
-  event: object,
+  event: { type: string },
   onError: (error: unknown) => void,
 ): void {
   redis.publish(channels.live(thread), JSON.stringify(event)).catch(onError);
+  if (["turn-start", "question", "turn-end"].includes(event.type)) announceSession(redis, thread, onError);
 }
 
 /**
@@ -26,4 +27,48 @@ export async function followLive(
 ): Promise<void> {
   subscriber.on("message", (_channel, event) => onEvent(JSON.parse(event)));
   await subscriber.subscribe(channels.live(thread));
+}
+
+/** Tells whoever looks on that a session's line in a list may have changed. */
+export function announceSession(redis: Redis, thread: ThreadId, onError: (error: unknown) => void): void {
+  redis.publish(channels.sessions, thread).catch(onError);
+}
+
+/** Follows any number of channels over one connection. */
+export interface LiveFeed {
+  /** Calls back with each message, and with `null` when some may have been missed. Returns how to end it. */
+  follow(channel: string, onMessage: (message: string | null) => void): () => void;
+  close(): void;
+}
+
+/** @param subscriber a connection of its own; it is closed by {@link LiveFeed.close} */
+export function createLiveFeed(subscriber: Redis, onError: (error: unknown) => void): LiveFeed {
+  const listeners = new Map<string, Set<(message: string | null) => void>>();
+  const tell = (channel: string, message: string | null) => {
+    for (const listener of listeners.get(channel) ?? []) listener(message);
+  };
+  subscriber.on("message", tell);
+  // It subscribes again by itself.
+  subscriber.on("ready", () => {
+    for (const channel of listeners.keys()) tell(channel, null);
+  });
+  return {
+    follow(channel, onMessage) {
+      const others = listeners.get(channel);
+      if (others) others.add(onMessage);
+      else {
+        listeners.set(channel, new Set([onMessage]));
+        // What was published before the subscription held is missed.
+        subscriber.subscribe(channel).then(() => tell(channel, null), onError);
+      }
+      return () => {
+        const left = listeners.get(channel);
+        left?.delete(onMessage);
+        if (left?.size !== 0) return;
+        listeners.delete(channel);
+        subscriber.unsubscribe(channel).catch(onError);
+      };
+    },
+    close: () => subscriber.disconnect(),
+  };
 }

@@ -32,6 +32,8 @@ export async function markMessage(
   mark: MessageMark,
   signal: AbortSignal,
 ): Promise<void> {
+  // The door has shown it, or does at this moment: a call less. Only the end is worth making sure of.
+  if (rank[mark] < final && (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`) return;
   const writer = randomUUID();
   const state = async (writingMs: number) =>
     // See the header of mark.lua; the mark is one of those that it was given.
@@ -55,7 +57,9 @@ export async function markMessage(
       patience = never;
       if (now !== shown) continue;
       if (rank[mark] < final || others === 0) return;
-      await delay(lookAgainMs, undefined, { signal });
+      await delay(lookAgainMs, undefined, { signal }).catch(() => {
+        throw signal.reason;
+      });
     }
   } finally {
     await state(0);

@@ -22,6 +22,8 @@ export interface HeadFields {
   told?: string;
   /** Times of the last turn's end, ms. */
   endedAt?: string;
+  /** What the turns that have ended cost together, US dollars. */
+  cost?: string;
   /** By id; see questions.ts. */
   [question: `question:${string}` | `decision:${string}` | `asked:${string}`]: string;
 }

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { JournalRecord } from "../agent/journal.ts";
+import type { UserMessage } from "../agent/messages.ts";
 import { keys } from "./keys.ts";
 
 /** Looks at sessions without claiming them. */
@@ -15,28 +16,75 @@ export interface SessionSummary {
 /** The sessions by last activity, newest first, at most `limit`. */
 export async function listSessions(redis: Redis, limit = 100): Promise<SessionSummary[]> {
   const members = await redis.zrange(keys.threads, "0", String(limit - 1), "REV", "WITHSCORES");
-  const sessions: SessionSummary[] = [];
-  for (let i = 0; i < members.length; i += 2) {
-    const thread = members[i] ?? "";
-    const [status, waiting] = await Promise.all([
-      redis.hget(keys.head(thread), "status"),
-      redis.llen(keys.mail(thread)),
-    ]);
-    sessions.push({
+  const pairs = Array.from({ length: members.length / 2 }, (_, i) => members.slice(2 * i, 2 * i + 2));
+  return Promise.all(
+    pairs.map(async ([thread = "", at]) => ({
       thread,
-      activeAt: Number(members[i + 1]),
-      status: status === "running" ? "running" : waiting > 0 ? "waiting" : "idle",
-    });
-  }
-  return sessions;
+      activeAt: Number(at),
+      status: await sessionStatus(redis, thread),
+    })),
+  );
+}
+
+export async function sessionStatus(redis: Redis, thread: ThreadId): Promise<SessionSummary["status"]> {
+  const [status, waiting] = await Promise.all([
+    redis.hget(keys.head(thread), "status"),
+    redis.llen(keys.mail(thread)),
+  ]);
+  return status === "running" ? "running" : waiting > 0 ? "waiting" : "idle";
 }
 
 /** A session's records, oldest first; empty when there is none. */
 export async function readJournal(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
-  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
-  return (await redis.lrange(keys.log(thread, generation), 0, -1)).map(
-    (entry) => JSON.parse(entry) as JournalRecord,
-  );
+  return (await redis.lrange(await logOf(redis, thread), 0, -1)).map(parse);
+}
+
+/** Some records in a row. `from` is the position of the first, counted from 0; a position never changes. */
+export interface JournalSlice {
+  records: JournalRecord[];
+  from: number;
+  /** How many the journal has. */
+  length: number;
+}
+
+/**
+ * At most `limit` records: those before the position `before`, or those from `from` on; the last ones without either.
+ */
+export async function readJournalSlice(
+  redis: Redis,
+  thread: ThreadId,
+  where: { before?: number | undefined; from?: number | undefined },
+  limit: number,
+): Promise<JournalSlice> {
+  const log = await logOf(redis, thread);
+  const length = await redis.llen(log);
+  const end = Math.min(where.before ?? length, length);
+  const from = Math.min(where.from ?? Math.max(0, end - limit), length);
+  const last = where.from === undefined ? end : Math.min(from + limit, length);
+  if (from >= last) return { records: [], from, length };
+  return { records: (await redis.lrange(log, from, last - 1)).map(parse), from, length };
+}
+
+/** The message that a session began with, also one that still waits. */
+export async function firstMessage(redis: Redis, thread: ThreadId): Promise<UserMessage | undefined> {
+  const entries = [
+    // The journal's first list stays when a compaction starts another.
+    ...(await redis.lrange(keys.log(thread, 0), 0, firstRecords - 1)),
+    ...(await redis.lrange(keys.mail(thread), 0, 0)),
+  ];
+  return entries.map(parse).find((record) => record.type === "user")?.message;
+}
+
+/** The first message stands behind the record of the turn's start. */
+const firstRecords = 4;
+
+async function logOf(redis: Redis, thread: ThreadId): Promise<string> {
+  return keys.log(thread, Number((await redis.hget(keys.head(thread), "generation")) ?? 0));
+}
+
+/** Only this program writes journals and mailboxes. */
+function parse(entry: string): JournalRecord {
+  return JSON.parse(entry) as JournalRecord;
 }
 
 /** How much a thread shows of a turn: only its answer, what it does, or each call with its result. */

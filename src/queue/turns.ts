@@ -11,7 +11,16 @@ export interface TurnQueue {
   wake(thread: ThreadId): Promise<void>;
   /** Worker processes that are alive. */
   workers(): Promise<number>;
+  depth(): Promise<QueueDepth>;
   close(): Promise<void>;
+}
+
+/** Threads in the queue, counted. `delayed`: without a slot, or to be tried again. `failed`: given up. */
+export interface QueueDepth {
+  waiting: number;
+  active: number;
+  delayed: number;
+  failed: number;
 }
 
 // Viewers do not read BullMQ's event stream; the embedded server copies it on each write, so it stays short.
@@ -50,6 +59,11 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       if (isPerson && waiting.some(({ scheduled }) => scheduled)) await advance(queue, thread);
     },
     workers: () => queue.getWorkersCount(),
+    async depth() {
+      const counts = await queue.getJobCounts("wait", "prioritized", "active", "delayed", "failed");
+      const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
+      return { waiting: wait + prioritized, active, delayed, failed };
+    },
     close: () => queue.close(),
   };
 }

@@ -1,37 +1,13 @@
 /** The console as a person uses it: a headless Chromium, the real server, a real Redis. */
-import { accessSync, constants } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
-import { chromium } from "playwright-core";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startConsole } from "../adapters/local/start-console.ts";
-import type { MessageEvent, TestConsole } from "../adapters/local/start-console.ts";
-import { startRedis } from "../fakes/redis.ts";
-import type { TestRedis } from "../fakes/redis.ts";
-
-const executable = ["/usr/bin/chromium", ...pathsOf("chromium")].find(isExecutable);
-const flags = [
-  ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
-  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-];
-
-let redis: TestRedis | undefined;
-let browser: Browser | undefined;
+import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./desk.ts";
 
 describe("the console's page", () => {
-  beforeAll(async () => {
-    if (!executable) return;
-    redis = await startRedis();
-    browser = await chromium.launch({ executablePath: executable, args: flags });
-  });
-  beforeEach((context) =>
-    context.skip(!executable, "chromium is not on PATH: install it, as with apt install chromium"),
-  );
-  afterAll(async () => {
-    await browser?.close();
-    await redis?.stop();
-  });
+  beforeAll(openBrowser);
+  beforeEach((context) => context.skip(!chromiumPath, noChromium));
+  afterAll(closeBrowser);
 
   test("a task: written, watched, answered, and its files fetched", async () => {
     await using desk = await openDesk();
@@ -233,13 +209,15 @@ describe("the console's page", () => {
   });
 
   test("the page says what should be known before trusting it with work", async () => {
-    await using desk = await openDesk({}, (console) => {
-      const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
-      Object.assign(console.status, {
-        demo: true,
-        redis: "embedded",
-        sandbox: { ok: false, summary: "none", problems },
-      });
+    await using desk = await openDesk({
+      prepare(console) {
+        const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
+        Object.assign(console.status, {
+          demo: true,
+          redis: "embedded",
+          sandbox: { ok: false, summary: "none", problems },
+        });
+      },
     });
     const { page } = desk;
     await page.getByText("This is the demo model.").waitFor();
@@ -268,7 +246,7 @@ describe("the console's page", () => {
 
   test("a console with a token asks for it once, and takes it out of the address at once", async () => {
     const token = "correct-horse-battery";
-    await using desk = await openDesk({}, undefined, token);
+    await using desk = await openDesk({ token });
     const { page, console } = desk;
     await page.getByLabel("Token").fill("wrong-token");
     await page.keyboard.press("Enter");
@@ -286,7 +264,7 @@ describe("the console's page", () => {
 
   test("on a phone nothing is cut off, and threads and files are drawers that the keyboard can close", async () => {
     const phone = { viewport: { width: 375, height: 740 }, isMobile: true, hasTouch: true };
-    await using desk = await openDesk(phone);
+    await using desk = await openDesk({ browser: phone });
     const { page, console } = desk;
     await page.getByLabel("Message to Heddle").fill("Show a wide table");
     await page.getByRole("button", { name: "Send" }).tap();
@@ -316,73 +294,3 @@ describe("the console's page", () => {
     desk.expectInnocent();
   });
 });
-
-/** A person before the console. */
-interface Desk extends AsyncDisposable {
-  page: Page;
-  console: TestConsole;
-  /** The first message that reached the intake. */
-  said(): Promise<MessageEvent>;
-  /** The event with this number, counted from 1. */
-  events(number: number): Promise<TestConsole["door"]["events"][number]>;
-  /** No error in the browser's console, no violation of the content policy, no dialog, no foreign request. */
-  expectInnocent(): void;
-}
-
-async function openDesk(
-  options: BrowserContextOptions = {},
-  prepare: (console: TestConsole) => void = () => {},
-  token?: string,
-): Promise<Desk> {
-  if (!redis || !browser) throw new Error("There is no browser: the test should have been skipped.");
-  const console = await startConsole({ redis, ...(token === undefined ? {} : { token }) });
-  prepare(console);
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  const page = await context.newPage();
-  const offences: string[] = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) offences.push(message.text());
-  });
-  page.on("pageerror", (error) => offences.push(String(error)));
-  page.on("dialog", (dialog) => {
-    offences.push(`dialog ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  page.on("request", (request) => {
-    if (!request.url().startsWith(`${console.url}/`)) offences.push(`request ${request.url()}`);
-  });
-  await page.goto(console.url);
-  const events = (number: number) => console.door.event(number);
-  return {
-    page,
-    console,
-    events,
-    async said() {
-      const event = await events(1);
-      if (event.kind !== "message") throw new Error(`expected a message, got a ${event.kind}`);
-      return event;
-    },
-    expectInnocent: () => expect(offences).toEqual([]),
-    async [Symbol.asyncDispose]() {
-      await context.close();
-      await console[Symbol.asyncDispose]();
-    },
-  };
-}
-
-function article(page: Page, kind: "person" | "progress" | "answer" | "receipt" | "file") {
-  return page.locator(`article.${kind}`);
-}
-
-function pathsOf(name: string): string[] {
-  return (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -79,6 +79,23 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
     .last()
     .waitFor({ timeout: 30_000 });
   await shot(page, "remembered");
+
+  await page.getByRole("link", { name: "Timeline" }).click();
+  await page.locator(".entry.end").getByText("Answered").last().waitFor();
+  await page.locator(".tool-call").filter({ hasText: "calculator.py" }).getByText("done").first().waitFor();
+  await shot(page, "real-timeline");
+  await page.getByRole("link", { name: "System" }).click();
+  await page
+    .getByText(/bubblewrap .*limits/)
+    .last()
+    .waitFor();
+  await page.getByText("of 50 turns at once").waitFor();
+  await shot(page, "real-system");
+  await page.getByRole("link", { name: "Audit log" }).click();
+  await page.getByRole("row").filter({ hasText: "tool-began" }).first().waitFor();
+  await page.getByRole("link", { name: "All threads" }).click();
+  const line = page.locator("#report li").filter({ hasText: "Write a calculator" });
+  await line.getByText("Answered").waitFor();
 });
 
 test("A newcomer stops a command with the button, and nothing of it is left", async () => {

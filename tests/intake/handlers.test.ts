@@ -41,6 +41,8 @@ const policies: Record<string, InboundEvent["kind"][] | { none: string }> = {
     none: "keeps bytes that mean nothing until a message names them",
   },
   "local POST /api/threads/ID/stop": ["stop"],
+  "local POST /api/sessions/ID/stop": ["stop"],
+  "local POST /api/sessions/ID/continue": ["action"],
 };
 
 const root = resolve(import.meta.dirname, "../../src/adapters");
@@ -77,7 +79,10 @@ function registered(text: string): string[] {
 
 /** The console's requests that change something. */
 function routes(text: string): string[] {
-  return [...text.matchAll(/case "((?:POST|PUT|DELETE|PATCH) [^"]+)"/g)].flatMap(([, route]) => route ?? []);
+  const changing = /method: "(POST|PUT|DELETE|PATCH)",\s*path: "([^"]+)"/g;
+  return [...text.matchAll(changing)].map(
+    ([, method, path]) => `${method} ${path?.replaceAll(/:\w+/g, "ID")}`,
+  );
 }
 
 const platforms = readdirSync(root, { withFileTypes: true })

@@ -19,11 +19,12 @@ import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
+import { createOverview } from "../../src/queue/overview.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
-import { SurfaceError } from "../../src/adapters/adapter.ts";
+import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
@@ -226,6 +227,18 @@ describe("A message", () => {
     await says("who am I?", { addressed: "follow-up" });
     await answer(chat, "You are Ada.");
     expect(requests[1]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  });
+
+  test("costs what its turn and those before it have used, as the list of sessions tells", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    await worker(chat, { replies: [{ text: "First." }, { text: "Second." }] });
+    await says("one");
+    await answer(chat, "First.");
+    await says("two");
+    await answer(chat, "Second.");
+    const line = await createOverview(redis).line(threadId(thread));
+    expect(line).toMatchObject({ status: "idle", ended: "answered", cost: 0.02, text: "one" });
   });
 
   test("that comes twice is answered once", async () => {

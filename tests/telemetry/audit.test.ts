@@ -11,7 +11,13 @@ import { noUsage } from "../../src/agent/llm/model.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
 import { type AuditFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
-import { AuditBusy, checkedLog, holdingAudit, moveToFiles } from "../../src/telemetry/audit/files.ts";
+import {
+  AuditBusy,
+  checkedLog,
+  holdingAudit,
+  latestEntries,
+  moveToFiles,
+} from "../../src/telemetry/audit/files.ts";
 import { auditHead, type AuditLog, openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
@@ -304,5 +310,27 @@ describe("What is written", () => {
     await expect(events.next()).rejects.toThrow("no");
     expect(order).toEqual(["tool-began", "the tool runs", "tool-began"]);
     expect(await auditHead(redis)).toEqual(genesis);
+  });
+});
+
+describe("The newest entries", () => {
+  test("come page by page across Redis and the files of past days", async () => {
+    let now = Date.now() - 3 * day;
+    const log = openAuditLog(redis, () => now);
+    for (let n = 1; n <= 9; n++) {
+      await log.append(asked(String(n)));
+      if (n % 3 === 0) {
+        await moveToFiles(redis, folder, Date.now());
+        now += day;
+      }
+    }
+    await log.append(asked("10"));
+    expect((await readdir(folder)).length).toBe(3);
+    const numbers = async (before: number, limit: number) =>
+      (await latestEntries(redis, folder, before, limit)).map(({ n }) => n);
+    expect(await numbers(Number.MAX_SAFE_INTEGER, 3)).toEqual([10, 9, 8]);
+    expect(await numbers(8, 5)).toEqual([7, 6, 5, 4, 3]);
+    expect(await numbers(3, 5)).toEqual([2, 1]);
+    expect(await numbers(1, 5)).toEqual([]);
   });
 });

@@ -5,7 +5,6 @@ import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
 import type { ChatAdapter, Door } from "../adapter.ts";
 import { answerApi } from "./api.ts";
-import type { ConsoleStatus, Services, WorkspaceFiles } from "./api.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleAuthor, createLocalDoor } from "./door.ts";
 import { createGate, unsafeSettings } from "./gate.ts";
@@ -14,7 +13,10 @@ import { problem, send, setCommonHeaders } from "./http.ts";
 import type { Reply } from "./http.ts";
 import { LiveStreams, maxStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
+import type { Operations } from "./operations.ts";
 import { readPage } from "./page.ts";
+import type { ConsoleStatus, Services, WorkspaceFiles } from "./services.ts";
+import { Watches } from "./watches.ts";
 
 export interface LocalAdapterOptions {
   redis: Redis;
@@ -24,6 +26,7 @@ export interface LocalAdapterOptions {
   /** Needed where `host` is not the loopback interface; asked for wherever it is set. */
   token?: string;
   files: WorkspaceFiles;
+  operations: Operations;
   status(): Promise<ConsoleStatus>;
   /** Whether any worker takes turns. */
   hasWorker(): Promise<boolean>;
@@ -42,8 +45,8 @@ const graceMs = 5000;
  * page's address, known once it has started.
  */
 export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & { readonly url: string } {
-  const { redis, host, port, token, files, log } = options;
-  let running: { server: Server; live: LiveStreams; url: string } | undefined;
+  const { redis, host, port, token, files, operations, log } = options;
+  let running: { server: Server; live: LiveStreams; watches: Watches; url: string } | undefined;
 
   return {
     platform: "local",
@@ -57,22 +60,30 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
       if (unsafe) throw new Error(unsafe);
 
       const conversations = new Conversations(redis, Date.now);
-      const live = new LiveStreams(conversations, redis.duplicate(), (error) => {
+      const onStreamError = (error: unknown) =>
         log.error({ err: error }, "a live stream of the console failed");
-      });
+      const live = new LiveStreams(conversations, redis.duplicate(), onStreamError);
+      const watches = new Watches(operations.threads, onStreamError);
       const services: Services = {
         conversations,
         door: createLocalDoor({ redis, door }),
         author: consoleAuthor(),
         live,
+        watches,
         files,
+        operations,
         gate: createGate({ host, token }),
         status: () => options.status(),
       };
       try {
         const server = createConsoleServer(services, await readPage(), options);
         await live.start();
-        running = { server, live, url: `http://${nameOf(host)}:${await listen(server, port, host)}` };
+        running = {
+          server,
+          live,
+          watches,
+          url: `http://${nameOf(host)}:${await listen(server, port, host)}`,
+        };
       } catch (error) {
         live.close();
         throw error;
@@ -81,11 +92,12 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 
     async stop() {
       if (!running) return;
-      const { server, live } = running;
+      const { server, live, watches } = running;
       running = undefined;
       const closed = once(server, "close");
       server.close();
       live.close();
+      watches.close();
       const late = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
       clearTimeout(late);

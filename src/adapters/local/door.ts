@@ -20,6 +20,8 @@ export interface LocalDoor {
   stop(thread: ThreadRef, author: Author): Promise<Verdict>;
   /** Presses a button of a message; ignored when the message does not offer it. */
   press(thread: ThreadRef, button: PressedButton, author: Author): Promise<Verdict>;
+  /** Presses the Continue button of a thread of any platform, wherever it is shown. */
+  goOn(thread: ThreadRef, button: PressedButton, author: Author): Promise<Verdict>;
 }
 
 export interface PressedButton {
@@ -78,6 +80,20 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
         author,
         action,
         ...(text !== undefined && { text }),
+        at: now(),
+      });
+    },
+
+    async goOn(thread, { action, message }, author) {
+      const { platform, workspace, channel } = thread;
+      return await door.receive({
+        kind: "action",
+        thread,
+        ref: { platform, workspace, channel, message },
+        author,
+        action,
+        // The page shows the answer.
+        tellsRefusal: true,
         at: now(),
       });
     },

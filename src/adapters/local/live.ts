@@ -8,10 +8,10 @@ import type { ConsoleChange, Conversations } from "./conversations.ts";
 export const maxStreams = 64;
 
 /** After this time, in milliseconds, a page that lost its stream connects again. */
-const retryMs = 1000;
+export const retryMs = 1000;
 
 /** Proxies and browsers give up a silent connection after a minute or so. */
-const heartbeatMs = 20_000;
+export const heartbeatMs = 20_000;
 
 /**
  * The live streams of all open pages: Server-Sent Events, JSON in every `data`.

@@ -10,8 +10,8 @@ export interface McpServerStatus {
   server: string;
   /** `idle`: no turn has needed it yet. The rest as in {@link ConnectionState}. */
   state: "disabled" | "invalid" | ConnectionState["kind"];
-  /** How many tools it offers at the moment. */
-  tools: number;
+  /** Its own names of the tools that it offers at the moment. */
+  tools: string[];
   /** One or more sentences for the operator, without secrets. */
   problem?: string;
 }
@@ -94,7 +94,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       return {
         server: entry.name,
         state: entry.state === "invalid" ? "invalid" : "disabled",
-        tools: 0,
+        tools: [],
         ...problem,
       };
     }
@@ -104,7 +104,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     return {
       server: entry.name,
       state: state.kind,
-      tools: tools.length,
+      tools: tools.map(({ name }) => name),
       ...(problems.length > 0 ? { problem: problems.join(" ") } : {}),
     };
   }

@@ -101,10 +101,48 @@ async function* allLines(redis: Redis, folder: string): AsyncGenerator<string> {
     const lines = createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
     for await (const line of lines) {
       yield line;
-      last = Number(/"n":(\d+)/.exec(line)?.[1] ?? last);
+      last = numberOf(line) || last;
     }
   }
   yield* auditLines(redis, last + 1);
+}
+
+/**
+ * The newest entries before number `before`, the newest first, at most `limit`. Nothing is proven: that takes the
+ * whole log, see {@link checkedLog}.
+ */
+export async function latestEntries(
+  redis: Redis,
+  folder: string,
+  before: number,
+  limit: number,
+): Promise<AuditEntry[]> {
+  const newest = await redis.xrevrange(keys.audit, `${before - 1}-0`, "-", "COUNT", limit);
+  let lines = newest.map(([, fields]) => fields[1] ?? "");
+  const files = (await filesIn(folder)).toReversed();
+  for (const name of files) {
+    const end = lines.length === 0 ? before : numberOf(lines.at(-1) ?? "");
+    if (lines.length >= limit) break;
+    if (Number.parseInt(name, 10) < end)
+      lines = [...lines, ...(await lastOf(join(folder, name), end, limit - lines.length))];
+  }
+  // Whether they are what Heddle has written, `heddle audit verify` tells.
+  return lines.map((line) => JSON.parse(line) as AuditEntry);
+}
+
+/** The last lines of a file before that entry, the newest first. */
+async function lastOf(path: string, before: number, limit: number): Promise<string[]> {
+  const kept: string[] = [];
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    if (numberOf(line) >= before) break;
+    kept.push(line);
+    if (kept.length > limit) kept.shift();
+  }
+  return kept.toReversed();
+}
+
+function numberOf(line: string): number {
+  return Number(/"n":(\d+)/.exec(line)?.[1] ?? 0);
 }
 
 async function filesIn(folder: string): Promise<string[]> {

@@ -1,11 +1,22 @@
 /** The real console on a real Redis, with an intake that does what a test says. */
 import { EventEmitter, once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createLocalAdapter } from "../../../src/adapters/local/adapter.ts";
-import type { ConsoleStatus } from "../../../src/adapters/local/api.ts";
+import type { ConsoleStatus } from "../../../src/adapters/local/services.ts";
 import { createLocalSurface } from "../../../src/adapters/local/surface.ts";
 import { threadId } from "../../../src/adapters/adapter.ts";
 import type { ChatSurface, Door, InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { openOperations } from "../../../src/console/operations.ts";
+import type { BudgetSettings } from "../../../src/queue/budgets.ts";
 import { hasWorker } from "../../../src/queue/heartbeat.ts";
+import { openTurnQueue } from "../../../src/queue/turns.ts";
+import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
 import { startRedis } from "../../fakes/redis.ts";
 import type { TestRedis } from "../../fakes/redis.ts";
@@ -46,13 +57,19 @@ export interface TestConsole extends AsyncDisposable {
   errors: unknown[];
 }
 
-interface ConsoleSettings {
+export interface ConsoleSettings {
   redis?: TestRedis;
   host?: string;
   /** Default: a free one. */
   port?: number;
   token?: string;
+  budgets?: Partial<BudgetSettings>;
 }
+
+/** The only secret that the test console knows. */
+export const secret = "sk-test-0123456789abcdef";
+const budgetSettings = settingsSchema.parse({}).budgets;
+const shippedSkills = fileURLToPath(new URL("../../../skills", import.meta.url));
 
 export async function startConsole(settings: ConsoleSettings = {}): Promise<TestConsole> {
   const redis = settings.redis ?? (await startRedis());
@@ -68,6 +85,19 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   };
   const { host = "127.0.0.1", port = 0, token } = settings;
   const client = redis.client();
+  const queue = openTurnQueue(client);
+  const masker = createMasker([secret]);
+  const auditFolder = await mkdtemp(join(tmpdir(), "heddle-console-"));
+  const operations = openOperations({
+    ...{ redis: client, server: redis.server, queue },
+    budgets: { ...budgetSettings, ...settings.budgets },
+    skills: createSkillLibrary({ folders: [shippedSkills] }),
+    limits: defaultLimits,
+    auditFolder,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+    onError: (error) => errors.push(error),
+  });
   const adapter = createLocalAdapter({
     redis: client,
     host,
@@ -82,12 +112,16 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
         return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
       },
     },
+    operations,
     status: async () => status,
     hasWorker: () => hasWorker(client),
     log: { error: (error: unknown) => errors.push(error) },
   });
   const release = async () => {
     await adapter.stop();
+    operations.close();
+    await queue.close();
+    await rm(auditFolder, { recursive: true, force: true });
     if (!settings.redis) await redis.stop();
   };
   try {

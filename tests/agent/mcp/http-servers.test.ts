@@ -42,7 +42,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
     const result = await run(echo, { say: "anyone?" });
     expect(result).toMatchObject({ status: "error", outage: true });
     expect(result.text).toMatch(/^The MCP server web is not available: .*ECONNREFUSED.*The call has not run/);
-    expect(pool.status()).toMatchObject([{ state: "failed", tools: 0 }]);
+    expect(pool.status()).toMatchObject([{ state: "failed", tools: [] }]);
     expect((await run(echo)).text).toMatch(/the next attempt is possible in 1 s/);
   });
 

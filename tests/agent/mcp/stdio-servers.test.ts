@@ -20,7 +20,9 @@ describe("tools of a server process", () => {
       effect: "external",
     });
     expect(await run(echo, { say: "hello" })).toEqual({ status: "ok", text: "hello" });
-    expect(pool.status()).toEqual([{ server: "shop", state: "ready", tools: 9 }]);
+    expect(pool.status()).toEqual([
+      { server: "shop", state: "ready", tools: expect.objectContaining({ length: 9 }) },
+    ]);
   });
 
   test("count as reading only when the operator trusts the server", async () => {
@@ -122,7 +124,11 @@ describe("calls that fail", () => {
     expect(result).toMatchObject({ status: "unknown", outage: true });
     expect(result.text).toMatch(/exited with code 9; it wrote: .*Segmentation fault \(pretended\)/);
     expect(pool.status()).toMatchObject([
-      { state: "lost", tools: 9, problem: expect.stringMatching(/code 9/) },
+      {
+        state: "lost",
+        tools: expect.objectContaining({ length: 9 }),
+        problem: expect.stringMatching(/code 9/),
+      },
     ]);
   });
 
@@ -155,7 +161,7 @@ describe("servers that do not start", () => {
     const [silent, crashing, missing, unset, off, shop] = pool.status();
     expect(silent).toMatchObject({
       state: "failed",
-      tools: 0,
+      tools: [],
       problem: expect.stringMatching(/no answer within 0.5 s/),
     });
     expect(crashing).toMatchObject({
@@ -171,8 +177,8 @@ describe("servers that do not start", () => {
       state: "invalid",
       problem: expect.stringMatching(/HEDDLE_NO_SUCH_VARIABLE/),
     });
-    expect(off).toEqual({ server: "off", state: "disabled", tools: 0 });
-    expect(shop).toMatchObject({ state: "ready", tools: 9 });
+    expect(off).toEqual({ server: "off", state: "disabled", tools: [] });
+    expect(shop).toMatchObject({ state: "ready", tools: expect.objectContaining({ length: 9 }) });
   });
 
   test("are tried again only after a rest, which grows, and then without delaying the turn", async () => {
@@ -265,7 +271,7 @@ describe("the processes", () => {
 
   test("that nobody has needed are not started, and a closed pool starts none", async () => {
     const pool = poolOf({ shop: stdioFixture() });
-    expect(pool.status()).toEqual([{ server: "shop", state: "idle", tools: 0 }]);
+    expect(pool.status()).toEqual([{ server: "shop", state: "idle", tools: [] }]);
     await pool.close();
     expect(await listTools(pool)).toEqual([]);
     expect(pool.status()).toMatchObject([{ state: "closed" }]);

@@ -47,16 +47,8 @@ export function signIn(token) {
  * `on.refused` is called then. Returns what closes it.
  */
 export function connect(thread, on) {
-  const source = new EventSource(thread ? `/api/events?thread=${thread}` : "/api/events");
-  for (const name of ["threads", "thread", "conversation", "message", "removed"]) {
-    source.addEventListener(name, (event) => on[name](JSON.parse(event.data)));
-  }
-  source.addEventListener("open", () => on.connected(true));
-  source.addEventListener("error", () => {
-    on.connected(false);
-    if (source.readyState === EventSource.CLOSED) on.refused();
-  });
-  return () => source.close();
+  const names = ["threads", "thread", "conversation", "message", "removed"];
+  return watch(thread ? `/api/events?thread=${thread}` : "/api/events", names, on);
 }
 
 /** A random id, as the server wants it for threads and for messages. */
@@ -80,4 +72,61 @@ async function request(method, address, body, headers = {}) {
   const answer = response.status === 204 ? {} : await response.json();
   if (!response.ok) throw new ApiError(response.status, answer.error);
   return answer;
+}
+
+/** The timeline of a thread of any platform: its end, or the page before a position. */
+export function sessionTimeline(thread, before) {
+  return request("GET", `${sessionPath(thread)}/timeline${before === undefined ? "" : `?before=${before}`}`);
+}
+
+export function stopSession(thread) {
+  return request("POST", `${sessionPath(thread)}/stop`, {});
+}
+
+export function continueSession(thread) {
+  return request("POST", `${sessionPath(thread)}/continue`, {});
+}
+
+export function getUsage(days) {
+  return request("GET", `/api/usage?days=${days}`);
+}
+
+/** The list of console threads. */
+export function getThreads() {
+  return request("GET", "/api/threads");
+}
+
+/** The newest entries of the audit log, or those before one. */
+export function getAudit(before) {
+  return request("GET", `/api/audit${before === undefined ? "" : `?before=${before}`}`);
+}
+
+export function getSystem() {
+  return request("GET", "/api/system");
+}
+
+/** The list of all threads, as it changes. Returns what closes it. */
+export function watchSessions(on) {
+  return watch("/api/sessions/events", ["sessions"], on);
+}
+
+/** What happens in a thread from that position on. Returns what closes it. */
+export function watchSession(thread, from, on) {
+  return watch(`${sessionPath(thread)}/events?from=${from}`, ["line", "entries", "passing"], on);
+}
+
+function sessionPath(thread) {
+  return `/api/sessions/${encodeURIComponent(thread)}`;
+}
+
+/** The browser connects again by itself after a broken connection, but not after a refusal. */
+function watch(address, names, on) {
+  const source = new EventSource(address);
+  for (const name of names) source.addEventListener(name, (event) => on[name](JSON.parse(event.data)));
+  source.addEventListener("open", () => on.connected(true));
+  source.addEventListener("error", () => {
+    on.connected(false);
+    if (source.readyState === EventSource.CLOSED) on.refused();
+  });
+  return () => source.close();
 }

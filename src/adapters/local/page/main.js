@@ -1,72 +1,34 @@
-/** The page: which thread is open, what its stream brings, and what the person does. */
-import { connect, getStatus, postMessage, pressAction, randomId, signIn, stopThread } from "./api.js";
-import { Composer } from "./composer.js";
+/** The page: which part of it the address names, signing in, and keys that work everywhere. */
+import { openAllThreads } from "./all-threads.js";
+import { getStatus, signIn } from "./api.js";
+import { openAudit } from "./audit.js";
+import { followThreads, listThreads, openConversation, stopRunning } from "./conversation.js";
 import { byId } from "./dom.js";
 import { openDrawer, setUpDrawers } from "./drawers.js";
-import { WorkspacePanel } from "./files.js";
-import { Conversation } from "./messages.js";
+import { note, showTitle } from "./notes.js";
+import { setUpShortcuts } from "./shortcuts.js";
 import { showStatus } from "./status.js";
-import { ThreadList, dyeOf, threadAddress } from "./threads.js";
-
-/** Closer than this to the end, in pixels, the conversation follows what is written. */
-const nearEnd = 120;
+import { openSystem } from "./system.js";
+import { openTimeline } from "./timeline.js";
+import { openUsage } from "./usage.js";
 
 /** A token in an address is used once, and is gone from the address before anything else happens. */
 const tokenAddress = /^#token=(.+)$/;
 
-const log = byId("log");
-const scroller = byId("scroller");
-const threads = new ThreadList(byId("thread-list"));
-const files = new WorkspacePanel(byId("file-list"));
-const conversation = new Conversation(log, stop, press);
-const composer = new Composer(send);
+const reports = {
+  threads: { title: "All threads", open: openAllThreads, live: true },
+  usage: { title: "Usage", open: openUsage },
+  audit: { title: "Audit log", open: openAudit },
+  system: { title: "System", open: openSystem },
+};
 
-let current = null;
-let disconnect = () => {};
+const report = byId("report");
+let close = () => {};
 
-function openThread() {
-  current = /^#\/t\/([a-z0-9]{8,32})$/.exec(location.hash)?.[1] ?? null;
-  openDrawer(null);
-  disconnect();
-  conversation.clear();
-  threads.select(current);
-  files.open(null);
-  note("");
-  document.body.classList.toggle("empty", current === null);
-  byId("main").className = current ? dyeOf(current) : "";
-  showTitle(current ? "" : "New thread");
-  showRunning();
-  disconnect = connect(current, live);
-  // On a phone the keyboard would cover what was asked for.
-  if (matchMedia("(pointer: fine)").matches) composer.focus();
-}
-
-const live = {
-  threads: (all) => threads.replace(all),
-  thread(thread) {
-    threads.put(thread);
-    if (thread.id === current) showTitle(thread.title);
-  },
-  conversation({ thread, messages }) {
-    const first = log.childElementCount === 0;
-    showTitle(thread?.title ?? "No such thread");
-    if (!thread) note("There is no thread at this address, or it has been forgotten. Write, and it begins.");
-    following(() => conversation.replace(current, messages), first);
-    showRunning();
-    if (thread && first) files.open(current);
-  },
-  message(message) {
-    following(() => conversation.put(message));
-    showRunning();
-    files.changed();
-    if (["answer", "notice", "question"].includes(message.kind))
-      announce(`Heddle: ${message.markdown.slice(0, 300)}`);
-    if (message.mark === "stopped") announce("Stopped.");
-  },
-  removed(id) {
-    following(() => conversation.remove(id));
-    showRunning();
-  },
+/** What pages tell the frame around them. */
+const frame = {
+  note,
+  title: showTitle,
   connected(yes) {
     const restarted = yes && !byId("connection").hidden;
     byId("connection").hidden = yes;
@@ -75,87 +37,58 @@ const live = {
   refused: () => startLater(),
 };
 
-async function send(text, key) {
-  const thread = current ?? randomId();
-  try {
-    await postMessage(thread, text, key);
-  } catch (error) {
-    note(error.message);
-    return false;
-  }
+function open() {
+  close();
+  openDrawer(null);
   note("");
-  scroller.scrollTop = scroller.scrollHeight;
-  if (current === null) location.hash = threadAddress(thread);
-  return true;
+  const { page, act } = pageAt(location.hash);
+  document.body.dataset.page = page;
+  for (const link of document.querySelectorAll("#pages a")) {
+    if (link.hash === `#/${page}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  report.replaceChildren();
+  report.scrollTop = 0;
+  const ends = act();
+  close = () => {
+    for (const end of ends) end();
+  };
 }
 
-async function stop() {
-  if (!current) return;
-  showStopping(true);
-  announce("Stopping.");
+/** `act` shows the page and returns what ends it. */
+function pageAt(hash) {
+  const thread = /^#\/t\/([a-z0-9]{8,32})$/.exec(hash)?.[1];
+  if (thread) return { page: "conversation", act: () => [openConversation(thread, frame)] };
+  const session = sessionIn(hash);
+  if (session) return reportPage("timeline", "", (root, on) => openTimeline(root, session, on), true);
+  const name = hash.slice(2);
+  if (Object.hasOwn(reports, name)) {
+    const { title, open: show, live = false } = reports[name];
+    return reportPage(name, title, show, live);
+  }
+  return { page: "conversation", act: () => [openConversation(null, frame)] };
+}
+
+/** @param live whether the page follows a stream of its own */
+function reportPage(page, title, show, live) {
+  const act = () => {
+    document.body.classList.add("empty");
+    byId("main").className = "";
+    byId("to-timeline").hidden = true;
+    showTitle(title);
+    if (!live) return [followThreads(frame), show(report, frame)];
+    listThreads().catch((error) => note(error.message));
+    return [show(report, frame)];
+  };
+  return { page, act };
+}
+
+function sessionIn(hash) {
   try {
-    const verdict = await stopThread(current);
-    if (verdict.kind === "stopping") return;
-    note(verdict.reply ?? verdict.why ?? "");
-  } catch (error) {
-    note(error.message);
+    return decodeURIComponent(/^#\/s\/(.+)$/.exec(hash)?.[1] ?? "");
+  } catch {
+    return "";
   }
-  showStopping(false);
-}
-
-async function press(message, { id, asksFor }) {
-  const text = asksFor ? prompt(asksFor) : undefined;
-  // Taken back.
-  if (text === null) return;
-  try {
-    const verdict = await pressAction(current, message.id, id, text);
-    // Why it was refused is said in the thread.
-    note(verdict.kind === "ignored" ? `Nothing happened: ${verdict.why}.` : "");
-  } catch (error) {
-    note(error.message);
-  }
-}
-
-/** What was asked to stop says so until it has stopped. */
-function showStopping(yes) {
-  for (const button of document.querySelectorAll("button.stop")) {
-    button.disabled = yes;
-    button.lastChild.textContent = yes ? "Stopping…" : "Stop";
-  }
-}
-
-/** Changes the conversation, and keeps its end in view for whoever was reading there. */
-function following(change, always = false) {
-  const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
-  change();
-  if (atEnd || always) scroller.scrollTop = scroller.scrollHeight;
-  showJump();
-}
-
-function showJump() {
-  byId("jump").hidden = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
-}
-
-function showRunning() {
-  const { running } = conversation;
-  document.body.classList.toggle("running", running);
-  byId("stop").hidden = !running;
-  if (!running) showStopping(false);
-}
-
-function showTitle(title) {
-  byId("title").textContent = title;
-  document.title = title ? `${title} · Heddle` : "Heddle";
-}
-
-/** One line above the composer: why something was not done. */
-function note(text) {
-  byId("note").textContent = text;
-}
-
-/** Said by screen readers. The live edits are not: nobody can listen to them. */
-function announce(text) {
-  byId("announcer").textContent = text;
 }
 
 /** Signs in if needed, then shows everything. */
@@ -165,7 +98,7 @@ async function start() {
   try {
     if (token) await signIn(decodeURIComponent(token));
     showStatus(await getStatus());
-    openThread();
+    open();
   } catch (error) {
     if (error.status === 401) {
       byId("sign-in").showModal();
@@ -192,20 +125,12 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
   }
 });
 
-for (const suggestion of document.querySelectorAll("[data-say]")) {
-  suggestion.addEventListener("click", () => composer.say(suggestion.dataset.say));
-}
-
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.isComposing) return;
-  if (!openDrawer(null) && conversation.running) void stop();
+  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (!openDrawer(null)) stopRunning();
 });
 
-byId("stop").addEventListener("click", () => void stop());
-byId("skip").addEventListener("click", () => composer.focus());
-byId("jump").addEventListener("click", () => (scroller.scrollTop = scroller.scrollHeight));
-byId("refresh").addEventListener("click", () => current && void files.refresh());
-scroller.addEventListener("scroll", showJump, { passive: true });
-addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : openThread()));
+addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
 setUpDrawers();
+setUpShortcuts();
 void start();

@@ -1,0 +1,69 @@
+import { basename } from "node:path/posix";
+import type { FileFailure } from "../../sandbox/sandbox.ts";
+import { threadExists } from "./conversation-routes.ts";
+import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
+import { download, json, problem, readBody } from "./http.ts";
+import type { Reply } from "./http.ts";
+import { type ApiCall, nothingHere, type Route } from "./route.ts";
+import type { Services } from "./services.ts";
+
+/**
+ * Files of the console's own threads, both ways.
+ *
+ * | request                             | answer                                 |
+ * | ----------------------------------- | -------------------------------------- |
+ * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace |
+ * | GET  /api/threads/ID/file?path=PATH | a file of the workspace                |
+ * | GET  /api/threads/ID/uploads/ID     | the file that came with a message      |
+ * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file that a message will name |
+ */
+export const fileRoutes: readonly Route[] = [
+  { method: "GET", path: "/api/threads/:thread/files", answer: listFiles },
+  { method: "GET", path: "/api/threads/:thread/file", answer: readFile },
+  { method: "GET", path: "/api/threads/:thread/uploads/:message", answer: readUpload },
+  { method: "POST", path: "/api/threads/:thread/attachments", answer: postAttachment },
+];
+
+async function listFiles(services: Services, { parameters: [id = ""] }: ApiCall): Promise<Reply> {
+  if (!(await threadExists(services, id))) return nothingHere();
+  const list = await services.files.list(consoleThread(id));
+  return list.ok ? json(200, { entries: list.entries, truncated: list.truncated }) : fileProblem(list);
+}
+
+async function readFile(services: Services, { parameters: [id = ""], query }: ApiCall): Promise<Reply> {
+  if (!(await threadExists(services, id))) return nothingHere();
+  const path = query.get("path") ?? "";
+  const file = await services.files.read(consoleThread(id), path);
+  if (!file.ok) return fileProblem(file);
+  if (file.truncated) return problem(413, "The file is too large to be sent: ask Heddle for a part of it.");
+  return download(basename(path), file.data);
+}
+
+async function readUpload(services: Services, { parameters }: ApiCall): Promise<Reply> {
+  const [id = "", message = ""] = parameters;
+  if (!(await threadExists(services, id))) return nothingHere();
+  const [found] = await services.conversations.find(id, [message]);
+  const data = await services.conversations.file(id, message);
+  if (found?.kind !== "file" || !data) return problem(404, "There is no such file.");
+  return download(found.name, data);
+}
+
+async function postAttachment({ conversations }: Services, call: ApiCall): Promise<Reply> {
+  const {
+    request,
+    query,
+    parameters: [id = ""],
+  } = call;
+  if (!isThreadId(id)) return problem(404, "There is no such thread.");
+  const name = query.get("name") ?? "";
+  if (name === "" || name.length > 255)
+    return problem(400, "The file needs a name of at most 255 characters.");
+  const body = await readBody(request, "application/octet-stream", maxUploadBytes);
+  if (!body.ok) return body.reply;
+  const mediaType = query.get("type") || "application/octet-stream";
+  return json(200, { id: await conversations.keep(id, { name, mediaType, data: body.data }) });
+}
+
+function fileProblem(failure: FileFailure): Reply {
+  return problem(failure.reason === "not-found" ? 404 : 409, failure.message);
+}

@@ -1,0 +1,33 @@
+/** Figures in words. */
+
+export function formatCost(dollars, unknown = false) {
+  // Single calls cost fractions of a cent.
+  const amount = dollars.toFixed(dollars < 0.1 ? 4 : 2).replace(/(\.\d\d)0+$/, "$1");
+  return `${unknown ? "≤ " : ""}$${amount}`;
+}
+
+export function formatCount(number) {
+  return Math.round(number).toLocaleString();
+}
+
+/** Short, for the narrow places: 12,345 becomes 12.3k. */
+export function formatShort(number) {
+  return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(number);
+}
+
+export function formatDuration(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function tokensOf({ input, output, cacheRead, cacheWrite }) {
+  return input + output + cacheRead + cacheWrite;
+}
+
+/** "1 turn", "2 turns". */
+export function counted(number, one, many = `${one}s`) {
+  return `${formatCount(number)} ${number === 1 ? one : many}`;
+}

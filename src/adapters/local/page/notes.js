@@ -1,0 +1,17 @@
+/** What the page says beside its content. */
+import { byId } from "./dom.js";
+
+/** One line near the foot: why something was not done. */
+export function note(text) {
+  byId("note").textContent = text;
+}
+
+/** Said by screen readers. The live edits are not: nobody can listen to them. */
+export function announce(text) {
+  byId("announcer").textContent = text;
+}
+
+export function showTitle(title) {
+  byId("title").textContent = title;
+  document.title = title ? `${title} · Heddle` : "Heddle";
+}

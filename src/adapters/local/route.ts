@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { z } from "zod";
+import { problem, readJson } from "./http.ts";
+import type { Reply } from "./http.ts";
+import type { Services } from "./services.ts";
+
+/** One address of the API. A segment of `path` that begins with a colon stands for any text. */
+export interface Route {
+  method: "GET" | "POST";
+  path: string;
+  /** Null when the answer is a stream that goes on. */
+  answer(services: Services, call: ApiCall): Promise<Reply | null> | Reply | null;
+}
+
+export interface ApiCall {
+  request: IncomingMessage;
+  response: ServerResponse;
+  query: URLSearchParams;
+  /** What the segments with a colon stood for, decoded, in their order. */
+  parameters: readonly string[];
+}
+
+export function nothingHere(): Reply {
+  return problem(404, "There is nothing at this address.");
+}
+
+/** What the segments with a colon stand for in this path; undefined for another route's path. */
+export function parametersOf(route: Route, path: string): string[] | undefined {
+  const [pattern, segments] = [route.path.split("/"), path.split("/")];
+  if (pattern.length !== segments.length) return undefined;
+  const parameters: string[] = [];
+  for (const [index, expected] of pattern.entries()) {
+    const segment = segments[index] ?? "";
+    if (!expected.startsWith(":")) {
+      if (segment !== expected) return undefined;
+      continue;
+    }
+    try {
+      parameters.push(decodeURIComponent(segment));
+    } catch {
+      return undefined;
+    }
+  }
+  return parameters;
+}
+
+/** Reads a JSON body of that shape for `act`. `otherwise` begins the refusal of another one. */
+export async function withBody<Body>(
+  { request }: ApiCall,
+  shape: { schema: z.ZodType<Body>; maxBytes: number; otherwise: string },
+  act: (body: Body) => Promise<Reply>,
+): Promise<Reply> {
+  const body = await readJson(request, shape.maxBytes);
+  if (!body.ok) return body.reply;
+  const parsed = shape.schema.safeParse(body.value);
+  if (!parsed.success) return problem(400, `${shape.otherwise}: ${z.prettifyError(parsed.error)}`);
+  return await act(parsed.data);
+}

@@ -1,0 +1,20 @@
+import { threadId } from "../adapters/adapter.ts";
+import type { WorkspaceFiles } from "../adapters/local/services.ts";
+import type { WatchedSandbox } from "../sandbox/watched.ts";
+
+/** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
+export function workspaceFiles(sandbox: WatchedSandbox): WorkspaceFiles {
+  const none = {
+    ok: false,
+    reason: "failed",
+    message: "There is no sandbox on this host, so there are no files.",
+  } as const;
+  return {
+    async list(thread) {
+      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).listFiles() : none;
+    },
+    async read(thread, path) {
+      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import type { Redis } from "ioredis";
+import type { Operations } from "../adapters/local/operations.ts";
+import type { SkillLibrary } from "../agent/skills/library.ts";
+import type { BudgetSettings } from "../queue/budgets.ts";
+import { createLiveFeed } from "../queue/live.ts";
+import type { RedisServer } from "../queue/redis/server.ts";
+import type { TurnQueue } from "../queue/turns.ts";
+import type { SandboxLimits } from "../sandbox/limits.ts";
+import type { Mask } from "./excerpt.ts";
+import { reportAudit } from "./audit.ts";
+import { reportSystem } from "./system.ts";
+import { createThreadBook } from "./threads.ts";
+import { reportUsage } from "./usage.ts";
+
+export interface OperationsOptions {
+  redis: Redis;
+  server: Pick<RedisServer, "kind" | "describe" | "warnings" | "connect">;
+  queue: Pick<TurnQueue, "depth">;
+  budgets: BudgetSettings;
+  skills: SkillLibrary;
+  limits: SandboxLimits;
+  auditFolder: string;
+  mask: Mask;
+  now(): number;
+  onError(error: unknown): void;
+}
+
+/** What the console shows an operator, from Redis and this process. */
+export function openOperations(options: OperationsOptions): Operations & { close(): void } {
+  const { redis, server, budgets, mask, now } = options;
+  const feed = createLiveFeed(server.connect({ maxRetriesPerRequest: null }), options.onError);
+  return {
+    threads: createThreadBook({ redis, feed, mask }),
+    usage: (days) => reportUsage(redis, budgets, mask, now(), days),
+    system: () => reportSystem(options),
+    audit: (before) => reportAudit(redis, options.auditFolder, mask, before),
+    close: () => feed.close(),
+  };
+}

@@ -1,0 +1,84 @@
+import type { ThreadBook, ThreadLine } from "../adapters/local/operations.ts";
+import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
+import type { AgentEvent } from "../agent/events.ts";
+import type { Redis } from "ioredis";
+import { platformMessage } from "../queue/amendments.ts";
+import { channels } from "../queue/keys.ts";
+import type { LiveFeed } from "../queue/live.ts";
+import { createOverview, type SessionLine } from "../queue/overview.ts";
+import { continueAction, pausedTurn } from "../queue/paused.ts";
+import { readJournalSlice } from "../queue/sessions.ts";
+import type { Mask } from "./excerpt.ts";
+import { endingOf, passingOf, timelineOf } from "./timeline.ts";
+
+const listedThreads = 200;
+const pageRecords = 60;
+const titleChars = 100;
+
+/** The threads of all platforms, as the console shows them. */
+export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: Mask }): ThreadBook {
+  const { redis, feed, mask } = options;
+  const overview = createOverview(redis);
+
+  const lineOf = ({
+    thread,
+    text,
+    status,
+    questions,
+    ended,
+    activeAt,
+    cost,
+    place,
+  }: SessionLine): ThreadLine => ({
+    ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
+    platform: parseThreadId(thread).platform,
+    title: titleOf(mask(text)),
+    ...(cost !== undefined && { cost }),
+    ...(place !== undefined && { place }),
+    ...(ended !== undefined && { ended: endingOf(ended) }),
+  });
+
+  /** Who is asked for is the latest person: their message carries the mark of what goes on. */
+  const lastMessage = async (thread: ThreadId): Promise<string | undefined> => {
+    for (let before: number | undefined; before !== 0; ) {
+      const { records, from } = await readJournalSlice(redis, thread, { before }, pageRecords);
+      const found = records.findLast((record) => record.type === "user");
+      if (found) return platformMessage(found.message.id);
+      before = from;
+    }
+    return undefined;
+  };
+
+  return {
+    list: async () => (await overview.lines(listedThreads)).filter(({ text }) => text !== "").map(lineOf),
+    async find(thread) {
+      const line = await overview.line(thread);
+      return line && lineOf(line);
+    },
+    async timeline(thread, where) {
+      const { records, from, length } = await readJournalSlice(redis, thread, where, pageRecords);
+      const [before] = from > 0 ? (await readJournalSlice(redis, thread, { from: from - 1 }, 1)).records : [];
+      return { entries: timelineOf(records, from, before, mask), from, length };
+    },
+    async paused(thread) {
+      const paused = await pausedTurn(redis, thread);
+      const message = paused && (await lastMessage(thread));
+      if (!paused || message === undefined) return undefined;
+      // With the turn, so that going on twice after the same message is not taken for one press.
+      return { action: continueAction(paused.turn), message: `${message}~${paused.turn}` };
+    },
+    watchAll: (onChange) => feed.follow(channels.sessions, () => onChange()),
+    watch: (thread, onNews) =>
+      feed.follow(channels.live(thread), (message) => {
+        // Only workers of this program publish here.
+        const news = message === null ? null : passingOf(JSON.parse(message) as AgentEvent, mask);
+        if (news !== undefined) onNews(news);
+      }),
+  };
+}
+
+/** The first line that says something. */
+function titleOf(text: string): string {
+  const line = text.split("\n").find((one) => one.trim() !== "") ?? "";
+  return line.trim().slice(0, titleChars).toWellFormed();
+}

@@ -1,0 +1,86 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { TurnOutcome } from "../agent/events.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { keys } from "./keys.ts";
+import { openQuestions } from "./questions.ts";
+import { firstMessage, listSessions, sessionStatus, type SessionSummary } from "./sessions.ts";
+
+/** A session in a list of all of them. */
+export interface SessionLine extends SessionSummary {
+  /** Those that its turn has put to people. */
+  questions: number;
+  /** What it began with, as it was written. */
+  text: string;
+  /** Of its turns that have ended, US dollars; absent for sessions older than this figure. */
+  cost?: number;
+  /** Among the threads that wait, 1 is the next. */
+  place?: number;
+  /** How the last turn ended, unless something has happened since. */
+  ended?: TurnOutcome["kind"];
+}
+
+/** Looks at all sessions without claiming them. */
+export interface Overview {
+  /** The latest first, at most `limit`. */
+  lines(limit: number): Promise<SessionLine[]>;
+  line(thread: ThreadId): Promise<SessionLine | undefined>;
+}
+
+/** Of this many threads with something to do it is known which place they have. */
+const mostPlaces = 1_000;
+/** First messages never change, and may be long. */
+const rememberedTexts = 2_000;
+const textChars = 200;
+
+export function createOverview(redis: Redis): Overview {
+  const texts = new Map<ThreadId, string>();
+
+  const textOf = async (thread: ThreadId): Promise<string> => {
+    const known = texts.get(thread);
+    if (known !== undefined) return known;
+    const text = (await firstMessage(redis, thread))?.text.slice(0, textChars);
+    if (text === undefined) return "";
+    const oldest = texts.keys().next();
+    if (texts.size >= rememberedTexts && !oldest.done) texts.delete(oldest.value);
+    texts.set(thread, text);
+    return text;
+  };
+
+  const complete = async (session: SessionSummary, waiting: readonly ThreadId[]): Promise<SessionLine> => {
+    const { thread, status } = session;
+    const [generation, cost] = await redis.hmget(keys.head(thread), "generation", "cost");
+    const place = status === "waiting" ? waiting.indexOf(thread) + 1 : 0;
+    const last = status === "idle" ? await redis.lindex(keys.log(thread, Number(generation ?? 0)), -1) : null;
+    const record = last && (JSON.parse(last) as JournalRecord); // Only this program writes journals.
+    return {
+      ...session,
+      questions: status === "running" ? (await openQuestions(redis, thread)).length : 0,
+      text: await textOf(thread),
+      ...(cost && { cost: Number(cost) }),
+      ...(place > 0 && { place }),
+      ...(record && record.type === "turn-end" && { ended: record.outcome.kind }),
+    };
+  };
+
+  return {
+    async lines(limit) {
+      const sessions = await listSessions(redis, limit);
+      const waiting = await waitingThreads(redis);
+      return Promise.all(sessions.map((session) => complete(session, waiting)));
+    },
+    async line(thread) {
+      const activeAt = await redis.zscore(keys.threads, thread);
+      if (activeAt === null) return undefined;
+      const session = { thread, activeAt: Number(activeAt), status: await sessionStatus(redis, thread) };
+      return complete(session, session.status === "waiting" ? await waitingThreads(redis) : []);
+    },
+  };
+}
+
+/** Threads that have something to do and no turn, those first that have waited longest. */
+async function waitingThreads(redis: Redis): Promise<ThreadId[]> {
+  const listed = await redis.zrange(keys.waiting, "0", String(mostPlaces - 1));
+  const states = await Promise.all(listed.map((thread) => sessionStatus(redis, thread)));
+  return listed.filter((_thread, index) => states[index] === "waiting");
+}

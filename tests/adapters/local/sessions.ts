@@ -1,0 +1,64 @@
+/** Sessions as workers leave them, written by the same code. */
+import type { Redis } from "ioredis";
+import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { noUsage, type Usage } from "../../../src/agent/llm/model.ts";
+import type { AssistantPart, ToolStatus } from "../../../src/agent/messages.ts";
+import { deliver } from "../../../src/queue/mailbox.ts";
+import { claimSession, type SessionLease } from "../../../src/queue/session.ts";
+
+export const usageOf = (cost: number, tokens: Partial<Usage> = {}): Usage => ({
+  ...noUsage,
+  ...{ input: 1_200, output: 300, cacheRead: 5_400, calls: 1 },
+  ...tokens,
+  cost,
+});
+
+let messages = 0;
+
+/** A message that waits. */
+export async function write(redis: Redis, thread: string, text: string, author = "Ada"): Promise<string> {
+  const id = `${(messages += 1)}.0`;
+  const message = { role: "user" as const, id, author: { id: author, name: author }, text, at: Date.now() };
+  await deliver(redis, thread, message, { onlyIfSession: false, now: Date.now() });
+  return id;
+}
+
+/** A turn that has taken what waits. */
+export async function begin(redis: Redis, thread: string, turn = "t1"): Promise<SessionLease> {
+  const lease = await claimSession(redis, thread);
+  await lease.take({ type: "turn-start", turn, at: Date.now() });
+  return lease;
+}
+
+export function calling(step: number, parts: AssistantPart[], usage = usageOf(0.01)): JournalRecord {
+  const stop = parts.some(({ type }) => type === "tool-call") ? ("tool-calls" as const) : ("end" as const);
+  const message = { role: "assistant" as const, id: `a${step}`, parts, model: "anthropic/claude", stop };
+  return { type: "assistant", step, message, usage, at: Date.now() };
+}
+
+export function call(id: string, name: string, input: unknown): AssistantPart {
+  return { type: "tool-call", call: { id, name, input } };
+}
+
+export function resultOf(
+  callId: string,
+  name: string,
+  text: string,
+  status: ToolStatus = "ok",
+): JournalRecord {
+  return {
+    ...{ type: "tool-result", durationMs: 420, at: Date.now() },
+    message: { role: "tool", callId, name, status, text },
+  };
+}
+
+/** Ends the turn as a worker does. */
+export async function end(
+  lease: SessionLease,
+  outcome: Extract<JournalRecord, { type: "turn-end" }>["outcome"],
+  turn = "t1",
+): Promise<void> {
+  await lease.append([{ type: "turn-end", turn, outcome, at: Date.now() }], {
+    fields: { status: "idle", cost: String(outcome.usage.cost) },
+  });
+}
