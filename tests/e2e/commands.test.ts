@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
@@ -82,7 +83,11 @@ describe("heddle run", () => {
 describe("heddle start", () => {
   test.each([
     ["an unknown key of the settings", { yaml: "agnet: {}" }, /agnet: unknown key; known here: .*agent/],
-    ["a Redis that is not there", { env: { REDIS_URL: "redis://127.0.0.1:1" } }, /127\.0\.0\.1:1/],
+    [
+      "a Redis that is not there",
+      { env: { REDIS_URL: "redis://127.0.0.1:1" } },
+      /does not answer yet[^]*127\.0\.0\.1:1/,
+    ],
     [
       "an unknown command line",
       { args: ["start", "--role", "king"] },
@@ -148,8 +153,14 @@ describe("Other commands", () => {
   });
 
   test("doctor tries keys and tokens for real, warns about a misremembered name, and gives it all as JSON", async () => {
-    const [model, slack] = await Promise.all([startFakeAnthropic(), startFakeSlack()]);
+    const [model, slack, discord] = await Promise.all([
+      startFakeAnthropic(),
+      startFakeSlack(),
+      startFakeDiscord(),
+    ]);
     const program = heddle(["doctor", "--json"], {
+      DISCORD_TOKEN: discord.token,
+      DISCORD_API_URL: discord.url,
       ANTHROPIC_API_KEY: "sk-wrong-key",
       ANTHROPIC_BASE_URL: model.url,
       SLACK_BOT_TOKEN: slack.botToken,
@@ -170,9 +181,10 @@ describe("Other commands", () => {
       text: expect.stringMatching(/^DISCORD_BOT_TOKEN/),
     });
     expect(of("slack").map(({ level }) => level)).toEqual(["ok", "ok", "note"]);
-    expect(of("clock")).toMatchObject([{ level: "ok" }]);
+    expect(of("discord").at(-1)?.text).toMatch(/^Nobody on Discord may give work: .*access\.discord/);
+    expect(of("clock")).toMatchObject([{ level: "ok" }, { level: "ok" }]);
     expect(program.output()).not.toMatch(/sk-wrong-key|misremembered/);
-    await Promise.all([model.close(), slack.close()]);
+    await Promise.all([model.close(), slack.close(), discord.close()]);
   });
 
   test("doctor names programs that the skills need and the sandbox lacks", async () => {

@@ -127,9 +127,8 @@ async function checkCommands(rest: REST, applicationId: string): Promise<Finding
 async function checkGuild(rest: REST, { id, name }: { id: string; name: string }): Promise<Finding[]> {
   try {
     const { seen, hidden, lacking } = await surveyGuild(rest, id);
-    const unseen = hidden === 0 ? "" : `, ${hidden} are hidden from it`;
     return [
-      { level: "ok", text: `${name}: sees ${seen} text channels${unseen}` },
+      { level: "ok", text: `${name}: the bot sees ${seen} of ${seen + hidden} text channels` },
       ...lacking.map(({ channel, missing }): Finding => {
         const text = `In #${channel} of ${name} the bot lacks ${missing.join(", ")}: grant it under Edit Channel → Permissions.`;
         return { level: "warning", text };

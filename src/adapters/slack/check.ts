@@ -127,7 +127,7 @@ const subscriptionsUnseen: Finding = {
 };
 
 function requestsUnseen({ host, port }: { host: string; port: number }): string {
-  return `Slack's requests come in at http://${host}:${port}${eventsPath}; whether your proxy passes them on shows Event Subscriptions → Request URL → Retry.`;
+  return `Slack's requests come in at http://${host}:${port}${eventsPath}; to see whether your proxy passes them on, press Retry beside the Request URL under Event Subscriptions.`;
 }
 
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */

@@ -77,7 +77,7 @@ describe("checkDiscord", () => {
     expect(await check(discord)).toMatchObject([
       { level: "ok", text: "heddle in Weavers; may read messages" },
       { level: "warning", text: expect.stringMatching(/commands.*`heddle start`/) },
-      { level: "ok", text: "Weavers: sees 1 text channels" },
+      { level: "ok", text: "Weavers: the bot sees 1 of 1 text channels" },
     ]);
     expect(discord.gateway.identified).toBe(0);
     await start(discord);
@@ -91,7 +91,7 @@ describe("checkDiscord", () => {
     discord.deny(discord.channel("board"), "ViewChannel");
     const findings = await check(discord);
     expect(findings.slice(2)).toEqual([
-      { level: "ok", text: "Weavers: sees 2 text channels, 1 are hidden from it" },
+      { level: "ok", text: "Weavers: the bot sees 2 of 3 text channels" },
       {
         level: "warning",
         text: "In #looms of Weavers the bot lacks Attach Files: grant it under Edit Channel → Permissions.",
