@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ChatAdapter, ChatSurface } from "./adapters/adapter.ts";
+import type { Author, ChatAdapter, ChatSurface } from "./adapters/adapter.ts";
 import { createLocalSurface } from "./adapters/local/surface.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
 import type { Access } from "./intake/access.ts";
@@ -58,6 +58,8 @@ export async function openAdapters({
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
   const attendance = createAttendance(redis, Date.now);
+  const mayAsk = (platform: string) => (workspace: string, author: Author) =>
+    access.mayAsk({ platform, workspace }, author);
   if (wantsSlack(environment)) {
     const [{ createSlackAdapter }, { chooseEvents }] = await Promise.all([
       import("./adapters/slack/adapter.ts"),
@@ -71,6 +73,7 @@ export async function openAdapters({
         stopReactions: settings.slack.stopReactions,
         attendance,
         recentThreads: createRecentThreads(redis),
+        mayAsk: mayAsk("slack"),
       }),
     );
   }
@@ -81,8 +84,9 @@ export async function openAdapters({
         ...discordAccess(environment, environment.DISCORD_TOKEN),
         ...settings.discord,
         attendance,
+        mayAsk: mayAsk("discord"),
         async choices(workspace, author) {
-          if (!access.mayAsk({ platform: "discord", workspace }, author)) return { models: [], skills: [] };
+          if (!mayAsk("discord")(workspace, author)) return { models: [], skills: [] };
           return {
             models: modelNames(environment, settings),
             skills: (await skills.current()).skills.map(({ name }) => name),

@@ -34,12 +34,12 @@ test.each([
   [
     "the Slack adapter knows no other adapter",
     /^adapters\/slack\//,
-    /^adapters\/(slack\/|adapter\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
+    /^adapters\/(slack\/|adapter\.ts|attend\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
   ],
   [
     "the Discord adapter knows no other adapter",
     /^adapters\/discord\//,
-    /^adapters\/(discord\/|adapter\.ts)|^progress\/markdown\.ts$/,
+    /^adapters\/(discord\/|adapter\.ts|attend\.ts)|^progress\/markdown\.ts$/,
   ],
   [
     "the console knows no other adapter",
@@ -80,7 +80,7 @@ test.each([
 });
 
 test("only the composition root and the commands know everything", () => {
-  const everything = /^(app|platforms|turn-runner|main)\.ts$|^commands\//;
+  const everything = /^(foundation|gateway|worker|platforms|turn-runner|main)\.ts$|^commands\//;
   const offenders = files.filter(
     ({ path, imports }) => !everything.test(path) && imports.some((target) => everything.test(target)),
   );

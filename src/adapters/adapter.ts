@@ -76,6 +76,8 @@ export type InboundEvent =
       options?: { model?: string; skill?: string };
       /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
       addressed: "mention" | "direct" | "follow-up";
+      /** Of a command that shows nothing yet: the adapter tells the person alone when it is refused. */
+      tellsRefusal?: true;
       at: number;
       /** W3C `traceparent` of the event, where traces are taken. */
       trace?: string;

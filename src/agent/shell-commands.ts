@@ -14,7 +14,7 @@ const grammar = new Set([
   ...["time", "coproc"],
 ]);
 /** They begin a line that holds no command of its own: what it substitutes and what follows is found by itself. */
-const headers = new Set(["for", "case", "select", "function"]);
+const headers = new Set(["for", "case", "select"]);
 
 const shells = new Set(["sh", "bash", "dash", "ash", "zsh", "ksh"]);
 
@@ -41,7 +41,8 @@ function collect(script: string, depth: number, found: Set<string>): void {
   for (const words of commands) derive(words, depth, found);
   if (certain) return;
   // A quote without its end or a here-document: the quotes may hide commands, so they do not count.
-  const bare = script.replaceAll(/\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
+  // Looking back, so that a long number is not read again from each of its digits.
+  const bare = script.replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
   for (const piece of bare.split(/[;&|()`{}"'\n]/))
     derive(piece.split(/\s+/).filter(Boolean), maxDepth, found);
 }
@@ -49,8 +50,7 @@ function collect(script: string, depth: number, found: Set<string>): void {
 /** The command itself, and those that it is known to run. */
 function derive(all: readonly string[], depth: number, found: Set<string>, wrapped = maxWrapped): void {
   let words = all;
-  while (words[0] !== undefined && (grammar.has(words[0]) || /^\w+\+?=/.test(words[0])))
-    words = words.slice(1);
+  for (let before = wordsBefore(words); before > 0; before = wordsBefore(words)) words = words.slice(before);
   const [program, ...rest] = words;
   if (program === undefined || headers.has(program)) return;
   const text = words.join(" ");
@@ -63,9 +63,24 @@ function derive(all: readonly string[], depth: number, found: Set<string>, wrapp
       derive(rest.slice(n), depth, found, wrapped - n - 1);
   }
   if (depth >= maxDepth) return;
-  const option = shells.has(name) ? rest.findIndex((word) => /^-\w*c/.test(word)) : -1;
-  const given = option >= 0 ? rest[option + 1] : name === "eval" ? rest.join(" ") : undefined;
+  const given = scriptGivenTo(name, rest);
   if (given !== undefined) collect(given, depth + 1, found);
+}
+
+/** The script among a program's arguments, if it runs one. */
+function scriptGivenTo(name: string, rest: readonly string[]): string | undefined {
+  if (name === "eval") return rest.join(" ");
+  if (name === "trap") return rest.find((word) => !word.startsWith("-"));
+  const option = shells.has(name) ? rest.findIndex((word) => /^-\w*c/.test(word)) : -1;
+  return option < 0 ? undefined : rest.slice(option + 1).find((word) => word !== "--");
+}
+
+/** How many words stand before the command and are no part of it; 0 when it begins here. */
+function wordsBefore([first = "", second, third]: readonly string[]): number {
+  if (first === "function") return 2;
+  if (first === "coproc" && third === "{") return 2;
+  if (first === "time" && second === "-p") return 2;
+  return grammar.has(first) || /^\w+(\[[^\]]*\])?\+?=/.test(first) ? 1 : 0;
 }
 
 interface Parts {
@@ -120,8 +135,8 @@ function takeApart(script: string, startDepth: number): Parts {
       } else if (char === "'" || char === '"' || (char === "$" && next === "'")) {
         add(quoted(depth));
       } else if (char === "\\") {
-        // A backslash before a new line joins two lines. An escaped backtick nests in backticks.
-        if (next === "`") certain = false;
+        // A backslash before a new line joins two lines. Before these it may be for backticks around it.
+        if (next === "`" || next === "\\") certain = false;
         if (next !== "\n") add(next ?? "");
         at += 2;
       } else if (char === "<" || char === ">") {

@@ -3,7 +3,7 @@ import { checkAccess } from "../agent/llm/access.ts";
 import { createMcpPool } from "../agent/mcp/pool.ts";
 import { createSkillLibrary } from "../agent/skills/library.ts";
 import type { Skill, SkillSet } from "../agent/skills/library.ts";
-import { type SetUp, shippedSkills } from "../app.ts";
+import { type SetUp, shippedSkills } from "../foundation.ts";
 import { type Config, strangeVariables } from "../config/load.ts";
 import { chooseModel, namedModel } from "../config/model-choice.ts";
 import { furtherModels } from "../models.ts";

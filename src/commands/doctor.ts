@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import type { Finding } from "../adapters/adapter.ts";
 import { McpConfigError } from "../agent/mcp/config.ts";
-import type { SetUp } from "../app.ts";
+import type { SetUp } from "../foundation.ts";
 import { ConfigError } from "../config/load.ts";
 import { checks } from "./doctor-checks.ts";
 import { setUp } from "./setup.ts";

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { type Foundation, layFoundation, type Running, startWorker } from "../app.ts";
+import { type Foundation, layFoundation, type Running } from "../foundation.ts";
+import { startWorker } from "../worker.ts";
 import { threadId } from "../adapters/adapter.ts";
 import { consoleMessageRef } from "../adapters/local/conversations.ts";
 import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
@@ -68,7 +69,7 @@ export async function command(args: string[]): Promise<number> {
   try {
     const thread = newConsoleThread();
     const door = createLocalDoor({ redis: foundation.redis, door: foundation.door });
-    const view = values.json ? undefined : terminalView(process.stdout, process.stderr);
+    const view = values.json ? undefined : terminalView(process.stdout, process.stderr, setup.masker);
     const over = new AbortController();
     const decide = async (question: Question) => {
       // The output of --json is for a program.

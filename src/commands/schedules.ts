@@ -1,5 +1,5 @@
 import { describeSchedule } from "../agent/tools/schedules.ts";
-import { type Foundation, layFoundation } from "../app.ts";
+import { type Foundation, layFoundation } from "../foundation.ts";
 import { openScheduleClock } from "../queue/schedule-clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import { setUp, UsageError } from "./setup.ts";

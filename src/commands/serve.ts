@@ -1,12 +1,7 @@
 import { hostname } from "node:os";
-import {
-  type Foundation,
-  layFoundation,
-  type Running,
-  type SetUp,
-  startGateway,
-  startWorker,
-} from "../app.ts";
+import { type Foundation, layFoundation, type Running, type SetUp } from "../foundation.ts";
+import { startGateway } from "../gateway.ts";
+import { startWorker } from "../worker.ts";
 import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
 import { serveMetrics } from "../adapters/local/metrics.ts";
 import { ConfigError } from "../config/load.ts";

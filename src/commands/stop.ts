@@ -1,4 +1,4 @@
-import { layFoundation } from "../app.ts";
+import { layFoundation } from "../foundation.ts";
 import { consoleAuthor } from "../adapters/local/door.ts";
 import { parseThreadId, threadId } from "../adapters/adapter.ts";
 import { setUp, UsageError } from "./setup.ts";

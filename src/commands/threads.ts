@@ -1,4 +1,4 @@
-import { layFoundation } from "../app.ts";
+import { layFoundation } from "../foundation.ts";
 import { replay } from "../agent/history.ts";
 import { textOf, toolCalls, userText } from "../agent/messages.ts";
 import { describeCall } from "../progress/describe.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { layFoundation } from "../app.ts";
+import { layFoundation } from "../foundation.ts";
 import { addUsage } from "../agent/llm/model.ts";
 import { lastDays, readUsage, type UsageRow } from "../queue/usage.ts";
 import { setUp, UsageError } from "./setup.ts";

@@ -123,7 +123,8 @@ export function createEnclosures(options: EnclosureOptions): Enclosures {
         }
         try {
           const isFirst = reading.fromStart && index === 0;
-          const enclosure = await enclosureOf(thread, message, reading, isFirst);
+          const looking = enclosureOf(thread, message, reading, isFirst);
+          const enclosure = await untilAborted(looking, reading.signal);
           await reading.store(enclosure);
           opened.push(withEnclosure(message, enclosure));
         } catch (error) {
@@ -134,6 +135,18 @@ export function createEnclosures(options: EnclosureOptions): Enclosures {
       return opened;
     },
   };
+}
+
+/** A stop does not wait for a platform that is slow, nor for the files of other threads. What is left fails by itself. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }
 
 const pointedAt = "The message that is pointed at.";

@@ -14,9 +14,9 @@ export function safeFileName(name: string): string {
   return shortened(plain) || "file";
 }
 
-/** `report.pdf`, `report-2.pdf`, `report-3.pdf` … */
-export function numberedName(name: string, number: number): string {
-  if (number === 1) return name;
+/** `report.pdf`, `report-2.pdf`, `report-3.pdf`, `report-1f0c9a.pdf`: the first has the number 1. */
+export function numberedName(name: string, number: string): string {
+  if (number === "1") return name;
   const extension = extname(name);
   return `${name.slice(0, name.length - extension.length)}-${number}${extension}`;
 }

@@ -131,8 +131,8 @@ async function placed(
     throw new FileProblem("there is no sandbox on this host, so there is no place for files");
   }
   const sha256 = createHash("sha256").update(data).digest("hex");
-  for (let number = 1; ; number += 1) {
-    const path = `${folder}/${numberedName(safe, number)}`;
+  for (const free of freeNames(safe, sha256)) {
+    const path = `${folder}/${free}`;
     const written = await sandbox.writeFile(path, data, { ifSha256: null, signal });
     if (written.ok) return `${path} ${facts}`;
     if (written.reason !== "conflict") throw new FileProblem(written.message);
@@ -141,6 +141,18 @@ async function placed(
     if (same.ok) return `${path} ${facts}`;
     if (same.reason !== "conflict" && same.reason !== "not-found") throw new FileProblem(same.message);
   }
+  throw new FileProblem(
+    `${folder} holds too many files of this name; delete or rename some and send it again`,
+  );
+}
+
+/** Files of one name that are told apart by a number; many platforms call every picture the same. */
+const mostNumbered = 5;
+
+/** Names to try: trying each costs two looks into the sandbox, so behind some numbers comes one of the content's own. */
+function freeNames(name: string, sha256: string): string[] {
+  const numbered = Array.from({ length: mostNumbered }, (_, index) => numberedName(name, String(index + 1)));
+  return [...numbered, numberedName(name, sha256.slice(0, 12))];
 }
 
 function showable(data: Buffer, wanted: boolean): Image | undefined {

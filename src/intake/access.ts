@@ -65,7 +65,8 @@ export function createAccess(settings: AccessSettings): Access {
       case "discord": {
         const { guilds, roles, users } = settings.discord;
         return (
-          guilds.includes(workspace) ||
+          // Who has left the server, or not accepted its rules, is no member of it.
+          (guilds.includes(workspace) && author.standing === "member") ||
           users.includes(author.id) ||
           author.roles.some((role) => roles.includes(role))
         );

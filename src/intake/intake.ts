@@ -40,6 +40,8 @@ export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove"> {
   onProblem(problem: string, error: unknown): void;
 }
 
+/** How often a channel's people without permission are told so, each of them. */
+const strangerSeconds = 600;
 /** A mark that has not been set by then is left to the worker. */
 const markMs = 30_000;
 
@@ -66,9 +68,20 @@ export function createIntake(options: IntakeOptions): Door {
     const message =
       event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
     const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
-    if (!isFirst) return;
-    const surface = options.surface(event.thread.platform);
-    postNotice(event.thread, { key: `reply:${message}`, markdown }, { ...options, surface });
+    if (isFirst) say(event.thread, message, markdown);
+  };
+
+  const say = (thread: ThreadRef, message: string, markdown: string) => {
+    const surface = options.surface(thread.platform);
+    postNotice(thread, { key: `reply:${message}`, markdown }, { ...options, surface });
+  };
+
+  /** Whoever calls again and again must not use up what the channel takes of answers and receipts. */
+  const refuseStranger = async (event: MessageEvent, markdown: string): Promise<Verdict> => {
+    const told = keys.replied({ ...event.ref, message: `stranger~${event.author.id}` });
+    const isFirst = await redis.set(told, "1", "EX", strangerSeconds, "NX");
+    if (isFirst) say(event.thread, event.ref.message, markdown);
+    return { kind: "refused", reply: markdown };
   };
 
   /** Nobody waits for a mark. */
@@ -257,7 +270,8 @@ export function createIntake(options: IntakeOptions): Door {
         if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
         await overhearMessage(event);
         if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
-        return refuse(event, decision.reply);
+        if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
+        return refuseStranger(event, decision.reply);
       }
       switch (event.kind) {
         case "message":

@@ -4,7 +4,7 @@ import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { heddle, type Speaker } from "../agent/messages.ts";
 import { channels, keys } from "./keys.ts";
-import { scripts } from "./scripts.ts";
+import { scriptJson, scripts } from "./scripts.ts";
 
 /** What people do to messages that they have sent: edit and delete them. */
 export interface Amendment {
@@ -35,7 +35,7 @@ export async function editMessage(
   const result = await scripts.edit.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
-    [message, text, JSON.stringify(correction), daySeconds],
+    [message, text, scriptJson(correction), daySeconds],
   );
   return result === 1 ? "changed" : result === 2 ? "passed-on" : "too-late";
 }
@@ -61,7 +61,7 @@ export async function deleteMessage(
       ...[keys.head(thread), keys.mail(thread), keys.asked(thread), keys.stop(thread)],
       keys.seen(thread, note.message.id),
     ],
-    [message, JSON.stringify(note), JSON.stringify(order), daySeconds],
+    [message, scriptJson(note), scriptJson(order), daySeconds],
   );
   if (result === 3) await redis.publish(channels.stops, thread);
   return result === 1 ? "withdrawn" : result === 2 ? "passed-on" : result === 3 ? "stopping" : "too-late";

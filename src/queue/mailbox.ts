@@ -6,7 +6,7 @@ import type { Quote, UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
 import { isOutOfMemory, OutOfMemory } from "./redis/memory.ts";
-import { scripts } from "./scripts.ts";
+import { scriptJson, scripts } from "./scripts.ts";
 
 const daySeconds = 86_400;
 
@@ -41,7 +41,7 @@ export async function deliver(
       redis,
       [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id), keys.overheard(thread)],
       [
-        JSON.stringify(record),
+        scriptJson(record),
         daySeconds,
         options.onlyIfSession ? "1" : "0",
         options.now,
@@ -93,19 +93,19 @@ export async function overhear(
   if (text.trim() === "" || !(await redis.exists(keys.head(thread)))) return;
   if (!(await redis.set(keys.seen(thread, message), "1", "EX", daySeconds, "NX"))) return;
   const quote: Quote = { author, text: text.slice(0, overheardChars), at };
-  await redis.rpush(keys.overheard(thread), JSON.stringify(quote));
+  await redis.rpush(keys.overheard(thread), scriptJson(quote));
   await Promise.all([
     redis.ltrim(keys.overheard(thread), -overheardMessages, -1),
     redis.expire(keys.overheard(thread), referenceSeconds),
   ]);
 }
 
-/** Records a stop order and tells the worker. False when the thread has nothing to stop. */
+/** Records a stop order and tells the workers. False when the thread has nothing to stop. */
 export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder): Promise<boolean> {
   const result = await scripts.stop.run(
     redis,
-    [keys.head(thread), keys.mail(thread), keys.stop(thread)],
-    [JSON.stringify(order), daySeconds],
+    [keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
+    [scriptJson(order), daySeconds],
   );
   if (result !== 1) return false;
   await redis.publish(channels.stops, thread);

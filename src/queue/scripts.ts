@@ -8,6 +8,16 @@ export interface Script {
   run(redis: Redis, scriptKeys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
 }
 
+/**
+ * JSON that a script may decode. Half a surrogate pair, which a name that was cut may end with, is replaced: Redis
+ * takes no such text, and one message that it cannot decode would close its thread for ever.
+ */
+export function scriptJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === "string" ? member.toWellFormed() : member,
+  );
+}
+
 function script(name: FaultPoint): Script {
   const lua = readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");
   const sha = createHash("sha1").update(lua).digest("hex");

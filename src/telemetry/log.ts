@@ -11,7 +11,19 @@ export function createLog(level: string, masker: Masker, options: { terminal: bo
   const write = (line: string) => {
     process.stderr.write(masker.mask(options.terminal ? plain(line) : line));
   };
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+  const serializers = { err: described };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, { write });
+}
+
+/**
+ * What an error says, with its causes, and no more: clients hang their whole request on it, which holds what people
+ * wrote and tokens that no masker knows, such as those of Discord's interactions.
+ */
+function described(error: unknown) {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { type, message, stack } = pino.stdSerializers.err(error);
+  const code = "code" in error && ["string", "number"].includes(typeof error.code) ? error.code : undefined;
+  return { type, message, stack, code };
 }
 
 const levels: Record<number, string> = {
@@ -28,5 +40,7 @@ function plain(line: string): string {
   const { level, time, msg, err, ...rest } = entry;
   const more = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : "";
   const cause = err?.message ? `: ${err.message}` : "";
-  return `${time.slice(11, 19)} ${(levels[level] ?? "").padEnd(5)} ${msg ?? ""}${cause}${more}\n`;
+  // Names and errors hold what strangers wrote, and a terminal obeys what it is sent.
+  const shown = `${msg ?? ""}${cause}${more}`.replaceAll(/\p{Cc}+/gu, " ");
+  return `${time.slice(11, 19)} ${(levels[level] ?? "").padEnd(5)} ${shown}\n`;
 }

@@ -17,6 +17,12 @@ const around: Record<string, (c: string) => string> = {
   "in a loop": (c) => `for f in *; do ${c}; done`,
   "in a case": (c) => `case $x in a) ${c};; esac`,
   "in a function": (c) => `f() { ${c}; }; f`,
+  "in a function by its keyword": (c) => `function f { ${c}; }; f`,
+  "in a coprocess with a name": (c) => `coproc worker { ${c}; }`,
+  "behind time's option": (c) => `time -p ${c}`,
+  "behind an element of an array": (c) => `A[1]=2 ${c}`,
+  "given to a trap": (c) => `trap -- '${c}' EXIT`,
+  "given to a shell behind dashes": (c) => `bash -c -- '${c}'`,
   negated: (c) => `! ${c}`,
   substituted: (c) => `echo $(${c})`,
   "substituted in quotes": (c) => `echo "it's $(${c}) here"`,
@@ -54,10 +60,11 @@ describe("A command", () => {
     const wraps = fc.array(fc.constantFrom(...ways), { maxLength: 4 });
     fc.assert(
       fc.property(wraps, (list) => {
-        // What is given to a shell is quoted once more, as a person would.
+        // What is given to a shell or stands in backticks is quoted once more, as a person would.
         const script = list.reduce((inner, wrap) => {
-          const quotes = wrap("C").includes("'C'");
-          return wrap(quotes ? inner.replaceAll("'", `'\\''`) : inner);
+          const around = wrap("C");
+          if (around.includes("'C'")) return wrap(inner.replaceAll("'", `'\\''`));
+          return wrap(around.includes("`C`") ? inner.replaceAll(/[\\`]/g, "\\$&") : inner);
         }, "git push");
         expect(simpleCommands(script).some((command) => command.startsWith("git push"))).toBe(true);
       }),
@@ -108,5 +115,6 @@ describe("A command", () => {
     fc.assert(fc.property(texts, (text) => Array.isArray(simpleCommands(text))));
     for (const piece of ["$(", '"$(', "sudo x ", "eval ", "`", "(", "a;", "bash -c '"])
       expect(simpleCommands(piece.repeat(2_000)).length).toBeLessThan(100);
+    expect(simpleCommands(`echo '${"1".repeat(400_000)}`).length).toBeLessThan(100);
   });
 });

@@ -83,6 +83,35 @@ describe("Files that came with a message", () => {
     ]);
   });
 
+  test("of a name that many have are told apart by their content", async () => {
+    const { sandbox } = await workspace();
+    const bring = async (content: string) => {
+      const chat = memoryChat({ files: { a: [Buffer.from(content)] } });
+      const { text } = await read({ files: [file("a", "image.png")] }, { sandbox, chat });
+      return /attachments\/(\S+)/.exec(text)?.[1];
+    };
+    for (const taken of ["image.png", "image-2.png", "image-3.png", "image-4.png", "image-5.png"]) {
+      await sandbox.writeFile(`attachments/${taken}`, Buffer.from(taken), {});
+    }
+    const [one, other] = [await bring("one"), await bring("other")];
+    expect(one).toMatch(/^image-[0-9a-f]{12}\.png$/);
+    expect(other).not.toBe(one);
+    expect(await bring("one")).toBe(one);
+  });
+
+  test("never go through a link onto another file, or out of the workspace", async () => {
+    const { sandbox, content } = await workspace();
+    await sandbox.exec({
+      command:
+        "echo mine >precious; mkdir attachments; ln -s ../precious attachments/x.csv; ln -s /etc/new attachments/y.csv",
+    });
+    const chat = memoryChat({ files: { a: [Buffer.from("one")], b: [Buffer.from("two")] } });
+    const { text } = await read({ files: [file("a", "x.csv"), file("b", "y.csv")] }, { sandbox, chat });
+    expect(text).toContain("- attachments/x-2.csv");
+    expect(text).toMatch(/- not brought: y\.csv: .*may not be accessed/);
+    expect(await content("precious")).toBe("mine\n");
+  });
+
   test("that cannot be had cost only themselves, and the model reads why", async () => {
     const { sandbox } = await workspace();
     const chat = memoryChat({
@@ -141,6 +170,24 @@ describe("Files that came with a message", () => {
     expect(left).toBe(message);
     expect(stored).toEqual([]);
   });
+
+  test.each(["details", "earlier"] as const)(
+    "hold up no stop, however slow the platform is with its %s",
+    async (method) => {
+      const chat = memoryChat();
+      const stop = new AbortController();
+      const silent = () => {
+        stop.abort();
+        return new Promise<never>(() => undefined);
+      };
+      const { seen, message, stored } = await read(
+        { files: [file("a")], room: true },
+        { chat: { ...chat, surface: { ...chat.surface, [method]: silent } }, signal: stop.signal },
+      );
+      expect(seen).toBe(message);
+      expect(stored).toEqual([]);
+    },
+  );
 });
 
 describe("Words of others", () => {

@@ -25,5 +25,5 @@ test("any name becomes one short part of a path on one line", () => {
 });
 
 test("a number goes before the ending", () => {
-  expect([1, 2].map((number) => numberedName("a.csv", number))).toEqual(["a.csv", "a-2.csv"]);
+  expect(["1", "2"].map((number) => numberedName("a.csv", number))).toEqual(["a.csv", "a-2.csv"]);
 });

@@ -46,6 +46,8 @@ describe("Who may give work", () => {
     expect(allowed(person("member", "1"), "11")).toBe(false);
     expect(allowed(person("member", "1", ["20"]), "11")).toBe(true);
     expect(allowed(person("external", "30"), "dm")).toBe(true);
+    expect(allowed(person("external", "1"), "10")).toBe(false);
+    expect(allowed(person("guest", "1"), "10")).toBe(false);
   });
 
   test("no bot that is not listed, whatever else is, and of a refusal it hears nothing", () => {

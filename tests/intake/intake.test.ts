@@ -105,6 +105,30 @@ describe("What people without permission write", () => {
     expect(second?.enclosed?.overheard).toHaveLength(1);
   });
 
+  test("is refused in words once in a while, so that it takes no room from the answers of others", async () => {
+    const { chat, says } = thread();
+    const eve = person(`Eve ${randomUUID()}`, "guest");
+    for (let calls = 0; calls < 5; calls += 1) {
+      expect(await says(eve, "do something")).toMatchObject({ kind: "refused" });
+    }
+    // What is said in a channel is said in its order.
+    await says(ada, "/schedules");
+    const shown = await chat.until(() => chat.shown.length > 1 && chat.shown);
+    expect(shown.map(({ message }) => message.markdown)).toEqual([
+      expect.stringContaining("as a guest"),
+      "Nothing is planned in this thread.",
+    ]);
+  });
+
+  test("is refused without a word in the thread where the adapter tells it", async () => {
+    const { chat, says } = thread();
+    const verdict = await says(gus, "do something", { tellsRefusal: true });
+    expect(verdict).toEqual({ kind: "refused", reply: expect.stringContaining("as a guest") });
+    await says(ada, "/schedules");
+    const [first] = await chat.until(() => chat.shown.length > 0 && chat.shown);
+    expect(first?.message.markdown).toBe("Nothing is planned in this thread.");
+  });
+
   test("is dropped, the oldest first, when nobody answers it", async () => {
     const { says, waiting } = thread();
     await says(ada, "start");

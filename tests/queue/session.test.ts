@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../src/agent/messages.ts";
-import { deliver, orderStop } from "../../src/queue/mailbox.ts";
+import { deleteMessage, editMessage } from "../../src/queue/amendments.ts";
+import { deliver, orderStop, overhear } from "../../src/queue/mailbox.ts";
 import { claimSession, LeaseLost } from "../../src/queue/session.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -44,6 +45,26 @@ describe("A mailbox", () => {
     expect(await deliver(redis, thread, message(1), { ...options, onlyIfSession: true })).toMatchObject({
       kind: "accepted",
     });
+  });
+
+  test("opens, whatever broken characters people put into their names and words", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    // Half an emoji, as it is left when a text is cut in the middle of one.
+    const broken = "😀".slice(0, 1);
+    const author = { id: "U1", name: `Ada${broken}` };
+    await deliver(redis, thread, { ...message(1), author, text: broken }, options);
+    await overhear(redis, thread, "m2", { author, text: `psst ${broken}`, at: 2 });
+    await deliver(redis, thread, message(3), options);
+    const edit = { message: "m3", author, at: 4, text: `message 3${broken}` };
+    expect(await editMessage(redis, thread, edit)).toBe("changed");
+    expect(await orderStop(redis, thread, { by: author.name, at: 1 })).toBe(true);
+    expect(await orderStop(redis, thread, { by: author.name, at: 2 })).toBe(true);
+    const lease = await claimSession(redis, thread);
+    const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 4 });
+    expect(withdrawn.map(({ text }) => text)).toEqual(["\uFFFD"]);
+    expect(taken.map(({ text }) => text)).toEqual(["message 3\uFFFD"]);
+    expect(await deleteMessage(redis, thread, { message: "m3", author, at: 5 })).toBe("stopping");
   });
 
   test("gives up only what is older than a stop order", async () => {

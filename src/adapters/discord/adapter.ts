@@ -1,7 +1,7 @@
 import { GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
 import type { Attendance, Author, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
-import { type Attending, attend } from "./attend.ts";
+import { type Attending, attend } from "../attend.ts";
 import { catchUp } from "./catch-up.ts";
 import { identify, tokenError } from "./check.ts";
 import { registerCommands } from "./commands.ts";
@@ -18,6 +18,8 @@ export interface DiscordAdapterOptions extends GatewayOptions {
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
   attendance: Attendance;
+  /** Whether that person's tasks are taken: the bot shows no others in its own name. */
+  mayAsk(workspace: string, author: Author): boolean;
   /** What `/agent` suggests to that person; nothing to those whose tasks are not taken. */
   choices(workspace: string, author: Author): Promise<Choices>;
 }
@@ -97,7 +99,7 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
     },
     connected(shard, isGapless) {
       const known = shards.get(shard);
-      const attending = known ?? attend(workOf(shard), log);
+      const attending = known ?? attend("Discord", workOf(shard), log);
       shards.set(shard, attending);
       attending.connected(isGapless);
     },

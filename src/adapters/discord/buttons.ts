@@ -7,7 +7,6 @@ import {
   TextInputStyle,
 } from "discord.js";
 import type { ActionButton, OutboundMessage } from "../adapter.ts";
-import type { Spot } from "./places.ts";
 
 /**
  * Buttons and forms, and what their ids say. An id has at most 100 characters and is all that comes back with a
@@ -27,7 +26,7 @@ export type Press =
   /** A form was sent: the sentence for an action. */
   | { kind: "said"; action: string }
   /** A form was sent: the task that belongs to a message. */
-  | { kind: "about"; spot: Spot };
+  | { kind: "about"; message: string };
 
 const stopId = "stop";
 
@@ -43,10 +42,8 @@ export function readId(id: string): Press | undefined {
       const [, length = "", both = ""] = /^(\d+):(.*)$/s.exec(rest) ?? [];
       return { kind, action: both.slice(0, Number(length)), question: both.slice(Number(length)) };
     }
-    case "about": {
-      const [where = "", message = ""] = rest.split("/");
-      return { kind, spot: { where, message } };
-    }
+    case "about":
+      return { kind, message: rest };
     default:
       return undefined;
   }
@@ -89,9 +86,12 @@ export function sentenceForm(action: string, question: string): APIModalInteract
   return form(`said:${action}`, question || "Say why", "Your words");
 }
 
-/** The form that asks what to do with a message. */
-export function taskForm({ where, message }: Spot): APIModalInteractionResponseCallbackData {
-  return form(`about:${where}/${message}`, "Ask the agent about this", "What should I do with it?");
+/**
+ * The form that asks what to do with a message of the channel where it is opened. Its id does not name the channel,
+ * so that no id can ask for a message that the person may not see.
+ */
+export function taskForm(message: string): APIModalInteractionResponseCallbackData {
+  return form(`about:${message}`, "Ask the agent about this", "What should I do with it?");
 }
 
 function form(id: string, title: string, label: string): APIModalInteractionResponseCallbackData {

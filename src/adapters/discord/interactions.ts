@@ -114,6 +114,7 @@ export function createInteractions(options: {
   identity: Identity;
   rooms: Rooms;
   people: People;
+  mayAsk(workspace: string, author: Author): boolean;
   choices(workspace: string, author: Author): Promise<Choices>;
   receive(event: InboundEvent): Promise<Verdict>;
   log: BaseLogger;
@@ -132,27 +133,31 @@ export function createInteractions(options: {
       const text = `I cannot work in #${room.name}: I lack ${missing.join(", ")}. Ask somebody who manages this server to grant it.`;
       return tellOnly(rest, interaction, text);
     }
+    const author = authorOf(interaction);
+    const eventAt = (message: string): Extract<InboundEvent, { kind: "message" }> => ({
+      kind: "message",
+      thread: threadAt(room, message),
+      ref: messageRef({ workspace: room.workspace, channel: channelOf(room) }, { where: room.id, message }),
+      author,
+      attachments: [],
+      ...task,
+      addressed: interaction.guild_id === undefined ? "direct" : "mention",
+      at: timeOf(interaction.id),
+    });
+    if (!options.mayAsk(room.workspace, author)) {
+      // Without a message of its own there is nothing in the channel to answer.
+      return settle(interaction, { ...eventAt(interaction.id), tellsRefusal: true });
+    }
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
     const reply = await respond(rest, interaction, { type });
     if (!reply) return;
     if (reply.message === undefined)
       throw new Error("Discord did not say which message its answer has made.");
-    const author = authorOf(interaction);
     await changeReply(rest, interaction, announcement(author, task)).catch((error: unknown) =>
       log.warn({ err: error }, "The answer to a command could not be shown."),
     );
-    const spot = { where: room.id, message: reply.message };
     try {
-      await receive({
-        kind: "message",
-        thread: threadAt(room, reply.message),
-        ref: messageRef({ workspace: room.workspace, channel: channelOf(room) }, spot),
-        author,
-        attachments: [],
-        ...task,
-        addressed: interaction.guild_id === undefined ? "direct" : "mention",
-        at: timeOf(interaction.id),
-      });
+      await receive(eventAt(reply.message));
     } catch (error) {
       await changeReply(rest, interaction, notStored).catch(() => undefined);
       throw error;
@@ -211,11 +216,11 @@ export function createInteractions(options: {
     // What the bot may not read by itself comes with the command, but not with the form.
     const about = await quote(data.resolved.messages[data.target_id], { ...identity, people, workspace });
     if (about) {
-      pending.set(data.target_id, about);
+      pending.set(`${interaction.channel_id}/${data.target_id}`, about);
       const [oldest] = pending.keys();
       if (pending.size > mostPending && oldest !== undefined) pending.delete(oldest);
     }
-    const form = taskForm({ where: interaction.channel_id, message: data.target_id });
+    const form = taskForm(data.target_id);
     await respond(rest, interaction, { type: InteractionResponseType.Modal, data: form });
   };
 
@@ -264,8 +269,9 @@ export function createInteractions(options: {
       return act(interaction, { action: meaning.action, message: interaction.message.id, text });
     }
     if (meaning?.kind !== "about") return;
-    const { where, message } = meaning.spot;
-    const about = pending.get(message) ?? (await fetchQuote(where, message));
+    const { channel_id: where } = interaction;
+    const { message } = meaning;
+    const about = pending.get(`${where}/${message}`) ?? (await fetchQuote(where, message));
     return take(interaction, { text, ...(about && { about }) });
   };
 

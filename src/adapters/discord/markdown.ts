@@ -4,7 +4,10 @@
  */
 
 const fence = /^\s{0,20}(`{3,}|~{3,})/;
-const divider = /^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\|?\s*$/;
+/** Of a line without blanks around it. */
+const divider = /^\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?)?$/;
+/** So many times as long as it was a table may become by its columns; a longer one is shown as it is. */
+const mostGrowth = 4;
 
 /** Tables become aligned text in a code block, images links, deep headings bold. Code stays as it is. */
 export function discordMarkdown(markdown: string): string {
@@ -20,7 +23,7 @@ export function discordMarkdown(markdown: string): string {
     } else if (marker) {
       open = marker;
       shown.push(line);
-    } else if (line.includes("|") && divider.test(lines[at + 1] ?? "")) {
+    } else if (line.includes("|") && divider.test((lines[at + 1] ?? "").trim())) {
       const length = tableLength(lines, at);
       const table = lines.slice(at, at + length).filter((_row, index) => index !== 1);
       shown.push("```", ...align(table.map(cells)), "```");
@@ -54,25 +57,31 @@ function cells(row: string): string[] {
 
 /** Rows with their columns under each other, and a line under the first. */
 function align(rows: readonly string[][]): string[] {
-  const columns = Math.max(...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_column, index) =>
-    Math.max(...rows.map((row) => row[index]?.length ?? 0)),
-  );
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+  }
+  const written = rows.flat().reduce((length, cell) => length + cell.length + 1, 0);
+  const width = widths.reduce((sum, column) => sum + column + 2, 0);
+  const isNarrow = width * rows.length <= mostGrowth * written + 1_000;
   const lines = rows.map((row) =>
-    widths
-      .map((width, index) => (row[index] ?? "").padEnd(width))
+    row
+      .map((cell, index) => (isNarrow ? cell.padEnd(widths[index] ?? 0) : cell))
       .join("  ")
       .trimEnd(),
   );
   const [head = "", ...body] = lines;
-  return [head, widths.map((width) => "─".repeat(width)).join("  "), ...body];
+  return [head, ...(isNarrow ? [widths.map((column) => "─".repeat(column)).join("  ")] : []), ...body];
 }
 
 function inline(line: string): string {
   return line
-    .replace(/^(\s{0,3})#{4,6}\s+(.+?)\s*#*\s*$/, "$1**$2**")
+    .replace(/^(\s{0,3})#{4,6}\s+(\S.*)$/, (_match, indent: string, text: string) => {
+      // Looking back, so that a long gap is not read again from each of its blanks.
+      return `${indent}**${text.trimEnd().replace(/(?<!\s)\s+#+$/, "")}**`;
+    })
     .replaceAll(
-      /!\[([^\]]*)\]\(([^()\s]+)\)/g,
+      /!\[([^[\]]*)\]\(([^()\s]+)\)/g,
       (_match, label: string, url: string) => `[${label || "image"}](${url})`,
     );
 }

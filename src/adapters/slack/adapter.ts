@@ -1,5 +1,5 @@
-import type { Attendance, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
-import { attend } from "./attend.ts";
+import type { Attendance, Author, ChatAdapter, Door, InboundEvent, RecentThreads } from "../adapter.ts";
+import { attend } from "../attend.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
 import { checkToken } from "./check.ts";
@@ -21,6 +21,8 @@ export interface SlackAdapterOptions extends SlackServer {
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
   attendance: Attendance;
+  /** Whether that person's tasks are taken: the bot shows no others in its own name. */
+  mayAsk(workspace: string, author: Author): boolean;
   /** For the home tab. */
   recentThreads: RecentThreads;
 }
@@ -79,12 +81,16 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
       await showHome(await deskOf(context.teamId), event.user, options.recentThreads, log);
   });
   listenToButtons(app, deskOf, door);
-  listenToQuestions(app, deskOf, door);
+  listenToQuestions(app, deskOf, { ...options, door });
 
   const closing = new AbortController();
-  const attending = attend(attendanceWork(options, reception, door, closing.signal), log);
+  const attending = attend("Slack", attendanceWork(options, reception, door, closing.signal), log);
   try {
-    await line.open(attending);
+    await line.open({
+      // Slack sends nothing again that came while nobody listened.
+      connected: () => attending.connected(false),
+      disconnected: () => attending.disconnected(),
+    });
   } catch (error) {
     await attending.close();
     throw error;

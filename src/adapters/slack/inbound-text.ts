@@ -18,10 +18,11 @@ export function readableText(
   botId: string,
   nameOf: (userId: string) => string | undefined,
 ): string {
-  const mention = `<@${botId}(?:\\|[^>]*)?>`;
+  const mention = `<@${botId}(?:\\|[^<>]*)?>`;
   const bare = text
     .replace(new RegExp(`^\\s*(?:${mention}[\\s,:;]*)+`), "")
-    .replace(new RegExp(`(?:[\\s,]*${mention})+\\s*$`), "");
+    // Looking back, so that a long gap is not read again from each of its blanks.
+    .replace(new RegExp(`(?<![\\s,])(?:[\\s,]*${mention})+\\s*$`), "");
   // One pass, so that an entity that somebody wrote out ("&amp;lt;") is not decoded twice.
   return bare.replaceAll(/<([^<>\n]+)>|&(lt|gt|amp);/g, (_match, token?: string, entity?: string) =>
     token === undefined ? ({ lt: "<", gt: ">", amp: "&" }[entity ?? ""] ?? "") : readableToken(token, nameOf),

@@ -30,6 +30,9 @@ export interface Installation {
   identity: Identity;
 }
 
+/** It was sealed with another secret, or changed: only that workspace is concerned. */
+export class UnreadableInstallation extends Error {}
+
 /** Hash: workspace to its sealed installation. */
 const key = "heddle:slack:installations";
 
@@ -82,7 +85,7 @@ function createBox(secret: string) {
       const sealed = [cipher.update(text, "utf8"), cipher.final()];
       return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
     },
-    /** @throws when it was sealed with another secret, for another owner, or changed */
+    /** @throws UnreadableInstallation */
     open(sealed: string, owner: string): string {
       const bytes = Buffer.from(sealed, "base64");
       try {
@@ -91,7 +94,7 @@ function createBox(secret: string) {
           .setAuthTag(bytes.subarray(12, 28));
         return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString("utf8");
       } catch (error) {
-        throw new Error(
+        throw new UnreadableInstallation(
           `The Slack installation of ${owner} cannot be read with this SLACK_STATE_SECRET: set the one it was stored with, or install the app there again.`,
           { cause: error },
         );

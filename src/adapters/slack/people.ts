@@ -75,8 +75,13 @@ function describe(id: string, user: SlackUser, teamId: string): Author {
   return { id, name: name.replaceAll(/\s+/g, " ").slice(0, 80), standing: standing(user, teamId), roles };
 }
 
+/** Repeats what people, guests among them, have told it to: as a reminder, or as the answer to a word. */
+const slackbot = "USLACKBOT";
+
 function standing(user: SlackUser, teamId: string): Author["standing"] {
-  if (user.is_bot) return "bot";
+  // Slack itself does not count it as a bot.
+  if (user.is_bot || user.id === slackbot) return "bot";
+  if (user.deleted) return "external";
   const isOurs = user.team_id === teamId || user.enterprise_user?.teams?.includes(teamId);
   if (user.is_stranger || !isOurs) return "external";
   return user.is_restricted || user.is_ultra_restricted ? "guest" : "member";

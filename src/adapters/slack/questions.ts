@@ -34,14 +34,14 @@ const help = [
  *
  * @param deskOf the desk of the workspace where it happened
  */
-export function listenToQuestions(app: App, deskOf: DeskOf, door: Door) {
+export function listenToQuestions(app: App, deskOf: DeskOf, intake: Intake) {
   app.command(slashCommand, async ({ command, context, ack }) => {
     const desk = await deskOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
     const text = readable(desk, written);
     if (["", "help", "stop"].includes(text.toLowerCase())) return ack(help);
     const author = await desk.people.author(user);
-    const problem = await ask(desk, door, { author, channel, text });
+    const problem = await ask(desk, intake, { author, channel, text });
     if (problem) await ack(problem);
   });
 
@@ -61,9 +61,14 @@ export function listenToQuestions(app: App, deskOf: DeskOf, door: Door) {
     const found = await readMessage(desk, point);
     if (typeof found === "string") return ack(problemInModal(found));
     const author = await desk.people.author(user.id);
-    const problem = await ask(desk, door, { author, channel: point.channel, text, ...found });
+    const problem = await ask(desk, intake, { author, channel: point.channel, text, ...found });
     if (problem) await ack(problemInModal(problem));
   });
+}
+
+interface Intake {
+  door: Door;
+  mayAsk(workspace: string, author: Author): boolean;
 }
 
 interface Question {
@@ -76,22 +81,17 @@ interface Question {
 }
 
 /** Posts the question and hands it in; gives a sentence for the person if that did not work. */
-async function ask(desk: Desk, door: Door, question: Question): Promise<string | undefined> {
-  const { author, channel, text, thread, about } = question;
+async function ask(desk: Desk, { door, mayAsk }: Intake, question: Question): Promise<string | undefined> {
+  const { author, channel } = question;
+  if (!mayAsk(desk.identity.teamId, author)) {
+    // Without a message of its own there is nothing in the channel to answer.
+    const at = { ts: (Date.now() / 1_000).toFixed(6) };
+    const verdict = await door.receive({ ...eventOf(desk, question, at), tellsRefusal: true });
+    return verdict.kind === "refused" ? verdict.reply : "That was not taken.";
+  }
   const posted = await post(desk, question).catch((error: unknown) => whyNotPosted(error));
   if ("problem" in posted) return posted.problem;
-  const place = placeOf(desk, channel);
-  const event: InboundEvent = {
-    kind: "message",
-    thread: { ...place, thread: thread ?? posted.ts },
-    ref: { ...place, message: posted.ts },
-    author,
-    text,
-    attachments: [],
-    ...(about && { about }),
-    addressed: channel.startsWith("D") ? "direct" : "mention",
-    at: milliseconds(posted.ts),
-  };
+  const event = eventOf(desk, question, posted);
   const takeBack = () => desk.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
   try {
     const verdict = await door.receive(event);
@@ -103,6 +103,25 @@ async function ask(desk: Desk, door: Door, question: Question): Promise<string |
     await takeBack();
     throw error;
   }
+}
+
+function eventOf(
+  desk: Desk,
+  { author, channel, text, thread, about }: Question,
+  { ts }: { ts: string },
+): Extract<InboundEvent, { kind: "message" }> {
+  const place = placeOf(desk, channel);
+  return {
+    kind: "message",
+    thread: { ...place, thread: thread ?? ts },
+    ref: { ...place, message: ts },
+    author,
+    text,
+    attachments: [],
+    ...(about && { about }),
+    addressed: channel.startsWith("D") ? "direct" : "mention",
+    at: milliseconds(ts),
+  };
 }
 
 /** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */

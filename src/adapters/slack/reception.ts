@@ -1,10 +1,11 @@
 import { checkToken, identify } from "./check.ts";
 import type { SlackAdapterOptions } from "./adapter.ts";
+import { UnreadableInstallation } from "./installations.ts";
 import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./desk.ts";
 
-/** The desks of all workspaces that this process listens to. */
 export interface Reception {
   deskOf: DeskOf;
+  /** Those of all workspaces that this process listens to, but for such as cannot be listened to. */
   desks(): Promise<Desk[]>;
   /** Forgets a workspace that has removed the app. */
   leave(teamId: string | undefined): Promise<void>;
@@ -45,7 +46,18 @@ export async function openReception(options: SlackAdapterOptions): Promise<Recep
   };
   return {
     deskOf,
-    desks: async () => Promise.all((await installations.all()).map(deskOf)),
+    async desks() {
+      const desks: Desk[] = [];
+      for (const teamId of await installations.all()) {
+        try {
+          desks.push(await deskOf(teamId));
+        } catch (error) {
+          if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) throw error;
+          log.warn(error.message);
+        }
+      }
+      return desks;
+    },
     async leave(teamId) {
       if (teamId === undefined) return;
       await installations.remove(teamId);

@@ -48,6 +48,19 @@ describe("/agent", () => {
     expect(asked.answer?.type).toBe(5);
   });
 
+  test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord, { mayAsk: () => false });
+    door.next.push(async (event) => {
+      door.events.push(event);
+      return { kind: "refused", reply: "You are not listed." };
+    });
+    const asked = discord.user("eve").asks(discord.channel("general"), { prompt: "something rude" });
+    const reply = await discord.until(() => asked.reply);
+    expect(reply).toMatchObject({ content: "You are not listed.", flags: MessageFlags.Ephemeral });
+    expect(door.events).toMatchObject([{ kind: "message", author: { name: "eve" }, tellsRefusal: true }]);
+  });
+
   test("goes on in the thread or direct conversation where it is used", async () => {
     const discord = await fakeDiscord();
     const { door } = await listening(discord);
@@ -140,6 +153,19 @@ describe("Ask the agent about this", () => {
     const { door } = await listening(discord);
     discord.user("ada").fills(picked, "is that so?");
     expect(await door.first(1)).toMatchObject([{ about: { text: "2 + 2 = 5" } }]);
+  });
+
+  test("a form that somebody sends from another channel reads nothing of the first", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const secret = discord.user("bob").says(discord.channel("board"), "we sell the company");
+    const mallory = discord.user("mallory");
+    const picked = mallory.picks("Ask the agent about this", secret);
+    await discord.until(() => picked.modal);
+    mallory.fills({ ...picked, channel: discord.channel("general") }, "what does it say?");
+    const read = `GET /channels/${discord.channel("general").id}/messages/${secret.id}`;
+    await discord.until(() => discord.calls.some(({ call }) => call === read));
+    expect(door.events).toEqual([]);
   });
 });
 

@@ -66,6 +66,7 @@ export function adapterFor(discord: FakeDiscord, options: Partial<DiscordAdapter
     messageContent: true,
     stopReactions: ["🛑", "⏹️", "halt"],
     attendance: nobodyWasHere,
+    mayAsk: () => true,
     choices: async () => ({ models: ["anthropic/a", "openai/b"], skills: ["csv-report", "changelog"] }),
     log,
     ...options,

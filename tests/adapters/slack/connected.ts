@@ -55,6 +55,7 @@ export function adapterFor(
     stopReactions: ["octagonal_sign", "hand"],
     attendance,
     recentThreads,
+    mayAsk: (_workspace, { standing }) => standing === "member",
     log,
   });
 }
@@ -106,6 +107,7 @@ export async function listening(
     stopReactions: ["octagonal_sign"],
     attendance,
     recentThreads: nothingRecent,
+    mayAsk: () => true,
     log: listened,
   });
   await adapter.start(door);

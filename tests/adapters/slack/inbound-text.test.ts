@@ -29,6 +29,11 @@ describe("readableText", () => {
   });
 });
 
+test("a text of nothing but blanks between words is read in time that grows with its length", () => {
+  const gap = " ".repeat(400_000);
+  expect(readableText(`a${gap}b <@UBOT>`, "UBOT", () => undefined)).toBe(`a${gap}b`);
+});
+
 test("a mention is found with and without a label, and not for another user", () => {
   expect(mentions("hi <@UBOT>", "UBOT")).toBe(true);
   expect(mentions("hi <@UBOT|heddle>", "UBOT")).toBe(true);

@@ -6,7 +6,7 @@ import { createInstallations, type OAuthClient } from "../../../src/adapters/sla
 import { createWorkspacesSurface } from "../../../src/adapters/slack/workspaces-surface.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { listening, settled, signingSecret } from "./connected.ts";
+import { listening, nobodyWasHere, settled, signingSecret } from "./connected.ts";
 
 let redis: TestRedis;
 beforeAll(async () => {
@@ -105,6 +105,19 @@ describe("workspaces that install the app", () => {
     await expect(other.find("T0ONE")).rejects.toThrow(/SLACK_STATE_SECRET/);
     await redis.client().hset("heddle:slack:installations", "T0ONE", stored["T0TWO"] ?? "");
     await expect(installations.find("T0ONE")).rejects.toThrow(/T0ONE cannot be read/);
+  });
+
+  test("are caught up with although the installation of another cannot be read", async () => {
+    const { apiUrl, two, install, client, installations } = await scene();
+    await install(two);
+    await redis.client().hset("heddle:slack:installations", "T0ONE", "sealed with another secret");
+    const present = Promise.withResolvers<string>();
+    const attendance = {
+      ...nobodyWasHere,
+      present: async (_platform: string, team: string) => present.resolve(team),
+    };
+    await listening({ client, installations }, apiUrl, attendance);
+    expect(await present.promise).toBe("T0TWO");
   });
 
   test("are not let in when they are not listed, neither at the installation nor later", async () => {

@@ -177,6 +177,21 @@ describe("/agent", () => {
     expect(door.events).toEqual([]);
   });
 
+  test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
+    const { slack, door } = await connected();
+    const gus = slack.user("gus", { guest: true });
+    const general = slack.channel("general");
+    door.next.push(async (event) => {
+      door.events.push(event);
+      return { kind: "refused", reply: "Not from guests." };
+    });
+    gus.commands(general, "/agent say something rude");
+    await settled(slack);
+    expect(door.events).toMatchObject([{ kind: "message", author: { id: gus.id }, tellsRefusal: true }]);
+    expect(gus.whispers()).toEqual(["Not from guests."]);
+    expect(general.messages).toEqual([]);
+  });
+
   test("leaves nothing behind when the task was not taken", async () => {
     const { slack, door } = await connected({ ackTimeoutMs: 100 });
     const general = slack.channel("general");

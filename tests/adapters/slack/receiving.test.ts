@@ -169,12 +169,20 @@ describe("authors", () => {
   test.each([
     ["a guest", { guest: true }, "guest"],
     ["somebody of another organisation", { external: true }, "external"],
+    ["somebody whose account was closed", { deactivated: true }, "external"],
     ["a member", {}, "member"],
   ])("%s is told apart", async (_who, options, standing) => {
     const { slack, door } = await connected();
     await slack.user("ada", options).says(slack.channel("general"), "<@BOT> hi");
     await settled(slack);
     expect(door.events[0]?.author.standing).toBe(standing);
+  });
+
+  test("what Slackbot says for somebody is not said by a member", async () => {
+    const { slack, door } = await connected();
+    await slack.user("slackbot").says(slack.channel("general"), "<@BOT> hi");
+    await settled(slack);
+    expect(door.events[0]?.author.standing).toBe("bot");
   });
 
   test("without the scope to ask, everybody counts as a guest", async () => {

@@ -43,6 +43,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
       threads: async () => [],
     },
     recentThreads: { of: async () => [] },
+    mayAsk: () => true,
     log: pino(sink),
   });
   await adapter.start(door);

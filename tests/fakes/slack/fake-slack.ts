@@ -61,6 +61,8 @@ interface UserOptions {
   /** Of another organisation, through Slack Connect. */
   external?: boolean;
   bot?: boolean;
+  /** The account was closed. */
+  deactivated?: boolean;
 }
 
 /** What a condition gives as long as it does not hold. */
@@ -275,12 +277,14 @@ function userNamed(workspace: Workspace, name: string, options: UserOptions): Fa
   const known = [...workspace.users.values()].find((user) => user.name === name);
   if (known) return known;
   const user: FakeUser = {
-    id: workspace.id("U"),
+    // Slack's own, which posts what people have told it to.
+    id: name === "slackbot" ? "USLACKBOT" : workspace.id("U"),
     name,
     teamId: options.external ? "T0OTHER" : workspace.teamId,
     isBot: options.bot ?? false,
     isGuest: options.guest ?? false,
     isAdmin: options.admin ?? false,
+    isDeactivated: options.deactivated ?? false,
     ...(options.bot && { botId: workspace.id("B") }),
   };
   workspace.users.set(user.id, user);

@@ -76,6 +76,7 @@ export const methods: Record<string, Method> = {
           real_name: user.name,
           team_id: user.teamId,
           is_bot: user.isBot,
+          deleted: user.isDeactivated,
           is_admin: user.isAdmin,
           is_owner: false,
           is_restricted: user.isGuest,

@@ -9,6 +9,7 @@ export interface FakeUser {
   isBot: boolean;
   isGuest: boolean;
   isAdmin: boolean;
+  isDeactivated: boolean;
   /** Set for bots. */
   botId?: string;
 }
@@ -125,6 +126,7 @@ export class Workspace {
       isBot: true,
       isGuest: false,
       isAdmin: false,
+      isDeactivated: false,
     };
     this.users.set(this.bot.id, this.bot);
     this.address = address;

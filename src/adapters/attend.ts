@@ -5,9 +5,9 @@ const presenceMs = 10_000;
 /** How soon an event is looked for that could not be kept. */
 const againMs = 1_000;
 
-/** Whether a shard misses events, and what is done about it. */
+/** Whether a connection to a platform misses events, and what is done about it. */
 export interface Attending {
-  /** @param isGapless whether Discord has sent what was missed in between */
+  /** @param isGapless whether the platform has sent what was missed in between */
   connected(isGapless: boolean): void;
   disconnected(): void;
   /** An event has arrived and could not be kept. */
@@ -17,6 +17,7 @@ export interface Attending {
 
 /** Catches up where something may have been missed; then it notes regularly that nothing is, while connected. */
 export function attend(
+  platform: string,
   work: { catchUp(): Promise<void>; present(): Promise<void> },
   log: BaseLogger,
 ): Attending {
@@ -35,7 +36,7 @@ export function attend(
     } catch (error) {
       log.warn(
         { err: error },
-        "It could not be found out whether Discord messages were missed; it is tried again.",
+        `It could not be found out whether ${platform} messages were missed; it is tried again.`,
       );
     }
     working = undefined;

@@ -1,0 +1,140 @@
+import { fileURLToPath } from "node:url";
+import type { Redis } from "ioredis";
+import { type ChatSurface, type Door, parseThreadId, threadId } from "./adapters/adapter.ts";
+import type { Masker } from "./agent/context/mask.ts";
+import type { McpConfig } from "./agent/mcp/config.ts";
+import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
+import { modelChoicesIn } from "./channel-settings.ts";
+import type { Config } from "./config/load.ts";
+import { announcing } from "./console/announcing.ts";
+import { type Access, createAccess } from "./intake/access.ts";
+import { createIntake } from "./intake/intake.ts";
+import { openSurfaces } from "./platforms.ts";
+import { maskedSurface } from "./progress/masked.ts";
+import { type Budgets, createBudgets } from "./queue/budgets.ts";
+import { postNotice } from "./queue/notices.ts";
+import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
+import type { RedisServer } from "./queue/redis/server.ts";
+import { openTurnQueue, type TurnQueue } from "./queue/turns.ts";
+import { openRedis } from "./redis.ts";
+import { openSandboxBackend } from "./sandbox/open.ts";
+import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
+import type { Logger } from "./telemetry/log.ts";
+import { openTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
+
+/** The skills that come with Heddle. */
+export const shippedSkills = fileURLToPath(new URL("../skills", import.meta.url));
+
+/** What a command begins with. */
+export interface SetUp {
+  config: Config;
+  mcp: McpConfig;
+  masker: Masker;
+  log: Logger;
+}
+
+/** What every role needs: Redis, the queue, the door and a way to write to each platform. */
+export interface Foundation extends SetUp {
+  server: RedisServer;
+  redis: Redis;
+  queue: TurnQueue;
+  output: OutputScheduler;
+  budgets: Budgets;
+  door: Door;
+  surface(platform: string): ChatSurface;
+  skills: SkillLibrary;
+  sandbox: WatchedSandbox;
+  access: Access;
+  telemetry: Telemetry;
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
+ * @param options.measures whether this process answers to `/metrics`
+ */
+export async function layFoundation(
+  { config, mcp, log, masker }: SetUp,
+  { measures = false }: { measures?: boolean } = {},
+): Promise<Foundation> {
+  // First, because it may refuse the settings, and nothing is open yet.
+  const skills = createSkillLibrary({
+    folders: config.settings.skills.folders ?? [shippedSkills],
+    pins: config.settings.skills.pins,
+  });
+  const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
+  const server = await openRedis(config, log);
+  const redis = server.connect({ maxRetriesPerRequest: null });
+  const queue = openTurnQueue(redis);
+  const telemetry = await openTelemetry({ config, redis, masker, log, measures });
+  const { observe } = telemetry;
+  const surfaces = new Map(
+    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [
+      name,
+      observe.surface(maskedSurface(plain, (text) => masker.mask(text))),
+    ]),
+  );
+  const surface = (platform: string): ChatSurface => {
+    const found = surfaces.get(platform);
+    if (!found)
+      throw new Error(`There is no connection to ${platform}: its token is not set in this process.`);
+    return found;
+  };
+  const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
+  const output = observe.output(createOutputScheduler(redis));
+  const access = createAccess(config.settings.access);
+  const budgets = createBudgets({
+    redis,
+    settings: config.settings.budgets,
+    now: Date.now,
+    warn(thread, warning) {
+      const place = parseThreadId(thread);
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+  const intake = createIntake({
+    ...{ access, redis, queue, output, surface, budgets, onProblem },
+    audit: ({ action, thread, question: { id, tool }, by, decision: { kind } }) =>
+      telemetry.note({
+        what: action === "decided" ? "decided" : "decision-refused",
+        ...{ thread, question: id, tool, decision: kind, by: { id: by.id, name: by.name } },
+      }),
+    models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
+    now: Date.now,
+  });
+  const door = announcing(observe.door(intake), redis, (error) =>
+    onProblem("Lists of threads could not be told.", error),
+  );
+  const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
+  return {
+    config,
+    mcp,
+    log,
+    masker,
+    server,
+    redis,
+    queue,
+    output,
+    budgets,
+    door,
+    surface,
+    skills,
+    sandbox,
+    access,
+    telemetry,
+    async close() {
+      await backend.close();
+      await telemetry.close();
+      await queue.close();
+      // Where something is still being written, the answer to QUIT may be lost with the connection.
+      await redis.quit().catch(() => redis.disconnect());
+      await server.close();
+    },
+  };
+}
+
+/** Something that runs until it is closed. */
+export interface Running {
+  close(): Promise<void>;
+}

@@ -1,0 +1,198 @@
+import { randomUUID } from "node:crypto";
+import { parseThreadId, type ThreadId } from "./adapters/adapter.ts";
+import { createMcpPool } from "./agent/mcp/pool.ts";
+import { createPolicy } from "./agent/policy.ts";
+import { channelSettings } from "./channel-settings.ts";
+import { openWorkerDiary } from "./console/worker.ts";
+import { createEnclosures } from "./enclosures/enclosures.ts";
+import type { Models } from "./models.ts";
+import { createReporter, progressKey } from "./progress/reporter.ts";
+import { createBackgroundJobs } from "./queue/background.ts";
+import { createDrive } from "./queue/drive.ts";
+import { publishLive } from "./queue/live.ts";
+import { markMessage } from "./queue/marks.ts";
+import { rememberMessages } from "./queue/mailbox.ts";
+import { redisNotes } from "./queue/notes.ts";
+import { flushOutbox, settledSince } from "./queue/outbox.ts";
+import { startPresence } from "./queue/presence.ts";
+import { isOutOfMemory, OutOfMemory, outOfMemory } from "./queue/redis/memory.ts";
+import { openScheduleClock, takeScheduleTicks } from "./queue/schedule-clock.ts";
+import { createFiring } from "./queue/schedule-firing.ts";
+import { type ScheduleLimits, threadSchedules } from "./queue/schedules.ts";
+import { createSlots } from "./queue/slots.ts";
+import { watchStops } from "./queue/stops.ts";
+import { readJournal } from "./queue/sessions.ts";
+import { startTurnWorker } from "./queue/turns.ts";
+import { cleanPolicy } from "./sandbox/open.ts";
+import { createTurnRunner } from "./turn-runner.ts";
+import type { Foundation, Running } from "./foundation.ts";
+
+const noSandboxBanner =
+  "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
+
+/** Takes turns from the queue and runs the agent. */
+export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
+  const { observe } = foundation.telemetry;
+  const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
+  const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
+  const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
+  const onError = (error: unknown) =>
+    log.error(
+      { err: error },
+      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error",
+    );
+
+  const pool = createMcpPool({
+    config: foundation.mcp,
+    timeouts: {
+      connectMs: config.settings.mcp.connectSeconds * 1_000,
+      executeMs: config.settings.mcp.executeSeconds * 1_000,
+      readMs: config.settings.mcp.readSeconds * 1_000,
+    },
+    log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
+  });
+  for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
+
+  const clock = openScheduleClock(redis);
+  const scheduleLimits: ScheduleLimits = {
+    perThread: schedules.perThread,
+    shortestMs: schedules.shortestMinutes * 60_000,
+    longestMs: sessions.expireDays * 86_400_000,
+  };
+  const agentRunner = createTurnRunner({
+    choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
+    summariser: observe.model(models.summariser),
+    limits: {
+      steps: agent.maxSteps,
+      wallMs: agent.maxMinutes * 60_000,
+      ...(agent.maxTokens && { tokens: agent.maxTokens }),
+      ...(agent.maxCost && { cost: agent.maxCost }),
+    },
+    compaction: config.settings.compaction,
+    budgets,
+    instructions: agent.instructions,
+    channel,
+    enclosures: createEnclosures({
+      files: {
+        files: attachments.files,
+        fileBytes: attachments.fileMb * 1_048_576,
+        messageBytes: attachments.messageMb * 1_048_576,
+        downloadMs: attachments.seconds * 1_000,
+      },
+      room,
+      surface,
+      mayAsk: foundation.access.mayAsk,
+      onProblem,
+    }),
+    sandbox,
+    notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    schedules: (thread, asked) =>
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
+    journal: (thread) => readJournal(redis, thread),
+    surface,
+    skills,
+    mcp: pool,
+    masker,
+    policy: createPolicy(config.settings.tools.rules, config.settings.tools.default),
+    questionMs: config.settings.tools.questionMinutes * 60_000,
+    log,
+  });
+
+  const cleaning = setInterval(() => void cleanWorkspaces(foundation), cleanEveryMs).unref();
+  const stops = await watchStops(redis, server.connect(), onError);
+  const runner = observe.runner(agentRunner);
+  const drive = createDrive({
+    redis,
+    stops,
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
+    expireSeconds: sessions.expireDays * 86_400,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display(lease, turn) {
+      const turnLog = log.child({ thread: lease.thread, turn: turn.id });
+      const reporter = createReporter({
+        surface: surface(parseThreadId(lease.thread).platform),
+        output,
+        thread: lease.thread,
+        turn,
+        verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
+        ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
+        async onProgressPosted(ref) {
+          await lease.append([], { fields: { progress: JSON.stringify(ref) } });
+          await rememberMessages(redis, lease.thread, [ref]);
+        },
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        mark: (ref, mark, signal) =>
+          markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
+        publish: (event) => publishLive(redis, lease.thread, event, onError),
+        mask: (text) => masker.mask(text),
+        onProblem: (problem, error) => turnLog.warn({ err: error }, problem),
+      });
+      return observe.display(reporter, lease.thread, turn);
+    },
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, {
+        redis,
+        surface: surface(parseThreadId(lease.thread).platform),
+        output,
+        signal,
+        progressQuiet,
+        onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
+      }),
+  });
+  const diary = openWorkerDiary({
+    concurrency: queueSettings.concurrency,
+    model: models.model.id,
+    sandbox,
+    mcp: pool,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+  });
+  const worker = await startTurnWorker({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    queue,
+    drive: diary.noting(drive),
+    slots: createSlots(redis, queueSettings, onError),
+    concurrency: queueSettings.concurrency,
+    lockMs: queueSettings.lockSeconds * 1_000,
+    sweepMs: queueSettings.sweepSeconds * 1_000,
+    onError,
+  });
+  const ticks = await takeScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: async () => ({ allowed: true }),
+      mask: (text) => masker.mask(text),
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
+  const presence = await startPresence({ redis, describe: () => diary.describe(), onError });
+  return {
+    async close() {
+      await Promise.all([worker.close(), ticks.close()]);
+      clearInterval(cleaning);
+      await Promise.all([presence.close(), stops.close(), pool.close(), clock.close()]);
+    },
+  };
+}
+
+const cleanEveryMs = 6 * 3_600_000;
+
+async function cleanWorkspaces({ config, sandbox, log }: Foundation): Promise<void> {
+  if (!sandbox.probe.ok) return;
+  try {
+    const { archived, failed } = await (await sandbox.backend.workspaces()).clean(cleanPolicy(config));
+    if (archived.length + failed.length > 0) log.info({ archived, failed }, "idle workspaces were archived");
+  } catch (error) {
+    log.warn({ err: error }, "idle workspaces could not be archived");
+  }
+}
