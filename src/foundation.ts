@@ -95,11 +95,7 @@ export async function layFoundation(
   });
   const intake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
-    audit: ({ action, thread, question: { id, tool }, by, decision: { kind } }) =>
-      telemetry.note({
-        what: action === "decided" ? "decided" : "decision-refused",
-        ...{ thread, question: id, tool, decision: kind, by: { id: by.id, name: by.name } },
-      }),
+    audit: telemetry.note,
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     now: Date.now,
   });

@@ -40,6 +40,7 @@ export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<
         ...discordAccess(environment, environment.DISCORD_TOKEN),
         ...(environment.DISCORD_CDN_URL && { cdnUrl: environment.DISCORD_CDN_URL }),
         messageContent: settings.discord.messageContent,
+        marks: settings.discord.marks,
         log,
       }),
     );
@@ -127,5 +128,5 @@ function chosen<T>(choose: () => T): T {
 
 function slackServer({ config, log }: Pick<Ground, "config" | "log">) {
   const { SLACK_API_URL } = config.environment;
-  return { ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }), log };
+  return { ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }), marks: config.settings.slack.marks, log };
 }

@@ -5,6 +5,7 @@ import { createPolicy } from "./agent/policy.ts";
 import { channelSettings } from "./channel-settings.ts";
 import { openWorkerDiary } from "./console/worker.ts";
 import { createEnclosures } from "./enclosures/enclosures.ts";
+import { stillAllowed } from "./intake/still-allowed.ts";
 import type { Models } from "./models.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { createBackgroundJobs } from "./queue/background.ts";
@@ -33,7 +34,7 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
   const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { observe } = foundation.telemetry;
+  const { observe, note } = foundation.telemetry;
   const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -88,7 +89,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     sandbox,
     notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
     schedules: (thread, asked) =>
-      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, now: Date.now }),
+      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, audit: note, now: Date.now }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -167,7 +168,8 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       queue,
       output,
       surface,
-      mayAsk: async () => ({ allowed: true }),
+      mayAsk: (thread, author) => stillAllowed(thread, author, foundation),
+      audit: note,
       mask: (text) => masker.mask(text),
       now: Date.now,
       onProblem,

@@ -221,6 +221,8 @@ export interface ChatSurface {
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What people wrote in the thread before that message, oldest first, at most `limit`. */
   earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<RoomMessage[]>;
+  /** Who that is there at this moment, for what was asked for earlier. Absent where all are the operator. */
+  person?(thread: ThreadRef, id: string): Promise<Author | undefined>;
 }
 
 /** `gone`: deleted or archived. `uncertain`: it may or may not have been done (lost response). */

@@ -29,7 +29,9 @@ export type Decision =
   | { kind: "denied"; by: Speaker; reason?: string; at: number }
   /** Without a text the answer is a message of the thread, which the model reads next. */
   | { kind: "answered"; by: Speaker; text?: string; at: number }
-  | { kind: "expired"; at: number };
+  | { kind: "expired"; at: number }
+  /** The platform has refused to put it to people. */
+  | { kind: "unasked"; why: string; at: number };
 
 /** Makes the questions of one step. @param openMs how long each stays open */
 export function createAsker(
@@ -62,6 +64,8 @@ function refusal(decision: Decision): string | undefined {
       return undefined;
     case "denied":
       return `DENIED by ${decision.by.name}; it was not run. ${decision.reason ? `The reason: ${decision.reason}` : "No reason was given."}`;
+    case "unasked":
+      return `People could not be asked, so it was not run: ${decision.why} Go on without it, or say in your answer what is still to be decided.`;
     case "expired":
       return "Nobody answered in time, so it was not run. Go on without it, or say in your answer what is still to be decided.";
   }

@@ -1,4 +1,5 @@
 import { describeSchedule } from "../agent/tools/schedules.ts";
+import { consoleAuthor } from "../adapters/local/door.ts";
 import { type Foundation, layFoundation } from "../foundation.ts";
 import { openScheduleClock } from "../queue/schedule-clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
@@ -19,7 +20,11 @@ export async function command(args: string[]): Promise<number> {
       process.stdout.write(setup.masker.mask(await list(foundation)));
       return 0;
     }
-    const wasThere = await cancelSchedule(foundation.redis, thread ?? "", id ?? "");
+    const { redis, telemetry } = foundation;
+    const cancelled = { thread: thread ?? "", schedule: id ?? "" };
+    const wasThere = await cancelSchedule(redis, cancelled.thread, cancelled.schedule);
+    const by = { ...consoleAuthor(), id: "operator" };
+    if (wasThere) telemetry.note({ action: "schedule-cancelled", ...cancelled, by });
     process.stdout.write(
       wasThere ? `Schedule ${id} is cancelled.\n` : `There is no schedule ${id} in ${thread}.\n`,
     );

@@ -98,6 +98,24 @@ export type Environment = z.infer<typeof environmentSchema>;
 
 const dollars = z.number().nonnegative();
 
+const slackReaction = z
+  .string()
+  .regex(/^[a-z0-9_+'-]*$/, "expected names without colons, e.g. octagonal_sign");
+
+/** The reactions with which the bot shows the state of people's messages, where they are others than usual. */
+function marks(reaction: z.ZodString) {
+  const shown = (when: string) => reaction.exactOptional().describe(`reaction: ${when}; "" for none`);
+  return z
+    .strictObject({
+      taken: shown("a turn works on the message, 👀"),
+      waiting: shown("the message waits, ⏳"),
+      answered: shown("answered, ✅"),
+      stopped: shown("stopped or withdrawn, 🛑"),
+      failed: shown("told as failed, ⚠️"),
+    })
+    .prefault({});
+}
+
 export const settingsSchema = z.strictObject({
   model: modelName.optional().describe("the model; HEDDLE_MODEL in the environment wins"),
   fallbackModels: z
@@ -188,10 +206,11 @@ export const settingsSchema = z.strictObject({
   slack: z
     .strictObject({
       stopReactions: z
-        .array(z.string().regex(/^[a-z0-9_+'-]+$/, "expected names without colons, e.g. octagonal_sign"))
+        .array(slackReaction.min(1))
         .min(1)
         .default(["octagonal_sign", "stop_sign", "no_entry", "black_square_for_stop"])
         .describe("reactions that stop a turn"),
+      marks: marks(slackReaction),
       http: z
         .strictObject({
           host: z.string().min(1).default("127.0.0.1").describe("address that takes Slack's requests"),
@@ -215,6 +234,7 @@ export const settingsSchema = z.strictObject({
         .min(1)
         .default(["🛑", "⛔", "⏹️"])
         .describe("reactions that stop a turn: an emoji, or the name of one of the server's own"),
+      marks: marks(z.string()),
       shards: z
         .strictObject({ ids: z.array(count(0, 100_000)).min(1), total: count(1, 100_000) })
         .refine(({ ids, total }) => ids.every((id) => id < total), "expected ids below the total")

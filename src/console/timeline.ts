@@ -165,6 +165,8 @@ function decided(decision: Decision): [by: string, text: string] {
       return [decision.by.name, decision.reason ?? ""];
     case "answered":
       return [decision.by.name, decision.text ?? ""];
+    case "unasked":
+      return ["", decision.why];
     case "expired":
       return ["", ""];
   }

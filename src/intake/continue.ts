@@ -12,6 +12,15 @@ import { deliver } from "../queue/mailbox.ts";
 import { type PausedTurn, pausedTurn } from "../queue/paused.ts";
 import type { TurnQueue } from "../queue/turns.ts";
 
+/** Somebody lets a turn go on that a limit has ended. `budget`: the one that was extended for it. */
+export interface ContinueDeed {
+  action: "continued";
+  thread: ThreadId;
+  turn: string;
+  by: Author;
+  budget?: string;
+}
+
 export interface ContinueOptions {
   redis: Redis;
   queue: TurnQueue;
@@ -20,6 +29,7 @@ export interface ContinueOptions {
   mayExtend(author: Author): boolean;
   /** Who may let the thread's last turn go on, which another limit has ended. */
   mayContinue(author: Author, thread: ThreadId): Promise<boolean>;
+  audit(deed: ContinueDeed): void;
   now(): number;
 }
 
@@ -40,12 +50,16 @@ export function isContinueWord(text: string): boolean {
 }
 
 export function createContinuing(options: ContinueOptions): Continuing {
-  const { redis, queue, budgets, mayExtend, mayContinue } = options;
+  const { redis, queue, budgets, mayExtend, mayContinue, audit } = options;
 
   const leaveFor = async (paused: PausedTurn, author: Author, thread: ThreadId): Promise<Leave> => {
     const { usedUp } = paused.outcome;
+    const deed: ContinueDeed = { action: "continued", thread, turn: paused.turn, by: author };
     if (!usedUp || !budgets.isOfToday(usedUp.budget)) {
-      if (await mayContinue(author, thread)) return { allowed: true };
+      if (await mayContinue(author, thread)) {
+        audit(deed);
+        return { allowed: true };
+      }
       return {
         allowed: false,
         reply: "You may not continue this: only those who asked for it, or administrators.",
@@ -58,6 +72,7 @@ export function createContinuing(options: ContinueOptions): Continuing {
       };
     }
     const paidBy = await budgets.extend(usedUp.budget, paused.turn);
+    audit({ ...deed, budget: usedUp.budget });
     return { allowed: true, ...(paidBy !== undefined && { paidBy }) };
   };
 

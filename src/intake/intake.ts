@@ -12,25 +12,30 @@ import {
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
-import { deliver, orderStop, overhear, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
+import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { markMessage } from "../queue/marks.ts";
 import { postNotice } from "../queue/notices.ts";
+import { forgetOverheard, overhear } from "../queue/overheard.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { turnToContinue } from "../queue/paused.ts";
 import { lastRequesters, requestersOf } from "../queue/requesters.ts";
 import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
-import { OutOfMemory } from "../queue/redis/memory.ts";
-import { listSchedules } from "../queue/schedules.ts";
+import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
+import { listSchedules, type ScheduleDeed } from "../queue/schedules.ts";
 import type { Access } from "./access.ts";
-import { createContinuing, isContinueWord } from "./continue.ts";
-import { createQuestionDesk, type QuestionOptions } from "./questions.ts";
+import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
+import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
 import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStopWord } from "./stop-word.ts";
 import { userMessage } from "./user-message.ts";
 import { verbosityReply, verbosityWord } from "./verbosity-word.ts";
 
-export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove"> {
+/** What people do that the verdicts on their events do not tell: for the audit log. */
+export type IntakeDeed = QuestionDeed | ContinueDeed | ScheduleDeed;
+
+export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove" | "audit"> {
   access: Access;
+  audit(deed: IntakeDeed): void;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
   output: OutputScheduler;
@@ -117,8 +122,14 @@ export function createIntake(options: IntakeOptions): Door {
     }
     const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
     if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
-    // When only waiting messages are stopped, a worker must still come and tell the thread.
-    await options.queue.wake(thread);
+    try {
+      // When only waiting messages are stopped, a worker must still come and tell the thread.
+      await options.queue.wake(thread);
+    } catch (error) {
+      // The order stands, and the sweeper wakes the thread when there is room again.
+      if (!isOutOfMemory(error)) throw error;
+      options.onProblem("A stopped thread could not be woken.", error);
+    }
     return { kind: "stopping", thread };
   };
 
@@ -166,7 +177,12 @@ export function createIntake(options: IntakeOptions): Door {
     if (event.addressed === "follow-up" && planned.length === 0) {
       return { kind: "ignored", why: "nothing is planned in that thread" };
     }
-    await reply(event, await answerScheduleWords(redis, thread, words, planned));
+    const answer = await answerScheduleWords(redis, thread, words, planned);
+    if (answer.cancelled !== undefined) {
+      const by = event.author;
+      options.audit({ action: "schedule-cancelled", thread, schedule: answer.cancelled, by });
+    }
+    await reply(event, answer.markdown);
     mark(event.ref, "answered");
     return { kind: "acted", thread };
   };
@@ -266,6 +282,7 @@ export function createIntake(options: IntakeOptions): Door {
     async receive(event) {
       const decision = access.permission(event);
       if (!decision.allowed) {
+        if (event.kind === "delete") await forgetOverheard(redis, threadId(event.thread), event.ref.message);
         if (!decision.reply) return { kind: "ignored", why: decision.why };
         if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
         await overhearMessage(event);

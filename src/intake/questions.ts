@@ -17,11 +17,11 @@ export interface QuestionOptions {
   /** Whether this person may approve what the other one's task wants to do. */
   mayApprove(author: Author, requester: Speaker): boolean;
   /** Told of every decision by a person, and of every press that was refused. */
-  audit(event: QuestionAudit): void;
+  audit(event: QuestionDeed): void;
   now(): number;
 }
 
-export interface QuestionAudit {
+export interface QuestionDeed {
   action: "decided" | "refused";
   thread: ThreadId;
   question: Question;

@@ -16,19 +16,20 @@ export function scheduleWordsIn(text: string): ScheduleWords | undefined {
   return id === undefined ? undefined : { do: "cancel", id };
 }
 
-/** What the person reads about it. @param planned the thread's schedules */
+/** What the person reads about it, and the schedule that it has cancelled. @param planned the thread's schedules */
 export async function answerScheduleWords(
   redis: Redis,
   thread: ThreadId,
   words: ScheduleWords,
   planned: readonly Schedule[],
-): Promise<string> {
-  if (planned.length === 0) return "Nothing is planned in this thread.";
+): Promise<{ markdown: string; cancelled?: string }> {
+  if (planned.length === 0) return { markdown: "Nothing is planned in this thread." };
   if (words.do === "cancel") {
-    return (await cancelSchedule(redis, thread, words.id))
-      ? `Schedule ${words.id} is cancelled.`
-      : `There is no schedule ${words.id} in this thread; \`/schedules\` lists them.`;
+    const { id } = words;
+    return (await cancelSchedule(redis, thread, id))
+      ? { markdown: `Schedule ${id} is cancelled.`, cancelled: id }
+      : { markdown: `There is no schedule ${id} in this thread; \`/schedules\` lists them.` };
   }
   const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
-  return [...list, "", "`/unschedule <id>` cancels one."].join("\n");
+  return { markdown: [...list, "", "`/unschedule <id>` cancels one."].join("\n") };
 }

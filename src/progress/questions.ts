@@ -48,6 +48,8 @@ function ending(decision: Decision | undefined): string {
       return decision.text === undefined
         ? `↩️ ${decision.by.name} answered below.`
         : `↩️ ${decision.by.name}: **${cut(decision.text)}**`;
+    case "unasked":
+      return "🚫 This could not be asked.";
     case "expired":
       return "⌛ Nobody answered in time.";
     case undefined:

@@ -12,6 +12,7 @@ import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
+import { isOver } from "../queue/stops.ts";
 import type { Verbosity } from "../queue/sessions.ts";
 import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
@@ -193,6 +194,16 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     if (options.verbosity !== "quiet") progress.show(progressMessage("⏳ **Working**"));
   };
 
+  const over = (outcome: TurnOutcome) => asked.filter((message) => isOver(message, outcome));
+
+  const marks = (messages: readonly UserMessage[], state: MessageMark): Record<string, OutboxEntry> =>
+    Object.fromEntries(
+      messages
+        .filter(isMarked)
+        .map(refOf)
+        .map((ref) => [`${turn.id}:mark:${ref.message}`, { do: "mark", ref, mark: state }]),
+    );
+
   const lastMessage = (receipt: Receipt) => {
     const message = closingMessage(turn.id, receipt);
     return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
@@ -210,7 +221,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     question: (question, call) => masked(questionMessage(question, call)),
     settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
-    waiting: () => progressMessage("⏸️ **Waiting for your decision**"),
+    waiting() {
+      const message = progressMessage("⏸️ **Waiting for your decision**");
+      // It may wait for days, so nothing is left to marks that are under way.
+      return { [`${turn.id}:waiting`]: { do: "edit", field: "progress", message }, ...marks(asked, "taken") };
+    },
     closing(receipt) {
       const { outcome } = receipt;
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
@@ -230,14 +245,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
           attempts: 0,
         },
         [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
+        ...marks(over(outcome), finalMark(outcome)),
+        ...marks(receipt.withdrawn, "stopped"),
       };
-      const end = (messages: readonly UserMessage[], state: MessageMark) => {
-        for (const ref of messages.filter(isMarked).map(refOf)) {
-          entries[`${turn.id}:mark:${ref.message}`] = { do: "mark", ref, mark: state };
-        }
-      };
-      end(asked, finalMark(outcome));
-      end(receipt.withdrawn, "stopped");
       return entries;
     },
     async close() {
@@ -246,8 +256,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       await Promise.all([progress.close(), ...marking]);
     },
     ended(receipt) {
-      const messages = [...asked, ...receipt.withdrawn].map(({ id }) => id);
       const { outcome } = receipt;
+      const messages = [...over(outcome), ...receipt.withdrawn].map(({ id }) => id);
       options.publish({ type: "turn-end", turn: turn.id, outcome, messages, closing: lastMessage(receipt) });
     },
   };

@@ -12,7 +12,7 @@ import {
   workedMs,
 } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import type { ToolCall, UserMessage } from "../agent/messages.ts";
+import { isFromPerson, type ToolCall, type UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
 import { type BackgroundJobs, sumOfKills } from "./background.ts";
@@ -22,7 +22,7 @@ import { abandoned, asked, decisionsSince, merged, type Settled } from "./questi
 import { type Flush, stored, tellStopped } from "./stop-notice.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { Verbosity } from "./sessions.ts";
-import type { StopWatch } from "./stops.ts";
+import { isOver, type StopWatch } from "./stops.ts";
 import { type Drive, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
 
@@ -72,8 +72,8 @@ export interface TurnDisplay {
   question(question: Question, call: ToolCall): OutboundMessage;
   /** What that message says in the end. */
   settled: Settled;
-  /** What the progress message says while the turn waits for people. */
-  waiting(): OutboundMessage;
+  /** What must be in the thread while the turn waits for people. */
+  waiting(): Record<string, OutboxEntry>;
   /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
   closing(receipt: Receipt): Record<string, OutboxEntry>;
   /** Shows nothing more; resolves when nothing is under way. */
@@ -153,6 +153,8 @@ async function driveTurns(
   rest: Promise<void>[],
 ): Promise<"done" | "handover"> {
   const { thread } = lease;
+  // Of the turn that this claim has found; none of a later one.
+  let claims = lease.claimsWithoutProgress;
   const flush = async (quiet: Promise<void>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
     rest.push(flushed.rest);
@@ -210,19 +212,20 @@ async function driveTurns(
       return "done";
     }
     display.took(turn.asked);
-    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals });
+    const isStuck = claims >= claimsBeforeGivingUp;
+    claims = 1;
+    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
     if (receipt.outcome.kind === "lost-lease") return "done";
     if (receipt.outcome.kind === "suspended") break;
     if (receipt.outcome.kind === "waiting") {
-      const entry: OutboxEntry = { do: "edit", field: "progress", message: display.waiting() };
-      await lease.append([], { outbox: stored({ [`${turn.id}:waiting`]: entry }) });
+      await lease.append([], { outbox: stored(display.waiting()) });
       await flush(display.close());
       // They may have decided already.
       continue;
     }
     await endTurn(lease, options, flush, {
       display,
-      turn: turn.id,
+      turn,
       receipt,
       withdrawals,
       open: history.open,
@@ -253,10 +256,16 @@ async function runOneTurn(
   lease: SessionLease,
   options: DriveOptions,
   job: AbortSignal,
-  current: { turn: OpenTurn; history: History; display: TurnDisplay; withdrawals: Withdrawals },
+  current: {
+    turn: OpenTurn;
+    history: History;
+    display: TurnDisplay;
+    withdrawals: Withdrawals;
+    isStuck: boolean;
+  },
 ): Promise<Receipt> {
   const { thread } = lease;
-  const { turn, display, withdrawals } = current;
+  const { turn, display, withdrawals, isStuck } = current;
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
   const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
@@ -276,7 +285,7 @@ async function runOneTurn(
   const unwatch = await options.stops.watch(thread, onStop);
   try {
     const outcome: TurnOutcome =
-      lease.claimsWithoutProgress >= claimsBeforeGivingUp && !controller.signal.aborted
+      isStuck && !controller.signal.aborted
         ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
         : await consume(lease, options, { ...current, onStop, signal: controller.signal });
     const receipt: Receipt = {
@@ -340,6 +349,7 @@ async function consume(
       withdrawals.messages.push(...withdrawn);
       // The hint may have been lost; the order itself is always found here.
       if (stop) onStop(stop);
+      turn.asked.push(...taken);
       if (taken.length > 0) display.took(taken);
       return taken;
     },
@@ -365,7 +375,7 @@ async function endTurn(
   flush: Flush,
   current: {
     display: TurnDisplay;
-    turn: string;
+    turn: OpenTurn;
     receipt: Receipt;
     withdrawals: Withdrawals;
     open: readonly OpenCall[];
@@ -374,14 +384,24 @@ async function endTurn(
   },
 ): Promise<void> {
   const { display, turn, receipt, withdrawals, open, cost } = current;
+  const now = options.now();
+  const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
+  // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
+  const newer = turn.asked.filter((message) => isFromPerson(message) && !isOver(message, receipt.outcome));
+  if (newer.length > 0) {
+    records.push({ type: "turn-start", turn: options.newId(), at: now });
+    records.push(...newer.map((message) => ({ type: "user", message }) as const));
+  }
   const end: Change = {
-    fields: { status: "idle", endedAt: String(options.now()), cost: String(cost), ...toldOf(withdrawals) },
+    fields: {
+      status: newer.length > 0 ? "running" : "idle",
+      endedAt: String(now),
+      cost: String(cost),
+      ...toldOf(withdrawals),
+    },
     outbox: stored(display.closing(receipt)),
   };
-  await lease.append(
-    [{ type: "turn-end", turn, outcome: receipt.outcome, at: options.now() }],
-    merged([abandoned(open, display.settled), end]),
-  );
+  await lease.append(records, merged([abandoned(open, display.settled), end]));
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);

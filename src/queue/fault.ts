@@ -11,6 +11,7 @@ const armed =
 /** Every write and every post has one of these names. */
 export type FaultPoint =
   | "deliver"
+  | "overhear"
   | "list"
   | "remember"
   | "wake"

@@ -22,7 +22,7 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
-  /** List of quotes (JSON): what people without permission wrote since the last accepted message. */
+  /** List: what people without permission wrote since the last accepted message; see overheard.ts. */
   overheard: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import type { Quote, UserMessage } from "../agent/messages.ts";
+import type { UserMessage } from "../agent/messages.ts";
 import { faultPoint } from "./fault.ts";
 import { channels, keys } from "./keys.ts";
 import { isOutOfMemory, OutOfMemory } from "./redis/memory.ts";
@@ -74,30 +74,6 @@ export async function listThreads(redis: Redis, thread: ThreadId, now: number): 
   await faultPoint("list", () =>
     Promise.all([redis.zadd(keys.waiting, now, thread), redis.zadd(keys.threads, now, thread)]),
   );
-}
-
-/** What is remembered of people without permission between two accepted messages. */
-const overheardMessages = 20;
-const overheardChars = 4_000;
-
-/**
- * Keeps what somebody without permission wrote in a thread with a session, once, as a quote that goes along with
- * the next accepted message. The oldest are dropped when there are many.
- */
-export async function overhear(
-  redis: Redis,
-  thread: ThreadId,
-  message: string,
-  { author, text, at }: Quote,
-): Promise<void> {
-  if (text.trim() === "" || !(await redis.exists(keys.head(thread)))) return;
-  if (!(await redis.set(keys.seen(thread, message), "1", "EX", daySeconds, "NX"))) return;
-  const quote: Quote = { author, text: text.slice(0, overheardChars), at };
-  await redis.rpush(keys.overheard(thread), scriptJson(quote));
-  await Promise.all([
-    redis.ltrim(keys.overheard(thread), -overheardMessages, -1),
-    redis.expire(keys.overheard(thread), referenceSeconds),
-  ]);
 }
 
 /** Records a stop order and tells the workers. False when the thread has nothing to stop. */

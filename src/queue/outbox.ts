@@ -14,8 +14,8 @@ import { keys } from "./keys.ts";
 import { rememberMessages } from "./mailbox.ts";
 import { markMessage } from "./marks.ts";
 import type { OutputScheduler } from "./output.ts";
-import { postedField } from "./questions.ts";
-import type { SessionLease } from "./session.ts";
+import { postedField, unasked } from "./questions.ts";
+import type { Change, SessionLease } from "./session.ts";
 
 /**
  * What the thread must show in the end, whatever happens to the worker. It is stored together with the record
@@ -94,10 +94,11 @@ async function post(
 ): Promise<void> {
   const { surface, output, signal } = options;
   const thread = parseThreadId(lease.thread);
-  const { kind } = entry.message;
+  const { question, message: whole } = entry;
+  const { kind } = whole;
   const urgency = kind === "receipt" || kind === "question" ? kind : "final";
   let { begun, attempts } = entry;
-  let posted: MessageRef | undefined;
+  let fields: Change["fields"] = {};
   const store = () => {
     const now: OutboxEntry = { ...entry, attempts };
     if (begun === undefined) delete now.begun;
@@ -112,7 +113,7 @@ async function post(
     begun = known ?? Date.now();
     await store();
     try {
-      const message = isRepeat ? withFooter(entry.message, repeated) : entry.message;
+      const message = isRepeat ? withFooter(whole, repeated) : whole;
       return await faultPoint("post", () => surface.post(thread, message, key, earlier));
     } catch (error) {
       // Nothing was posted, so the next attempt is no repeat.
@@ -127,7 +128,8 @@ async function post(
     try {
       const refs = await output.write(surface, thread, urgency, signal, tryOnce);
       await rememberMessages(options.redis, lease.thread, refs);
-      posted = refs.at(-1);
+      const last = refs.at(-1);
+      if (question && last) fields = { [postedField(question)]: JSON.stringify(last) };
       break;
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;
@@ -137,10 +139,11 @@ async function post(
         continue;
       }
       options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
+      // One that may have arrived may be answered.
+      if (question && error.kind !== "uncertain") fields = unasked(question, error.message, Date.now());
       break;
     }
   }
-  const fields = entry.question && posted ? { [postedField(entry.question)]: JSON.stringify(posted) } : {};
   await lease.append([], { fields, outbox: { [key]: null } });
 }
 

@@ -48,6 +48,12 @@ export async function decide(
   return { kind: "earlier", decision: JSON.parse(String(result)) as Decision };
 }
 
+/** For the write that gives up posting the question: nobody will answer it. */
+export function unasked(id: string, why: string, at: number): NonNullable<Change["fields"]> {
+  const decision: Decision = { kind: "unasked", why, at };
+  return { [decisionField(id)]: JSON.stringify(decision) };
+}
+
 /** For the write of the record that asks. */
 export function asked(question: Question, message: OutboundMessage): Change {
   return {

@@ -1,13 +1,13 @@
 import type { Redis } from "ioredis";
 import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../adapters/adapter.ts";
-import type { Speaker, UserMessage } from "../agent/messages.ts";
+import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
 import { instant } from "../agent/tools/schedules.ts";
 import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
 import { deliver, rememberMessages } from "./mailbox.ts";
 import type { OutputScheduler } from "./output.ts";
 import type { ScheduleTicksOptions } from "./schedule-clock.ts";
-import { cancelSchedule, readSchedule, type StoredSchedule } from "./schedules.ts";
+import { cancelSchedule, readSchedule, type ScheduleDeed, type StoredSchedule } from "./schedules.ts";
 import type { TurnQueue } from "./turns.ts";
 
 export interface FiringOptions {
@@ -17,6 +17,7 @@ export interface FiringOptions {
   surface(platform: string): ChatSurface;
   /** Whether that person may still ask for work there. `why` is a sentence for the thread. */
   mayAsk(thread: ThreadId, author: Speaker): Promise<{ allowed: true } | { allowed: false; why: string }>;
+  audit(deed: ScheduleDeed): void;
   /** Hides secrets; applied to what the thread is shown. */
   mask(text: string): string;
   now(): number;
@@ -34,13 +35,17 @@ const announceMs = 60_000;
  * it, and the thread is woken. Called again for the same moment it puts nothing there twice.
  */
 export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire"] {
-  const { redis } = options;
+  const { redis, audit } = options;
   return async ({ thread, id }, due, closing) => {
     const schedule = await readSchedule(redis, thread, id);
     if (!schedule) return "remove";
     const remove = async () => {
       await cancelSchedule(redis, thread, id);
       return "remove" as const;
+    };
+    const cancel = () => {
+      audit({ action: "schedule-cancelled", thread, schedule: id, by: heddle });
+      return remove();
     };
     const firing = `schedule-${id}-${due}`;
     const late = options.now() - due;
@@ -50,9 +55,9 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
     const permission = await options.mayAsk(thread, schedule.author);
     if (!permission.allowed) {
       await announce(`Schedule ${id} is cancelled. ${permission.why}`);
-      return remove();
+      return cancel();
     }
-    if ((await announce(announcement(schedule, delay))) === "gone") return remove();
+    if ((await announce(announcement(schedule, delay))) === "gone") return cancel();
 
     const context = [`scheduled for ${instant(due)}`, `id ${id}`, delay].filter(Boolean).join(", ");
     const message: UserMessage = {
@@ -63,7 +68,8 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
       at: options.now(),
       scheduled: true,
     };
-    await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+    const { kind } = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+    if (kind === "accepted") audit({ action: "schedule-fired", thread, schedule: id, by: schedule.author });
     await options.queue.wake(thread);
     return schedule.when.kind === "once" ? remove() : "keep";
   };

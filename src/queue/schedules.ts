@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { CronExpressionParser } from "cron-parser";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
-import type { Speaker, UserMessage } from "../agent/messages.ts";
+import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
 import type { Schedule, ScheduleStore, When } from "../agent/tools/schedules.ts";
 import type { ScheduleClock } from "./schedule-clock.ts";
 import { keys } from "./keys.ts";
@@ -17,6 +17,15 @@ export interface StoredSchedule {
   task: string;
   when: When;
   author: Speaker;
+}
+
+/** For the audit log. */
+export interface ScheduleDeed {
+  action: "schedule-planned" | "schedule-fired" | "schedule-cancelled";
+  thread: ThreadId;
+  schedule: string;
+  /** Who planned it, or who cancelled it. */
+  by: Speaker;
 }
 
 export interface ScheduleLimits {
@@ -34,12 +43,13 @@ export interface ThreadSchedulesOptions {
   limits: ScheduleLimits;
   /** The person's message that the turn works on, the last if there are several. */
   asked(): UserMessage | undefined;
+  audit(deed: ScheduleDeed): void;
   now(): number;
 }
 
 /** The schedules of one thread, for the turn that runs there. */
 export function threadSchedules(options: ThreadSchedulesOptions): ScheduleStore {
-  const { redis, clock, thread, limits, now } = options;
+  const { redis, clock, thread, limits, audit, now } = options;
   return {
     async add({ task, when }) {
       const asked = options.asked();
@@ -54,10 +64,16 @@ export function threadSchedules(options: ThreadSchedulesOptions): ScheduleStore 
       const stored: StoredSchedule = { id, task, when, author: asked.author };
       await clock.set(thread, stored);
       await redis.hset(keys.schedules(thread), id, JSON.stringify(stored));
+      audit({ action: "schedule-planned", thread, schedule: id, by: asked.author });
       return { schedule: shown(stored, now()) };
     },
     list: () => listSchedules(redis, thread, now()),
-    cancel: (id) => cancelSchedule(redis, thread, id),
+    async cancel(id) {
+      const wasThere = await cancelSchedule(redis, thread, id);
+      const by = options.asked()?.author ?? heddle;
+      if (wasThere) audit({ action: "schedule-cancelled", thread, schedule: id, by });
+      return wasThere;
+    },
   };
 }
 

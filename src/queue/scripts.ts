@@ -37,6 +37,7 @@ function script(name: FaultPoint): Script {
 
 export const scripts = {
   deliver: script("deliver"),
+  overhear: script("overhear"),
   claim: script("claim"),
   append: script("append"),
   take: script("take"),

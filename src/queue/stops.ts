@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
-import type { StopOrder } from "../agent/events.ts";
+import type { StopOrder, TurnOutcome } from "../agent/events.ts";
+import type { UserMessage } from "../agent/messages.ts";
 import { channels } from "./keys.ts";
 import { readStop } from "./mailbox.ts";
 
@@ -49,4 +50,9 @@ export async function watchStops(
       await subscriber.quit();
     },
   };
+}
+
+/** Whether the message has had its end with the turn: one that is newer than the stop has not. */
+export function isOver({ at }: UserMessage, outcome: TurnOutcome): boolean {
+  return outcome.kind !== "stopped" || at <= outcome.order.at;
 }

@@ -5,7 +5,7 @@ import { collectorHeaders } from "../config/collector-headers.ts";
 import type { Config } from "../config/load.ts";
 import { AuditBusy, moveToFiles } from "./audit/files.ts";
 import { auditHead, openAuditLog } from "./audit/log.ts";
-import type { AuditFact } from "./audit/fact.ts";
+import { type Deed, deedFact } from "./audit/fact.ts";
 import { auditObserver } from "./audit/observer.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -18,8 +18,8 @@ export interface Telemetry {
   readonly observe: Required<Observer>;
   /** Where somebody can ask for them. */
   readonly metrics: Metrics | undefined;
-  /** Writes a fact into the audit log that no contract shows; nobody waits for it. */
-  note(fact: AuditFact): void;
+  /** Writes into the audit log what no contract shows; nobody waits for it. */
+  note(deed: Deed): void;
   /** Writes and sends what is left. */
   close(): Promise<void>;
 }
@@ -54,8 +54,10 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   return {
     observe: observeAll(observers),
     metrics,
-    note(fact) {
-      audit.append(fact).catch((error: unknown) => onProblem("The audit log could not be written.", error));
+    note(deed) {
+      audit
+        .append(deedFact(deed))
+        .catch((error: unknown) => onProblem("The audit log could not be written.", error));
     },
     async close() {
       metrics?.close();

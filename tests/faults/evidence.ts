@@ -48,10 +48,12 @@ export async function gather(
     left: { mail, outbox, status: status ?? "" },
     posts: botMessages(stage.slack, root.channel, root.ts).map(visibleText),
     marks: new Map(
-      sent.map(({ ts, reactions }) => [
-        ts,
-        [...reactions].filter(([, users]) => users.has(bot.id)).map(([name]) => name),
-      ]),
+      sent
+        .filter((message) => message.channel.messages.includes(message) && message.subtype !== "tombstone")
+        .map(({ ts, reactions }) => [
+          ts,
+          [...reactions].filter(([, users]) => users.has(bot.id)).map(([name]) => name),
+        ]),
     ),
     lines,
   };

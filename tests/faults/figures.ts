@@ -4,6 +4,8 @@ import { appendFileSync } from "node:fs";
 export interface Figures {
   /** A process that was killed at a point, and the time until all was quiet again, its successor's start included. */
   kill: { point: string; ms: number };
+  /** From SIGTERM to a worker in the middle of a command until it was gone. */
+  handover: { ms: number };
   /** A run under random faults. */
   storm: Record<string, number>;
 }

@@ -23,6 +23,7 @@ writeFileSync(page, `${head}\n\n${figures(notes)}\n\n${text.slice(text.indexOf(e
 
 function figures(all: readonly Note[]): string {
   const kills = all.filter((entry) => entry.kind === "kill");
+  const handovers = all.filter((entry) => entry.kind === "handover");
   const storms = all.filter((entry) => entry.kind === "storm");
   const times = kills.map(({ ms }) => ms).toSorted((a, b) => a - b);
   const at = (share: number) => ((times[Math.floor(share * (times.length - 1))] ?? 0) / 1_000).toFixed(1);
@@ -30,6 +31,9 @@ function figures(all: readonly Note[]): string {
   return [
     `${new Date().toISOString().slice(0, 10)}, ${versions()}, ${process.platform} ${process.arch}.`,
     `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill to all quiet again, the start of the next process included: median ${at(0.5)} s, longest ${at(1)} s.`,
+    ...handovers.map(
+      ({ ms }) => `**Hand-over**: a worker that got SIGTERM in the middle of a command was gone in ${ms} ms.`,
+    ),
     ...storms.map(storm),
   ].join("\n\n");
 }
@@ -56,12 +60,14 @@ const words: Record<string, string> = {
   answered: "answered",
   stopped: "stopped",
   withdrawn: "withdrawn by a stop",
+  paused: "told that a limit had ended their turn",
   failed: "told as failed",
   calls: "tool calls that left their mark",
   repeats: "posts marked as a possible repeat",
   kills: "processes killed (SIGKILL)",
   freezes: "processes frozen for longer than their lock (SIGSTOP)",
   handovers: "processes asked to end (SIGTERM)",
+  slowestHandoverMs: "ms until the slowest of them had handed over and was gone",
   redisKills: "kills of Redis",
   slackFaults: "calls that Slack limited, failed or lost",
   settledMs: "ms from the last message until all was quiet",

@@ -10,7 +10,7 @@ import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts"
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeChannel, FakeMessage } from "../fakes/slack/workspace.ts";
 import { type RedisProcess, startRedisProcess } from "./redis-process.ts";
-import { callLog, replyTo } from "./tasks.ts";
+import { askFirst, callLog, replyTo } from "./tasks.ts";
 
 type Role = "gateway" | "worker";
 
@@ -39,7 +39,9 @@ export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
   const queue = `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds} }`;
   // Never used up: only so that model calls are reserved and settled.
-  await writeFile(config, `${queue}\nbudgets: { day: { cost: 1000 } }\n`);
+  const budgets = "budgets: { day: { cost: 1000 } }";
+  const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
+  await writeFile(config, [queue, budgets, tools].join("\n"));
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000 }),

@@ -57,6 +57,7 @@ test(
     const fleet: Program[] = await Promise.all(roles.map((role) => stage.start(role)));
     const startedAt = Date.now();
     const struck = { kills: 0, freezes: 0, handovers: 0, redisKills: 0, slackFaults: 0 };
+    let slowestHandoverMs = 0;
     const talking = Promise.all(
       Array.from({ length: size.threads }, (_, index) => talk(index, dice(seed + 1 + index))),
     );
@@ -85,8 +86,10 @@ test(
         fleet[victim] = await stage.start(role);
       } else if (blow < 7) {
         struck.handovers += 1;
+        const askedAt = Date.now();
         program.signal("SIGTERM");
         await program.ended;
+        slowestHandoverMs = Math.max(slowestHandoverMs, Date.now() - askedAt);
         fleet[victim] = await stage.start(role);
       } else if (blow < 9) {
         struck.freezes += 1;
@@ -105,7 +108,7 @@ test(
     const threads = talks.map(([root]) => stage.threadOf(root));
     await quiet(stage, threads, 60_000);
 
-    const fates: Record<Fate, number> = { answered: 0, stopped: 0, withdrawn: 0, failed: 0 };
+    const fates: Record<Fate, number> = { answered: 0, paused: 0, stopped: 0, withdrawn: 0, failed: 0 };
     const broken: string[] = [];
     let calls = 0;
     let repeats = 0;
@@ -129,6 +132,7 @@ test(
       calls,
       repeats,
       ...struck,
+      slowestHandoverMs,
       settledMs,
     });
     expect(broken).toEqual([]);
@@ -144,7 +148,8 @@ async function talk(
   const { slack } = stage;
   const ada = slack.user(`ada${index}`);
   const channel = slack.channel(`channel-${index % 10}`);
-  const taskOf = (message: number) => `task ${index * 100 + message} calls ${roll(3)}`;
+  const taskOf = (message: number) =>
+    `task ${index * 100 + message} calls ${roll(3)}${roll(15) === 0 ? " fails" : ""}`;
   await delay(roll(2_000));
   const root = await said(() => ada.says(channel, `<@BOT> ${taskOf(0)}`));
   const sent: [FakeMessage, ...FakeMessage[]] = [root];

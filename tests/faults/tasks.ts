@@ -6,7 +6,8 @@ import type { MessagesBody } from "../fakes/anthropic-rules.ts";
  * turn that another process resumes therefore goes on like the one that was interrupted.
  *
  * `task 17 calls 2` makes it append the lines `17-1` and `17-2` to a file, one tool call each, and then answer
- * `Answered: 17.`; a command begins with `pause` seconds of sleep if the message says so.
+ * `Answered: 17.`; a command begins with `pause` seconds of sleep if the message says so, and needs an approval if
+ * it says `asking`. `plan task 17` makes it plan the task for a moment later, and at `fails` the service refuses.
  */
 export function replyTo(body: MessagesBody): FakeReply {
   const asked: string[] = [];
@@ -25,19 +26,32 @@ export function replyTo(body: MessagesBody): FakeReply {
       else asked.push(block.text);
     }
   }
+  const plan = /plan (task (\d+).*)/.exec(asked.join("\n"));
+  if (plan) {
+    const [, task, number = ""] = plan;
+    if (called.has(`planned ${number}`)) return { content: [{ type: "text", text: `Planned: ${number}.` }] };
+    const input = { action: "create", task, in_minutes: 0.005 };
+    return { content: [{ type: "tool_use", name: "schedule", input }] };
+  }
+  if (asked.at(-1)?.includes("fails")) {
+    return { status: 400, type: "invalid_request_error", message: "This cannot be done." };
+  }
   const tasks = asked.flatMap((text) => [
-    ...text.matchAll(/task (\d+)(?: calls (\d+))?(?: pause ([\d.]+))?/g),
+    ...text.matchAll(/task (\d+)(?: calls (\d+))?(?: pause ([\d.]+))?( asking)?/g),
   ]);
-  for (const [, task, calls = "0", pause] of tasks) {
+  for (const [, task, calls = "0", pause, asks] of tasks) {
     for (let n = 1; n <= Number(calls); n += 1) {
       const label = `${task}-${n}`;
       if (called.has(label)) continue;
-      const command = `${pause ? `sleep ${pause}; ` : ""}echo ${label} >> ${callLog}`;
+      const command = `${asks ? `true ${askFirst}; ` : ""}${pause ? `sleep ${pause}; ` : ""}echo ${label} >> ${callLog}`;
       return { content: [{ type: "tool_use", name: "bash", input: { command } }] };
     }
   }
   return { content: [{ type: "text", text: answerTo(tasks.map(([, task = ""]) => task)) }] };
 }
+
+/** A command with this argument must be approved. */
+export const askFirst = "ask-first";
 
 /** The file in the workspace to which each tool call appends its line. */
 export const callLog = "calls.log";
@@ -47,5 +61,6 @@ function answerTo(tasks: readonly string[]): string {
 }
 
 function labelsIn(text: string): string[] {
-  return [...text.matchAll(/echo (\d+-\d+)/g)].map(([, label = ""]) => label);
+  const planned = [...text.matchAll(/"task":"task (\d+)/g)].map(([, task]) => `planned ${task}`);
+  return [...[...text.matchAll(/echo (\d+-\d+)/g)].map(([, label = ""]) => label), ...planned];
 }

@@ -105,6 +105,26 @@ describe("What people without permission write", () => {
     expect(second?.enclosed?.overheard).toHaveLength(1);
   });
 
+  test("is forgotten when they delete it", async () => {
+    const { says, waiting, intake, ref } = thread();
+    await says(ada, "start");
+    await says(gus, "my password is tulip", {
+      addressed: "follow-up",
+      ref: { ...ref, message: "m1" },
+    });
+    await says(gus, "and hello", { addressed: "follow-up" });
+    const deletion = {
+      kind: "delete",
+      thread: ref,
+      ref: { ...ref, message: "m1" },
+      author: gus,
+      at: 9,
+    } as const;
+    expect(await intake.receive(deletion)).toMatchObject({ kind: "ignored" });
+    await says(ada, "next");
+    expect((await waiting())[1]?.enclosed?.overheard).toMatchObject([{ text: "and hello" }]);
+  });
+
   test("is refused in words once in a while, so that it takes no room from the answers of others", async () => {
     const { chat, says } = thread();
     const eve = person(`Eve ${randomUUID()}`, "guest");

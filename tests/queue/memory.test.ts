@@ -1,7 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { threadId } from "../../src/adapters/adapter.ts";
+import type { StopOrder } from "../../src/agent/events.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
+import { createIntake } from "../../src/intake/intake.ts";
 import { deliver } from "../../src/queue/mailbox.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
 import { claimSession } from "../../src/queue/session.ts";
+import { watchStops } from "../../src/queue/stops.ts";
+import { openTurnQueue } from "../../src/queue/turns.ts";
+import { openAuditLog } from "../../src/telemetry/audit/log.ts";
+import { auditObserver } from "../../src/telemetry/audit/observer.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -37,4 +48,45 @@ test("A Redis without memory refuses a message aloud, keeps nothing of it, and t
   const { taken } = await lease.take({ type: "turn-start", turn: "t", at: 1 });
   expect((await lease.read()).map(({ type }) => type)).toEqual(["turn-start", "user", "user"]);
   expect(taken.map(({ id }) => id)).toEqual(["m1", "m2"]);
+});
+
+test("A Redis without memory still takes a stop, and tells the worker of it", async ({ skip }) => {
+  if (server.server.kind === "embedded") skip("the embedded server has no limit of memory");
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  const place = { platform: "memory", workspace: "w", channel: "c", thread: "stopped" };
+  const thread = threadId(place);
+  await deliver(redis, thread, message("m1"), options);
+  const lease = await claimSession(redis, thread);
+  await lease.take({ type: "turn-start", turn: "t", at: 1 });
+  const stops = await watchStops(redis, server.client(), (error) => expect.unreachable(String(error)));
+  const told = Promise.withResolvers<StopOrder>();
+  await stops.watch(thread, told.resolve);
+  const problems: string[] = [];
+  const { receive } = createIntake({
+    ...{ redis, queue, output: createOutputScheduler(redis), surface: () => memoryChat().surface },
+    budgets: { isOfToday: () => false, extend: async () => undefined },
+    access: createAccess(settingsSchema.parse({}).access),
+    models: () => [],
+    audit() {},
+    now: Date.now,
+    onProblem: (problem) => problems.push(problem),
+  });
+  const author = { id: "U2", name: "Bob", standing: "member" as const, roles: [] };
+  const observed = auditObserver({
+    log: openAuditLog(redis, Date.now),
+    mask: (text) => text,
+    onProblem: (problem) => problems.push(problem),
+  }).door?.({ receive });
+  await redis.config("SET", "maxmemory", "1");
+  try {
+    const verdict = await observed?.receive({ kind: "stop", target: { thread: place }, author, at: 2 });
+    expect(verdict).toEqual({ kind: "stopping", thread });
+    expect(await told.promise).toEqual({ by: "Bob", at: 2 });
+  } finally {
+    await redis.config("SET", "maxmemory", "0");
+  }
+  // Its place in the line of turns comes later, with the sweeper.
+  expect(problems).toContain("A stopped thread could not be woken.");
+  await Promise.all([stops.close(), queue.close()]);
 });

@@ -13,8 +13,7 @@ import { createMemoryNotes } from "../../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../../src/agent/tools/tool.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
-import { createIntake } from "../../src/intake/intake.ts";
-import type { QuestionAudit } from "../../src/intake/questions.ts";
+import { createIntake, type IntakeDeed } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createBackgroundJobs } from "../../src/queue/background.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
@@ -27,7 +26,7 @@ import { readJournal } from "../../src/queue/sessions.ts";
 import { createSlots } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
-import { threadId } from "../../src/adapters/adapter.ts";
+import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
 import { memoryChat, type Shown } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { scriptedModel, type Reply } from "../fakes/scripted-model.ts";
@@ -55,7 +54,7 @@ function people(chat: Chat) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
-  const audits: QuestionAudit[] = [];
+  const audits: IntakeDeed[] = [];
   const intake = createIntake({
     redis,
     queue,
@@ -500,6 +499,37 @@ describe("A call that needs an approval", () => {
     const results = requests[1]?.messages.slice(-4).map((m) => (m.role === "tool" ? m.status : m.role));
     expect(results).toEqual(["ok", "ok", "ok", "error"]);
   });
+});
+
+test.each(["gone", "forbidden", "rejected"] as const)(
+  "A question that the platform refuses as %s is not waited for: the turn goes on without the call",
+  async (kind) => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    chat.failNext(new SurfaceError(kind, "No questions here."));
+    const { requests } = await worker(chat, [push, { text: "Left it." }], runs);
+    await thread.says("push it");
+    await shows(chat, "Left it.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
+      role: "tool",
+      status: "error",
+      text: expect.stringContaining("could not be asked, so it was not run: No questions here."),
+    });
+    expect(runs.commands).toEqual([]);
+  },
+);
+
+test("While a turn waits for people, its message says that it is taken, and what comes meanwhile that it waits", async () => {
+  const chat = memoryChat();
+  const thread = people(chat);
+  await worker(chat, [push], { commands: [] });
+  const first = await thread.says("push it");
+  await asked(chat);
+  const second = await thread.says("and then?");
+  await parked(thread);
+  const markOf = ({ message }: MessageRef) => chat.marks.get(message)?.at(-1);
+  await chat.until(() => markOf(first) === "taken" && markOf(second) === "waiting");
 });
 
 describe("A question of the agent", () => {

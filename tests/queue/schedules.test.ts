@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseThreadId, SurfaceError } from "../../src/adapters/adapter.ts";
-import type { UserMessage } from "../../src/agent/messages.ts";
+import { heddle, type UserMessage } from "../../src/agent/messages.ts";
 import type { When } from "../../src/agent/tools/schedules.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
-import { createIntake } from "../../src/intake/intake.ts";
+import { createIntake, type IntakeDeed } from "../../src/intake/intake.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { deliver, waitingIn } from "../../src/queue/mailbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
@@ -36,11 +36,13 @@ afterAll(async () => {
 });
 
 let asked: UserMessage;
+let deeds: IntakeDeed[] = [];
 beforeEach(async () => {
   asked = { role: "user", id: "m1", author: { id: "U1", name: "Ada" }, text: "plan it", at: 1 };
   const redis = server.client();
   await deliver(redis, thread, asked, { onlyIfSession: false, now: 1 });
   await redis.del(keys.mail(thread));
+  deeds = [];
 });
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -56,6 +58,7 @@ function plans(limits: Partial<ScheduleLimits> = {}, now = Date.now) {
     thread,
     limits: { perThread: 20, shortestMs: 1_000, longestMs: 90 * 24 * hourMs, ...limits },
     asked: () => asked,
+    audit: (deed) => deeds.push(deed),
     now,
   });
 }
@@ -67,6 +70,7 @@ async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {})
   const firing: FiringOptions = {
     ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
     mayAsk: async () => ({ allowed: true }),
+    audit: (deed) => deeds.push(deed),
     mask: (text) => text.replaceAll("sesame", "***"),
     onProblem: (problem) => problems.push(problem),
     ...options,
@@ -125,6 +129,10 @@ describe("A task that is due", () => {
       expect.stringMatching(/^⏰ Scheduled by Ada \(s\w+\):\n> say \*\*\*$/),
     ]);
     expect(await plans().list()).toEqual([]);
+    expect(deeds).toMatchObject([
+      { action: "schedule-planned", thread, by: asked.author },
+      { action: "schedule-fired", thread, by: asked.author },
+    ]);
   });
 
   test("again and again comes each time, until it is cancelled", async () => {
@@ -202,6 +210,7 @@ describe("A task that is due", () => {
             output: createOutputScheduler(redis),
             surface: () => memoryChat().surface,
             mayAsk: async () => ({ allowed: true }),
+            audit() {},
             mask: (text) => text,
             now: Date.now,
             onProblem: console.error,
@@ -230,6 +239,7 @@ describe("A task that is due", () => {
     await plans().add({ task: "look", when: soon() });
     await times(1);
     expect(chat.shown[0]?.message.markdown).toMatch(/^Schedule s\w+ is cancelled\. Ada has left\.$/);
+    expect(deeds.at(-1)).toMatchObject({ action: "schedule-cancelled", by: heddle });
     expect([await waiting(), await plans().list()]).toEqual([[], []]);
   });
 
@@ -261,7 +271,7 @@ describe("The words /schedules and /unschedule", () => {
     const { receive } = createIntake({
       ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
       budgets: { isOfToday: () => false, extend: async () => undefined },
-      audit: () => undefined,
+      audit: (deed) => deeds.push(deed),
       access: createAccess(settingsSchema.parse({}).access),
       models: () => [],
       onProblem: (problem) => expect.unreachable(problem),
@@ -283,6 +293,11 @@ describe("The words /schedules and /unschedule", () => {
       new RegExp(`^- ${two?.id}: once, .* by Ada: two\n- ${one?.id}: cron 0 9 .* by Ada: one\n\n`),
     );
     expect(await writes(`/unschedule ${two?.id}`)).toBe(`Schedule ${two?.id} is cancelled.`);
+    expect(deeds.at(-1)).toMatchObject({
+      action: "schedule-cancelled",
+      schedule: two?.id,
+      by: { name: "Bob" },
+    });
     expect(await writes("/unschedule s0", "mention")).toMatch(/^There is no schedule s0/);
     expect(await plans().list()).toMatchObject([{ task: "one" }]);
     expect(await waiting()).toEqual([]);

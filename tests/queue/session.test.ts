@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { deleteMessage, editMessage } from "../../src/queue/amendments.ts";
-import { deliver, orderStop, overhear } from "../../src/queue/mailbox.ts";
+import { deliver, orderStop } from "../../src/queue/mailbox.ts";
+import { overhear } from "../../src/queue/overheard.ts";
 import { claimSession, LeaseLost } from "../../src/queue/session.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

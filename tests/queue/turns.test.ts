@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Queue } from "bullmq";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
@@ -7,7 +8,8 @@ import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../../src/agent/limits.ts";
 import { runTurn } from "../../src/agent/loop.ts";
-import type { Message } from "../../src/agent/messages.ts";
+import { ModelError } from "../../src/agent/llm/model.ts";
+import type { Message, UserMessage } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
@@ -17,13 +19,16 @@ import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createBackgroundJobs } from "../../src/queue/background.ts";
 import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { markMessage } from "../../src/queue/marks.ts";
-import { rememberMessages } from "../../src/queue/mailbox.ts";
+import { deliver, rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOverview } from "../../src/queue/overview.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import { readJournal } from "../../src/queue/sessions.ts";
 import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
+import { queueName, queuePrefix } from "../../src/queue/keys.ts";
+import { claimSession } from "../../src/queue/session.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
@@ -348,6 +353,64 @@ describe("A stop", () => {
     await answer(chat, "Finished.");
   });
 
+  test("that comes late ends what is older, and the newer message is done in a turn of its own", async () => {
+    const chat = memoryChat();
+    const { says, stops, redis, thread } = gateway(chat);
+    const first = waitingTool();
+    const second = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { calls: [{ name: "wait2" }] }, { text: "Did new." }],
+      tools: [first.tool, { ...second.tool, name: "wait2" }],
+    });
+    const older = await says("old");
+    await first.started;
+    const late = tick();
+    const newer = await says("new", { addressed: "follow-up" });
+    first.release();
+    // By now the turn has taken the newer message along.
+    await second.started;
+    expect((await stops(late)).kind).toBe("stopping");
+    await answer(chat, "Stopped by Bob");
+    await answer(chat, "Did new.");
+    const markOf = ({ event }: typeof older) =>
+      event.kind === "message" ? chat.marks.get(event.ref.message)?.at(-1) : undefined;
+    await chat.until(() => markOf(newer) === "answered");
+    expect(markOf(older)).toBe("stopped");
+    expect(requests).toHaveLength(3);
+    expect((await readJournal(redis, threadId(thread))).map(({ type }) => type).slice(-6)).toEqual([
+      ...["tool-result", "turn-end", "turn-start", "user", "assistant", "turn-end"],
+    ]);
+  });
+
+  test("by two people and told twice is one stop, with one receipt", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Next." }], tools: [tool] });
+    await says("wait");
+    await started;
+    const [at, later] = [tick(), tick()];
+    const verdicts = await Promise.all([stops(at), stops(at), stops(later, "Eve")]);
+    expect(verdicts[0]?.kind).toBe("stopping");
+    await answer(chat, "Stopped by");
+    await says("next");
+    await answer(chat, "Next.");
+    expect(chat.shown.filter(({ message }) => message.markdown.includes("Stopped by"))).toHaveLength(1);
+  });
+
+  test("after the end stops nothing, also when it is older than the next message", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await worker(chat, { replies: [{ text: "One." }, { text: "Two." }] });
+    const { event } = await says("one");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect((await stops()).kind).toBe("ignored");
+    await says("two");
+    await answer(chat, "Two.");
+    expect(chat.shown.some(({ message }) => message.markdown.includes("Stopped"))).toBe(false);
+  });
+
   test("by the word alone works, and inside a sentence does not", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
@@ -371,6 +434,39 @@ describe("A stop", () => {
     await worker(chat, { replies: [{ text: "Hello." }] });
     await says("hi");
     await answer(chat, "Hello.");
+  });
+});
+
+describe("A turn that was scheduled", () => {
+  const due = (at = tick()): UserMessage => ({
+    ...{ role: "user", id: `schedule-s1-${at}`, author: { id: "U1", name: "Ada" }, text: "look", at },
+    scheduled: true,
+  });
+
+  test("is stopped like any other", async () => {
+    const chat = memoryChat();
+    const { redis, queue, thread, stops } = gateway(chat, { rules: { stop: "requester" } });
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await deliver(redis, threadId(thread), due(), { onlyIfSession: false, now: 1 });
+    await queue.wake(threadId(thread));
+    await started;
+    expect((await stops()).kind).toBe("stopping");
+    await answer(chat, "Stopped by Bob");
+  });
+
+  test("tells the thread when its model fails, and the next one comes as planned", async () => {
+    const chat = memoryChat();
+    const { redis, queue, thread } = gateway(chat);
+    const error = new ModelError("transient", "The service is away.");
+    await worker(chat, { replies: [{ error }, { text: "All is well." }] });
+    for (const said of ["The service is away.", "All is well."]) {
+      await deliver(redis, threadId(thread), due(), { onlyIfSession: false, now: 1 });
+      await queue.wake(threadId(thread));
+      await answer(chat, said);
+    }
+    // What was scheduled is no message of the platform's, so nothing is marked.
+    expect(chat.marks.size).toBe(0);
   });
 });
 
@@ -477,6 +573,49 @@ describe("A worker", () => {
     // The interrupted call has an unknown outcome; the one that had not begun was run.
     expect([first.runs(), second.runs()]).toEqual([1, 1]);
     expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
+  });
+
+  test("whose lock is lost ends its tool, and the next one says that the outcome is unknown", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const { tool, started, runs } = waitingTool();
+    const { requests, errors } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Went on." }],
+      tools: [tool],
+      lockMs: 600,
+    });
+    await says("wait");
+    await started;
+    const queued = new Queue(queueName, { connection: redis, prefix: queuePrefix });
+    const jobs = await queued.getActive();
+    const job = jobs.find(({ data }) => data.thread === threadId(thread));
+    // BullMQ looks for lost jobs once an interval, and the workers of other tests have a longer one.
+    await redis.del(`${queuePrefix}:${queueName}:stalled-check`);
+    // As if Redis had been away for longer than the lock lives.
+    await redis.set(`${queuePrefix}:${queueName}:${job?.id}:lock`, "somebody else's", "PX", 1_000);
+    await answer(chat, "Went on.");
+    await queued.close();
+    expect(runs()).toBe(1);
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "tool", status: "unknown" });
+    expect(errors.map(String).join()).toMatch(/lock/i);
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(1);
+  });
+
+  test("gives up a turn that was claimed again and again without progress, and says so", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const id = threadId(thread);
+    const { event } = await says("crash");
+    await (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: 1 });
+    // So many workers have died over it.
+    for (let n = 0; n < 3; n += 1) await claimSession(redis, id);
+    const { requests } = await worker(chat, { replies: [{ text: "Next." }] });
+    await answer(chat, "made no progress, so it gave up");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+    expect(requests).toEqual([]);
+    await says("again");
+    await answer(chat, "Next.");
   });
 
   test("takes messages that were written during a turn along, at the next step", async () => {
@@ -604,6 +743,39 @@ describe("A final answer", () => {
       { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
     ]);
   });
+
+  test("comes after a progress message that somebody has deleted, which is not put there again", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Done." }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    await shows(chat, "progress", "wait");
+    chat.shown.splice(0);
+    release();
+    await answer(chat, "Done.");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(chat.shown.map(({ message }) => message.kind)).toEqual(["answer"]);
+  });
+
+  test.each(["gone", "forbidden"] as const)(
+    "that the platform refuses as %s ends the turn all the same, is logged, and stays in the journal",
+    async (kind) => {
+      const chat = memoryChat();
+      const { says, redis, thread } = gateway(chat);
+      chat.failNext(new SurfaceError(kind, "Not here."));
+      const { errors } = await worker(chat, { replies: [{ text: "Unheard." }, { text: "Heard." }] });
+      await says("hi");
+      await vi.waitFor(() =>
+        expect(errors).toEqual([`A message could not be posted to ${threadId(thread)} (${kind}).`]),
+      );
+      await says("and now?");
+      await answer(chat, "Heard.");
+      expect(JSON.stringify(await readJournal(redis, threadId(thread)))).toContain("Unheard.");
+    },
+  );
 
   test("waits out a rate limit", async () => {
     const chat = memoryChat();

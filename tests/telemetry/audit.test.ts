@@ -6,11 +6,12 @@ import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import type { ToolCall } from "../../src/agent/messages.ts";
+import { heddle, type ToolCall } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
+import type { TurnDisplay } from "../../src/queue/drive.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
-import { type AuditFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
+import { type AuditFact, deedFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
 import {
   AuditBusy,
   checkedLog,
@@ -214,6 +215,17 @@ function saysTheSame(a: string, b: string): boolean {
   }
 }
 
+const silent: TurnDisplay = {
+  took() {},
+  event() {},
+  question: () => ({ kind: "question", markdown: "" }),
+  settled: () => ({ kind: "question", markdown: "" }),
+  waiting: () => ({}),
+  closing: () => ({}),
+  close: async () => {},
+  ended() {},
+};
+
 describe("What is written", () => {
   const thread = "memory:w:c:t";
   const common = {
@@ -254,6 +266,33 @@ describe("What is written", () => {
       "stopped",
     ]);
     expect(JSON.stringify(facts)).not.toMatch(/the text|new/);
+  });
+
+  test("is who planned and cancelled a task, who let a turn go on, and what nobody has decided", async () => {
+    const ada = { ...by, standing: "member" as const, roles: ["admin"] };
+    expect(deedFact({ action: "schedule-cancelled", thread, schedule: "s1", by: ada })).toEqual({
+      ...{ what: "schedule-cancelled", thread, schedule: "s1", by },
+    });
+    expect(deedFact({ action: "continued", thread, turn: "t1", by: ada, budget: "2026-06-01 all" })).toEqual({
+      ...{ what: "continued", thread, turn: "t1", by, budget: "2026-06-01 all" },
+    });
+    const facts: AuditFact[] = [];
+    const log: AuditLog = { append: async (fact) => void facts.push(fact), settled: async () => {} };
+    const display = auditObserver({ log, mask: (text) => text, onProblem() {} }).display?.(silent, thread, {
+      id: "t1",
+      startedAt: 1,
+      resumed: false,
+      progress: undefined,
+      calls: [],
+    });
+    const question = { id: "q1", callId: "c1", tool: "bash", requester: by, askedAt: 1, expiresAt: 2 };
+    const asks = { ...question, kind: "approval", why: "" } as const;
+    const call = { id: "c1", name: "bash", input: {} };
+    display?.settled(asks, call, { kind: "approved", by, at: 1 });
+    display?.settled(asks, call, { kind: "expired", at: 2 });
+    expect(facts).toEqual([
+      { what: "decided", thread, question: "q1", tool: "bash", decision: "expired", by: heddle },
+    ]);
   });
 
   test("is a tool's arguments, masked and in short, with a digest of all of them", () => {

@@ -43,6 +43,8 @@ const idempotentMs = 120_000;
 const mostBegun = 1_000;
 
 export interface DiscordSurfaceOptions extends DiscordAccess {
+  /** Reactions that show the state of a message, where they are others than usual; "" for none. */
+  marks?: Partial<Record<MessageMark, string>>;
   /** Another address of the CDN. Default: Discord's own. */
   cdnUrl?: string;
   /** Whether messages without a mention can be read; if not, people are told to mention the bot. */
@@ -62,6 +64,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
   // Apart, because a large file takes its time.
   const files = createRest(options, { timeoutMs: 300_000 });
   const people = createPeople(rest);
+  const emoji = { ...emojiOf, ...options.marks };
   const begun = new Map<string, MessageRef[]>();
 
   /** Calls Discord; a refusal with one of the `harmless` codes counts as done. */
@@ -167,7 +170,9 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     },
 
     async mark(ref, mark) {
-      await call("marking", ref, () => inOpen(rest, spotOf(ref).where, () => showMark(rest, ref, mark)));
+      await call("marking", ref, () =>
+        inOpen(rest, spotOf(ref).where, () => showMark(rest, emoji, ref, mark)),
+      );
     },
 
     async upload(thread, { name, data }, key) {
@@ -175,6 +180,14 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       const file = { name, data: Buffer.from(data) };
       const ref = await call(`the file ${name}`, thread, () => postOnce(files, thread, body, key, file));
       return ref ? [ref] : [];
+    },
+
+    person: async ({ workspace }, id) => {
+      try {
+        return await people(id, workspace);
+      } catch (error) {
+        throw surfaceError("the look-up of a person", error);
+      }
     },
 
     download: (file, signal) => downloadAttachment(rest, file, signal, options.cdnUrl),
@@ -196,15 +209,20 @@ function nonceOf(key: string): string {
 }
 
 /** Adds the reaction of the mark and takes away our others. */
-async function showMark(rest: REST, ref: MessageRef, mark: MessageMark): Promise<void> {
+async function showMark(
+  rest: REST,
+  emoji: Record<MessageMark, string>,
+  ref: MessageRef,
+  mark: MessageMark,
+): Promise<void> {
   const { where, message } = spotOf(ref);
-  const own = (emoji: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(emoji));
-  const emoji = emojiOf[mark];
+  const own = (name: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(name));
+  const next = emoji[mark];
   // First, because Discord takes few reactions at once: whoever is stopped by the limit goes on from here.
   const { reactions } = reactionsSchema.parse(await rest.get(Routes.channelMessage(where, message)));
   const shown = new Set(reactions.flatMap((reaction) => (reaction.me ? (reaction.emoji.name ?? []) : [])));
-  if (!shown.has(emoji)) await rest.put(own(emoji));
-  for (const earlier of Object.values(emojiOf)) {
-    if (earlier !== emoji && shown.has(earlier)) await rest.delete(own(earlier));
+  if (next && !shown.has(next)) await rest.put(own(next));
+  for (const earlier of Object.values(emoji)) {
+    if (earlier !== next && shown.has(earlier)) await rest.delete(own(earlier));
   }
 }

@@ -58,9 +58,15 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const noteRefused = (layout: Layout) => {
     if (layout.hasCards) hasCards = false;
   };
+  const reactions = { ...reactionOf, ...access.marks };
   const marking = new Map<string, Promise<void>>();
   const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
-  const peopleOf = new Map<string, People>();
+  const peopleIn = new Map<string, People>();
+  const peopleOf = ({ workspace }: ThreadRef): People => {
+    const people = peopleIn.get(workspace) ?? createPeople(readers, workspace, access.log);
+    peopleIn.set(workspace, people);
+    return people;
+  };
 
   return {
     platform: "slack",
@@ -125,7 +131,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       const before = marking.get(id);
       const marked = (async () => {
         await before?.catch(() => undefined);
-        await showMark(edits, ref, mark);
+        await showMark(edits, reactions, ref, mark);
       })();
       marking.set(id, marked);
       try {
@@ -150,13 +156,18 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     download: (file, signal) => downloadFile(access, file, signal),
 
     async earlier(thread, before, limit) {
-      const { workspace } = thread;
-      const people = peopleOf.get(workspace) ?? createPeople(readers, workspace, access.log);
-      peopleOf.set(workspace, people);
       const room = await call("conversations.replies", () =>
-        earlierMessages(readers, people, thread, before, limit),
+        earlierMessages(readers, peopleOf(thread), thread, before, limit),
       );
       return room ?? [];
+    },
+
+    async person(thread, id) {
+      try {
+        return await peopleOf(thread).author(id);
+      } catch (error) {
+        throw surfaceError("users.info", error);
+      }
     },
   };
 }
@@ -193,12 +204,19 @@ async function call<T>(
 }
 
 /** Adds the reaction of the mark and takes away those of the others. */
-async function showMark(client: webApi.WebClient, ref: MessageRef, mark: MessageMark): Promise<void> {
+async function showMark(
+  client: webApi.WebClient,
+  reactions: Record<MessageMark, string>,
+  ref: MessageRef,
+  mark: MessageMark,
+): Promise<void> {
   const place = { channel: ref.channel, timestamp: ref.message };
-  const name = reactionOf[mark];
-  await call("reactions.add", () => client.reactions.add({ ...place, name }), ["already_reacted"]);
+  const name = reactions[mark];
+  if (name) {
+    await call("reactions.add", () => client.reactions.add({ ...place, name }), ["already_reacted"]);
+  }
   const shown = await call("reactions.get", () => client.reactions.get(place));
-  for (const earlier of Object.values(reactionOf)) {
+  for (const earlier of Object.values(reactions)) {
     const isShown = shown?.message?.reactions?.some((reaction) => reaction.name === earlier);
     if (earlier === name || !isShown) continue;
     // `no_reaction`: it is only other people's.

@@ -1,10 +1,13 @@
 import { type Logger, LogLevel, webApi } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import type { MessageMark } from "../adapter.ts";
 
 /** Where Slack is. */
 export interface SlackServer {
   /** Another address of the Web API, for emulators and proxies. Default: Slack's own. */
   apiUrl?: string;
+  /** Reactions that show the state of a message, where they are others than usual; "" for none. */
+  marks?: Partial<Record<MessageMark, string>>;
   log: BaseLogger;
 }
 

@@ -48,6 +48,7 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
       const surface = await surfaceOf({ workspace: workspaceOf(file) });
       yield* surface.download?.(file, signal) ?? [];
     },
+    person: async (thread, id) => (await surfaceOf(thread)).person?.(thread, id),
     earlier: async (thread, ...rest) => (await (await surfaceOf(thread)).earlier?.(thread, ...rest)) ?? [],
   };
 }

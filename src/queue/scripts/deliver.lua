@@ -39,8 +39,8 @@ if #overheard > 0 then
   local record = cjson.decode(entry)
   local enclosed = record.message.enclosed or {}
   enclosed.overheard = {}
-  for index, quote in ipairs(overheard) do
-    enclosed.overheard[index] = cjson.decode(quote)
+  for index, heard in ipairs(overheard) do
+    enclosed.overheard[index] = cjson.decode(heard).quote
   end
   record.message.enclosed = enclosed
   entry = cjson.encode(record)

@@ -19,6 +19,8 @@ then
 end
 local known = redis.call("GET", KEYS[3])
 if not known or cjson.decode(known).at < cjson.decode(ARGV[1]).at then
+  -- A Redis without memory refuses only a script's first write, and never a DEL: a stop must work then too.
+  redis.call("DEL", KEYS[3])
   redis.call("SET", KEYS[3], ARGV[1], "EX", ARGV[2])
 end
 return 1

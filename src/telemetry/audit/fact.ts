@@ -2,6 +2,11 @@ import { createHash } from "node:crypto";
 import type { InboundEvent, ThreadId, Verdict } from "../../adapters/adapter.ts";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
+import type { IntakeDeed } from "../../intake/intake.ts";
+import type { ScheduleDeed } from "../../queue/schedules.ts";
+
+/** What is done that no observed contract shows. */
+export type Deed = IntakeDeed | ScheduleDeed;
 
 /**
  * What the audit log tells: who asked, edited, deleted, stopped, pressed a button (approvals and denials are
@@ -20,6 +25,15 @@ export type AuditFact =
       decision: string;
       by: Speaker;
     }
+  /** `by`: whoever planned what was due, or cancelled it; Heddle itself where its person may not ask any more. */
+  | {
+      what: "schedule-planned" | "schedule-fired" | "schedule-cancelled";
+      thread: ThreadId;
+      schedule: string;
+      by: Speaker;
+    }
+  /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
+  | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }
   | { what: "refused"; kind: InboundEvent["kind"]; message: string; by: Speaker }
   /** With everybody whose message the turn works on; again for messages that it takes along. */
   | { what: "turn-began" | "turn-took"; thread: ThreadId; turn: string; asked: Asked[]; resumed?: true }
@@ -89,6 +103,32 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
     case "message":
     case "stop":
       return { what: "stopped", thread, by };
+  }
+}
+
+/** What somebody did, as it is told apart from any contract. */
+export function deedFact(deed: Deed): AuditFact {
+  const { action, thread } = deed;
+  const by = person(deed.by);
+  switch (action) {
+    case "decided":
+    case "refused": {
+      const { question, decision } = deed;
+      const what = action === "decided" ? action : "decision-refused";
+      return { what, thread, question: question.id, tool: question.tool, decision: decision.kind, by };
+    }
+    case "continued":
+      return {
+        what: action,
+        thread,
+        turn: deed.turn,
+        by,
+        ...(deed.budget !== undefined && { budget: deed.budget }),
+      };
+    case "schedule-planned":
+    case "schedule-fired":
+    case "schedule-cancelled":
+      return { what: action, thread, schedule: deed.schedule, by };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AgentEvent, CallEvent } from "../../agent/events.ts";
+import { heddle } from "../../agent/messages.ts";
 import type { Observer } from "../observer.ts";
 import { askedIn, type AuditFact, inboundFact, maskedArguments } from "./fact.ts";
 import type { AuditLog } from "./log.ts";
@@ -14,7 +15,8 @@ interface AuditOptions {
 /**
  * Writes down what people do and what runs for them. What somebody did at the door is in the log before the
  * platform is answered, and a tool's call before the tool runs: while the journal stores the call, so that a
- * step takes no longer. Ends and results are written without anybody waiting.
+ * step takes no longer. Ends and results are written without anybody waiting, and so are stops: they have
+ * happened by then, and must when there is no memory for the log.
  */
 export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer {
   const note = (fact: AuditFact) => {
@@ -26,7 +28,8 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
       async receive(event) {
         const verdict = await door.receive(event);
         const fact = inboundFact(event, verdict);
-        if (fact) await log.append(fact);
+        if (fact?.what === "stopped") note(fact);
+        else if (fact) await log.append(fact);
         return verdict;
       },
     }),
@@ -79,6 +82,14 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
             note({ what: "tool-ended", thread, turn, call, tool, status, ms: Math.round(ended.durationMs) });
           }
           display.event(event);
+        },
+        settled(question, call, decision) {
+          // Without a person the door knows nothing of it.
+          if (decision && !("by" in decision)) {
+            const { id, tool } = question;
+            note({ what: "decided", thread, question: id, tool, decision: decision.kind, by: heddle });
+          }
+          return display.settled(question, call, decision);
         },
         closing(receipt) {
           const { outcome, killed } = receipt;

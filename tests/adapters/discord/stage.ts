@@ -9,7 +9,7 @@ import type {
   Verdict,
 } from "../../../src/adapters/adapter.ts";
 import { createDiscordAdapter, type DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
-import { createDiscordSurface } from "../../../src/adapters/discord/surface.ts";
+import { createDiscordSurface, type DiscordSurfaceOptions } from "../../../src/adapters/discord/surface.ts";
 import {
   type FakeDiscord,
   type FakeDiscordOptions,
@@ -88,7 +88,10 @@ export async function listening(discord: FakeDiscord, options: Partial<DiscordAd
   return { adapter, door };
 }
 
-export function surfaceOf(discord: FakeDiscord, options: { messageContent?: boolean } = {}): ChatSurface {
+export function surfaceOf(
+  discord: FakeDiscord,
+  options: Partial<Pick<DiscordSurfaceOptions, "messageContent" | "marks">> = {},
+): ChatSurface {
   const { token, url: apiUrl, cdnUrl } = discord;
   return createDiscordSurface({ token, apiUrl, cdnUrl, messageContent: true, log, ...options });
 }

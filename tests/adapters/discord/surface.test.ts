@@ -280,6 +280,21 @@ describe("mark", () => {
   });
 });
 
+test("marks are those of the configuration, and none where it says so", async () => {
+  const { discord, root, rootRef } = await scene();
+  const surface = surfaceOf(discord, { marks: { taken: "🤖", waiting: "" } });
+  await surface.mark(rootRef, "waiting");
+  expect([...root.reactions.keys()]).toEqual([]);
+  await patiently(() => surface.mark(rootRef, "taken"));
+  expect([...root.reactions.keys()]).toEqual(["🤖"]);
+});
+
+test("a person is a member with its roles by now, and external after having left", async () => {
+  const { surface, thread, ada } = await scene();
+  expect(await surface.person?.(thread, ada.id)).toMatchObject({ name: "ada", standing: "member" });
+  expect(await surface.person?.(thread, "404")).toMatchObject({ standing: "external", roles: [] });
+});
+
 describe("files", () => {
   test("bring the bytes into the thread, once", async () => {
     const { discord, surface, thread, replies } = await scene();

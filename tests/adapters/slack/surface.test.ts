@@ -313,6 +313,19 @@ describe("marks", () => {
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
   });
 
+  test("marks are those of the configuration, and none where it says so", async () => {
+    const { slack, rootRef, general } = await scene();
+    const marks = { taken: "robot_face", waiting: "" };
+    const access = { botToken: slack.botToken, apiUrl: slack.url, log: pino({ level: "silent" }) };
+    const surface = createSlackSurface({ ...access, marks });
+    await surface.mark(rootRef, "waiting");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it");
+    await surface.mark(rootRef, "taken");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :robot_face:");
+    await surface.mark(rootRef, "answered");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
+  });
+
   test("marks that are set at the same time end with the last one", async () => {
     const { slack, surface, rootRef, general } = await scene();
     await Promise.all([
@@ -340,6 +353,17 @@ describe("marks", () => {
     expect((await first).kind).toBe("rate-limited");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
   });
+});
+
+test("a person is whoever the workspace says by now, and it is asked again when it does not answer", async () => {
+  const { slack, surface, thread, ada } = await scene();
+  const gus = slack.user("gus", { guest: true });
+  expect(await surface.person?.(thread, ada.id)).toMatchObject({ name: "ada", standing: "member" });
+  expect(await surface.person?.(thread, gus.id)).toMatchObject({ standing: "guest" });
+  expect(await surface.person?.(thread, "U404")).toMatchObject({ standing: "external" });
+  slack.fail("users.info", { kind: "rate-limit", retryAfterSeconds: 1 }, 2);
+  const eve = slack.user("eve");
+  expect((await failure(surface.person?.(thread, eve.id) ?? Promise.resolve())).kind).toBe("rate-limited");
 });
 
 describe("task cards", () => {

@@ -45,7 +45,7 @@ export interface FakeMessage {
   /** In Slack's markup, as the API carries it. */
   text: string;
   blocks: FakeBlock[];
-  subtype?: "file_share" | "thread_broadcast";
+  subtype?: "file_share" | "thread_broadcast" | "tombstone";
   files: FakeFile[];
   /** Names of reactions to ids of users. */
   reactions: Map<string, Set<string>>;
@@ -176,7 +176,7 @@ export class Workspace {
     return posted;
   }
 
-  edit(message: FakeMessage, change: Pick<FakeMessage, "text" | "blocks">): void {
+  edit(message: FakeMessage, change: Pick<FakeMessage, "text" | "blocks" | "subtype">): void {
     const previous = wireMessage(this, message);
     Object.assign(message, change, { editedTs: this.timestamp() });
     this.#tell(
@@ -191,7 +191,12 @@ export class Workspace {
   }
 
   remove(message: FakeMessage): void {
-    const { channel } = message;
+    const { channel, ts } = message;
+    if (channel.messages.some((other) => other.threadTs === ts && other !== message)) {
+      // Slack keeps a place for the thread.
+      this.edit(message, { subtype: "tombstone", text: "This message was deleted.", blocks: [] });
+      return;
+    }
     channel.messages.splice(channel.messages.indexOf(message), 1);
     this.#tell(
       {

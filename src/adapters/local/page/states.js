@@ -27,6 +27,7 @@ const decisions = {
   answered: ["answered", "Answered"],
   denied: ["stopped", "Denied"],
   expired: ["waiting", "Nobody answered in time"],
+  unasked: ["waiting", "Could not be asked"],
 };
 
 /** Of a question that was put to people. */

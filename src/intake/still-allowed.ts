@@ -1,0 +1,29 @@
+import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../adapters/adapter.ts";
+import type { Speaker } from "../agent/messages.ts";
+import type { Access } from "./access.ts";
+
+/** `why` is a sentence for the thread. */
+type StillAllowed = { allowed: true } | { allowed: false; why: string };
+
+/**
+ * Whether somebody who has planned work earlier may still ask for it: the platform is asked who that is by now.
+ * @throws SurfaceError when it does not answer, so that it is asked again
+ */
+export async function stillAllowed(
+  thread: ThreadId,
+  { id, name }: Speaker,
+  { access, surface: surfaceOf }: { access: Pick<Access, "mayAsk">; surface(platform: string): ChatSurface },
+): Promise<StillAllowed> {
+  const place = parseThreadId(thread);
+  const surface = surfaceOf(place.platform);
+  if (!surface.person) return { allowed: true };
+  try {
+    const author = await surface.person(place, id);
+    if (author && access.mayAsk(place, author)) return { allowed: true };
+  } catch (error) {
+    const isFinal = error instanceof SurfaceError && (error.kind === "gone" || error.kind === "forbidden");
+    if (!isFinal) throw error;
+    return { allowed: false, why: error.message };
+  }
+  return { allowed: false, why: `${name} may not give me work here any more.` };
+}
