@@ -4,7 +4,7 @@ const usage = `Heddle: an agent for your team's chat.
 
   heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns
   heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it
-  heddle doctor                              check everything that Heddle needs
+  heddle doctor [--json]                     check everything that Heddle needs, with the fix for what is wrong
   heddle health                              exit with 0 while this host's Heddle serves
   heddle manifest slack|discord              print what creates or invites the app
   heddle threads list | show <thread>        what the sessions are, and what was said
@@ -16,6 +16,8 @@ const usage = `Heddle: an agent for your team's chat.
   heddle usage [--days N] [--by day|user|channel|model]
                                              tokens, cost and turns of the last days
   heddle stop <thread>                       stop what runs in a thread
+
+From a clone: npm run heddle -- <command>
 `;
 
 const commands: Record<string, () => Promise<{ command(args: string[]): Promise<number> }>> = {

@@ -61,6 +61,12 @@ export async function openModels(
   return { model, choose, summariser: fallingBack(summariser, [model]) };
 }
 
+/** The names of all models that the configuration uses besides the first one. */
+export function furtherModels(settings: Config["settings"]): Set<string> {
+  const { fallbackModels, summaryModel } = settings;
+  return new Set([...fallbackModels, ...(summaryModel ? [summaryModel] : []), ...otherNames(settings)]);
+}
+
 /** Models that only some threads use. */
 function otherNames({ modelChoices, channels }: Config["settings"]): Set<string> {
   const inChannels = Object.values(channels).flatMap((channel) => [

@@ -23,7 +23,7 @@ import { type Reply, scriptedModel } from "./fakes/scripted-model.ts";
 /** Pays for everything. */
 const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
-const none = { ok: false, summary: "", problems: [] };
+const none = { ok: false, summary: "", problems: [], missing: [] };
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
 function runner(

@@ -297,3 +297,10 @@ export interface Reconnect {
 
 /** For whoever counts them in this process. */
 export const reconnects = diagnostics.channel("heddle:reconnects");
+
+/** What a check of an installation found. `warning` and `error` say what to do; `note` is what no check can see. */
+export interface Finding {
+  level: "ok" | "note" | "warning" | "error";
+  /** One line. */
+  text: string;
+}

@@ -85,7 +85,7 @@ function banner({ server, sandbox, config }: Foundation, model: string, url: str
     [
       "model",
       model === "demo"
-        ? "demo: it plays scripts. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY for a real one."
+        ? "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one."
         : model,
     ],
     ["redis", server.describe],

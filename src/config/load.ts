@@ -14,6 +14,8 @@ export class ConfigError extends Error {
 export interface Config {
   environment: Environment;
   settings: Settings;
+  /** The file that the settings come from; undefined when there is none. */
+  settingsFile: string | undefined;
   /** Absolute. */
   dataDir: string;
   /** Every secret value, for masking. */
@@ -57,7 +59,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       `HEDDLE_CONFIG names ${path}, which does not exist; create it or unset the variable.`,
     );
   }
-  const settings = check(settingsSchema, existsSync(path) ? readYaml(path) : {}, path);
+  const settingsFile = existsSync(path) ? path : undefined;
+  const settings = check(settingsSchema, settingsFile ? readYaml(settingsFile) : {}, path);
   // Paths in the settings start at the file that names them.
   const beside = (relative: string) => resolve(dirname(path), relative);
   if (settings.demo.scripts) settings.demo.scripts = beside(settings.demo.scripts);
@@ -71,6 +74,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   return {
     environment,
     settings,
+    settingsFile,
     dataDir: resolve(cwd, environment.HEDDLE_DATA_DIR),
     secrets: [
       ...secretNames.map((name) => environment[name]),
@@ -80,6 +84,13 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     ].filter((value) => value !== undefined),
     variables,
   };
+}
+
+/** Variables that look like ours and are none, mostly because their name was remembered wrongly. */
+export function strangeVariables(variables: Config["variables"]): string[] {
+  return Object.keys(variables).filter(
+    (name) => /^(HEDDLE|SLACK|DISCORD)_/.test(name) && !(name in environmentSchema.shape),
+  );
 }
 
 /** A header's value, and what it says after its scheme (`Bearer`, `Basic`), which may turn up alone. */
@@ -103,7 +114,7 @@ function readYaml(path: string): unknown {
   } catch (error) {
     // An alias without its anchor is a ReferenceError of the parser's.
     if (!(error instanceof YAMLParseError || error instanceof ReferenceError)) throw error;
-    throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]}`);
+    throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]?.replace(/:$/, "")}.`);
   }
 }
 
@@ -123,7 +134,8 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
       .map((key) => `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.`)
       .join("\n  ");
   }
-  const message = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  const said = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  const message = said.replace(/^(Invalid (input|option)|Too (big|small)): (expected )?/, "expected ");
   return `${path || "(file)"}: ${message}.`;
 }
 

@@ -9,8 +9,10 @@ import { channelId, count, hostName, hosts, modelName } from "./values.ts";
  * `.env`), the rest from `heddle.yaml`. Descriptions are the documentation: the reference is generated from them.
  */
 
-const url = z.url({ protocol: /^https?$/ });
-const port = z.coerce.number().int().min(0).max(65_535);
+const url = z.url({ protocol: /^https?$/, error: "expected an address such as https://proxy.example" });
+const port = z.coerce
+  .number("expected a number from 0 to 65535, e.g. 8420")
+  .pipe(z.int("expected a number from 0 to 65535, e.g. 8420").min(0).max(65_535));
 
 export const environmentSchema = z.object({
   SLACK_BOT_TOKEN: z.string().optional().describe("Slack: bot token (OAuth & Permissions)"),

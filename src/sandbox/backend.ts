@@ -153,5 +153,5 @@ interface Checked {
 const nothing: readonly ReadOnlyMount[] = [];
 
 function failed({ name }: Kind, problem: Problem): Probe {
-  return { ok: false, summary: `${name}: not usable`, problems: [problem] };
+  return { ok: false, summary: `${name}: not usable`, problems: [problem], missing: [] };
 }

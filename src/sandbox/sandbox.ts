@@ -138,7 +138,12 @@ export interface Probe {
   /** One line for the log: the back end and its version, limits in force. */
   summary: string;
   problems: Problem[];
+  /** Those of {@link usefulPrograms} that commands do not find. Nothing is broken without them. */
+  missing: readonly string[];
 }
+
+/** Programs that are on no host for sure, and that tools and skills work better with. */
+export const usefulPrograms = ["git", "pdftotext", "perl", "python3"] as const;
 
 /** A thread's workspace, on this host or as an archive. */
 export interface WorkspaceInfo {

@@ -98,17 +98,22 @@ const moveEveryMs = 3_600_000;
  * head there proves later that nothing before it was changed. Returns how to end it.
  */
 export function keepAudit(redis: Redis, config: Config, log: Logger): () => void {
+  let ended = false;
   const keep = async () => {
     try {
       const moved = await moveToFiles(redis, auditFolder(config), Date.now());
       const { n, hash } = await auditHead(redis);
       log.info({ moved, head: `${n}:${hash}` }, "the audit log is kept");
     } catch (error) {
-      if (!(error instanceof AuditBusy))
+      // Whoever ends closes Redis next; the entries stay where they are until the next start.
+      if (!(ended || error instanceof AuditBusy))
         log.error({ err: error }, "the audit log could not be moved to files");
     }
   };
   void keep();
   const timer = setInterval(() => void keep(), moveEveryMs).unref();
-  return () => clearInterval(timer);
+  return () => {
+    ended = true;
+    clearInterval(timer);
+  };
 }

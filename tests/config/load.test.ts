@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
+import { loadConfig, strangeVariables } from "../../src/config/load.ts";
 import { chooseModel, modelNames } from "../../src/config/model-choice.ts";
 
 let folder: string;
@@ -96,6 +96,26 @@ models:
       /HEDDLE_PORT[\s\S]*HEDDLE_LOG_LEVEL/,
     );
     expect(() => load({ HEDDLE_MODEL: "gpt" })).toThrow(/HEDDLE_MODEL: expected anthropic\/<id>/);
+  });
+
+  test.each([
+    [{ HEDDLE_PORT: "many" }, "", /HEDDLE_PORT: expected a number from 0 to 65535, e\.g\. 8420\.$/],
+    [{ HEDDLE_PORT: "70000" }, "", /HEDDLE_PORT: expected a number from 0 to 65535, e\.g\. 8420\.$/],
+    [{ SLACK_API_URL: "slack" }, "", /SLACK_API_URL: expected an address such as https:/],
+    [{}, "agent: { maxSteps: lots }", /agent\.maxSteps: expected number, received string\.$/],
+    [{}, "sandbox: { commandSeconds: 900 }", /sandbox\.commandSeconds: expected number to be <=600\.$/],
+  ])("says what was expected without the validator's jargon: %j %s", (env, yaml, message) => {
+    expect(() => load(env, yaml)).toThrow(message);
+  });
+
+  test("knows variables that only look like its own", () => {
+    const names = {
+      HEDDLE_MODELL: "demo",
+      DISCORD_BOT_TOKEN: "x",
+      SLACK_BOT_TOKEN: "xoxb-1",
+      GITHUB_TOKEN: "y",
+    };
+    expect(strangeVariables(load(names).variables)).toEqual(["HEDDLE_MODELL", "DISCORD_BOT_TOKEN"]);
   });
 
   test("never repeats a value: it may be a secret in the wrong place", () => {

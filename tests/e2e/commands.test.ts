@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
@@ -82,7 +83,11 @@ describe("heddle run", () => {
 describe("heddle start", () => {
   test.each([
     ["an unknown key of the settings", { yaml: "agnet: {}" }, /agnet: unknown key; known here: .*agent/],
-    ["a Redis that is not there", { env: { REDIS_URL: "redis://127.0.0.1:1" } }, /127\.0\.0\.1:1/],
+    [
+      "a Redis that is not there",
+      { env: { REDIS_URL: "redis://127.0.0.1:1" } },
+      /does not answer yet[^]*127\.0\.0\.1:1/,
+    ],
     [
       "an unknown command line",
       { args: ["start", "--role", "king"] },
@@ -143,8 +148,58 @@ describe("Other commands", () => {
     const program = heddle(["doctor"]);
     expect(await program.ended).toBe(0);
     expect(program.output()).toMatch(
-      /✓ node[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*! slack/,
+      /✓ node[\s\S]*✓ settings[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*✓ disk[\s\S]*· slack/,
     );
+  });
+
+  test("doctor tries keys and tokens for real, warns about a misremembered name, and gives it all as JSON", async () => {
+    const [model, slack, discord] = await Promise.all([
+      startFakeAnthropic(),
+      startFakeSlack(),
+      startFakeDiscord(),
+    ]);
+    const program = heddle(["doctor", "--json"], {
+      DISCORD_TOKEN: discord.token,
+      DISCORD_API_URL: discord.url,
+      ANTHROPIC_API_KEY: "sk-wrong-key",
+      ANTHROPIC_BASE_URL: model.url,
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_APP_TOKEN: slack.appToken,
+      SLACK_API_URL: slack.url,
+      DISCORD_BOT_TOKEN: "misremembered",
+    });
+    expect(await program.ended).toBe(1);
+    const { ok, findings } = JSON.parse(program.output()) as {
+      ok: boolean;
+      findings: { what: string; level: string; text: string }[];
+    };
+    expect(ok).toBe(false);
+    const of = (what: string) => findings.filter((finding) => finding.what === what);
+    expect(of("model")).toMatchObject([{ level: "error", text: expect.stringContaining("was refused") }]);
+    expect(of("settings")[1]).toMatchObject({
+      level: "warning",
+      text: expect.stringMatching(/^DISCORD_BOT_TOKEN/),
+    });
+    expect(of("slack").map(({ level }) => level)).toEqual(["ok", "ok", "note"]);
+    expect(of("discord").at(-1)?.text).toMatch(/^Nobody on Discord may give work: .*access\.discord/);
+    expect(of("clock")).toMatchObject([{ level: "ok" }, { level: "ok" }]);
+    expect(program.output()).not.toMatch(/sk-wrong-key|misremembered/);
+    await Promise.all([model.close(), slack.close(), discord.close()]);
+  });
+
+  test("doctor names programs that the skills need and the sandbox lacks", async () => {
+    const program = place.startWithout("git", ["doctor"], { REDIS_URL: redis.path });
+    await program.ended;
+    expect(program.output()).toMatch(
+      /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
+    );
+  });
+
+  test("doctor shows settings that cannot be used as its one finding", async () => {
+    await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}");
+    const program = heddle(["doctor"]);
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^✗ settings .*\n +agnet: unknown key/);
   });
 
   test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {

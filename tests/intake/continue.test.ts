@@ -44,7 +44,7 @@ const bob = person("Bob");
 /** The administrator. */
 const root = person("Root");
 
-const noSandbox = { ok: false, summary: "", problems: [] };
+const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
 const unlimited: BudgetSettings = {
   ...{ timeZone: "UTC", keepDays: 10, extensionPercent: 50 },
   ...{ day: {}, user: {}, users: {}, channel: {}, channels: {} },

@@ -70,7 +70,7 @@ async function worker() {
   const { model } = scriptedModel(reply);
   const dataDir = dataFolder();
   const backend = createBubblewrapBackend({ dataDir });
-  const probe = { ok: true, summary: "", problems: [] };
+  const probe = { ok: true, summary: "", problems: [], missing: [] };
   const masker = createMasker([]);
   const surface = () => chat.surface;
   const runner = createTurnRunner({

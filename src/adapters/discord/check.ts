@@ -1,9 +1,11 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { networkCode } from "./errors.ts";
+import type { Finding } from "../adapter.ts";
+import { areRegistered } from "./commands.ts";
 import type { Identity } from "./events.ts";
 import { inviteLink } from "./manifest.ts";
-import { missingFrom } from "./permissions.ts";
+import { missingFrom, surveyGuild } from "./permissions.ts";
 import { createRest, type DiscordAccess, refusalCode } from "./rest.ts";
 
 const whereToFind =
@@ -14,7 +16,7 @@ const applicationSchema = z.object({
   flags: z.number().default(0),
   bot: z.object({ id: z.string(), username: z.string() }),
 });
-const guildsSchema = z.array(z.object({ name: z.string(), permissions: z.string() }));
+const guildsSchema = z.array(z.object({ id: z.string(), name: z.string(), permissions: z.string() }));
 
 /** The application may read messages that do not mention it: verified, or small enough not to need it. */
 const messageContentFlags = (1 << 18) | (1 << 19);
@@ -24,6 +26,8 @@ interface Installation {
   identity: Identity;
   /** For people: the name of the bot and where it is. */
   description: string;
+  /** The servers that it is in. */
+  guilds: { id: string; name: string }[];
   /** One sentence each about what is missing. */
   warnings: string[];
 }
@@ -56,7 +60,7 @@ export async function identify(
   });
   if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
   const description = `${bot.username} in ${guilds.map(({ name }) => name).join(", ") || "no server"}`;
-  return { identity: { applicationId, botId: bot.id }, description, warnings };
+  return { identity: { applicationId, botId: bot.id }, description, guilds, warnings };
 }
 
 const intentMissing =
@@ -87,23 +91,51 @@ function problem(cause: unknown): string {
   return `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
 }
 
-/** What a check of the installation found; everything but `ok` says what to do. */
-export interface DiscordFinding {
-  level: "ok" | "warning" | "error";
-  text: string;
-}
+/** Servers that are looked into; each takes three calls, and Discord limits how many a second. */
+const surveyed = 10;
 
-/** Tries the token without connecting. */
+/** Tries the token without connecting, and looks at what the bot may do where. */
 export async function checkDiscord(
   access: Omit<DiscordAccess, "log"> & { messageContent: boolean },
-): Promise<DiscordFinding[]> {
+): Promise<Finding[]> {
+  const rest = createRest(access, { timeoutMs: 8_000 });
   try {
-    const { description, warnings } = await identify(createRest(access, { timeoutMs: 10_000 }), access);
+    const { identity, description, guilds, warnings } = await identify(rest, access);
+    const intent = access.messageContent ? "may read messages" : "reads only messages that mention it";
+    const [commands, ...places] = await Promise.all([
+      checkCommands(rest, identity.applicationId),
+      ...guilds.slice(0, surveyed).map((guild) => checkGuild(rest, guild)),
+    ]);
     return [
-      { level: "ok", text: description },
+      { level: "ok", text: `${description}; ${intent}` },
       ...warnings.map((text) => ({ level: "warning", text }) as const),
+      commands,
+      ...places.flat(),
     ];
   } catch (error) {
     return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+async function checkCommands(rest: REST, applicationId: string): Promise<Finding> {
+  if (await areRegistered(rest, applicationId)) return { level: "ok", text: "commands: registered" };
+  const text =
+    "The commands (/agent, “Ask the agent about this”) are not registered as they should be: `heddle start` does it.";
+  return { level: "warning", text };
+}
+
+async function checkGuild(rest: REST, { id, name }: { id: string; name: string }): Promise<Finding[]> {
+  try {
+    const { seen, hidden, lacking } = await surveyGuild(rest, id);
+    return [
+      { level: "ok", text: `${name}: the bot sees ${seen} of ${seen + hidden} text channels` },
+      ...lacking.map(({ channel, missing }): Finding => {
+        const text = `In #${channel} of ${name} the bot lacks ${missing.join(", ")}: grant it under Edit Channel → Permissions.`;
+        return { level: "warning", text };
+      }),
+    ];
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return [{ level: "note", text: `${name}: Discord does not tell what the bot may do there (${why})` }];
   }
 }

@@ -43,14 +43,19 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
  * commands are made. @returns whether it was necessary
  */
 export async function registerCommands(rest: REST, applicationId: string): Promise<boolean> {
-  const route = Routes.applicationCommands(applicationId);
-  const registered = await rest.get(route);
-  const isSame =
+  if (await areRegistered(rest, applicationId)) return false;
+  await rest.put(Routes.applicationCommands(applicationId), { body: commands });
+  return true;
+}
+
+/** Whether Discord has exactly these commands for all servers. */
+export async function areRegistered(rest: REST, applicationId: string): Promise<boolean> {
+  const registered = await rest.get(Routes.applicationCommands(applicationId));
+  return (
     Array.isArray(registered) &&
     registered.length === commands.length &&
-    commands.every((command) => registered.some((other) => holds(other, command)));
-  if (!isSame) await rest.put(route, { body: commands });
-  return !isSame;
+    commands.every((command) => registered.some((other) => holds(other, command)))
+  );
 }
 
 /** Whether all that is wanted is there; Discord adds fields of its own. */

@@ -1,4 +1,4 @@
-import { OverwriteType, PermissionFlagsBits, type REST, Routes } from "discord.js";
+import { ChannelType, OverwriteType, PermissionFlagsBits, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { ownId, refusalCode } from "./rest.ts";
 
@@ -31,6 +31,45 @@ const channelSchema = z.object({
     .array(z.object({ id: z.string(), type: z.enum(OverwriteType), allow: z.string(), deny: z.string() }))
     .default([]),
 });
+
+const placeSchema = channelSchema.extend({ type: z.int() });
+
+/** What the bot may do in the channels of a server. */
+export interface GuildSurvey {
+  /** Text channels that the bot sees. */
+  seen: number;
+  /** Text channels that it does not see, which mostly is what people want. */
+  hidden: number;
+  /** Where it sees a channel but lacks something that it has in the server. */
+  lacking: { channel: string; missing: string[] }[];
+}
+
+const textual = new Set<number>([ChannelType.GuildText, ChannelType.GuildAnnouncement]);
+
+/** Looks at all text channels of a server in three calls. Throws when Discord does not tell. */
+export async function surveyGuild(rest: REST, guild: string): Promise<GuildSurvey> {
+  const [bot, all, channels] = await Promise.all([
+    ownId(rest),
+    rest.get(Routes.guildRoles(guild)).then((list) => z.array(roleSchema).parse(list)),
+    rest.get(Routes.guildChannels(guild)).then((list) => z.array(placeSchema).parse(list)),
+  ]);
+  const { roles } = memberSchema.parse(await rest.get(Routes.guildMember(guild, bot)));
+  const who = { guild, member: bot, roles, all };
+  const everywhere = missingFrom(permissionsIn({ name: "", permission_overwrites: [] }, who));
+  const survey: GuildSurvey = { seen: 0, hidden: 0, lacking: [] };
+  for (const { type, ...channel } of channels) {
+    if (!textual.has(type)) continue;
+    const missing = missingFrom(permissionsIn(channel, who));
+    if (missing.includes("View Channels")) {
+      survey.hidden += 1;
+      continue;
+    }
+    survey.seen += 1;
+    const more = missing.filter((name) => !everywhere.includes(name));
+    if (more.length > 0) survey.lacking.push({ channel: channel.name, missing: more });
+  }
+  return survey;
+}
 
 /** One sentence about what the bot lacks in a channel and where to grant it; undefined when Discord does not tell. */
 export async function explainMissing(

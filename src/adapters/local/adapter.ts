@@ -150,9 +150,11 @@ async function listen(server: Server, port: number, host: string): Promise<numbe
     server.listen(port, host);
     await once(server, "listening");
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
     throw new Error(
-      `The console cannot listen on ${host}:${port} (${why}): set HEDDLE_HOST or HEDDLE_PORT to a free one.`,
+      why === "EADDRINUSE"
+        ? `The console cannot listen on ${host}:${port}, because another program does, perhaps a Heddle: end it, or set HEDDLE_PORT to a free port.`
+        : `The console cannot listen on ${host}:${port} (${why}): correct HEDDLE_HOST or HEDDLE_PORT.`,
       { cause },
     );
   }

@@ -1,10 +1,11 @@
 import { webApi } from "@slack/bolt";
 import { pino } from "pino";
+import type { Finding } from "../adapter.ts";
 import type { SlackAdapterOptions } from "./adapter.ts";
 import type { chooseWorkspaces } from "./choice.ts";
 import { neededScope, networkCode } from "./errors.ts";
 import type { Identity } from "./events.ts";
-import { botScopes } from "./manifest.ts";
+import { botScopes, eventsPath, installPath } from "./manifest.ts";
 import { createWebClient, refusalCode } from "./web.ts";
 
 /** The two tokens, by the name of the variable that an operator sets. */
@@ -62,13 +63,10 @@ export async function identify(client: webApi.WebClient): Promise<Installation> 
   return { ...installation, warning };
 }
 
-/** What a check of the installation found; everything but `ok` says what to do. */
-export interface SlackFinding {
-  level: "ok" | "warning" | "error";
-  text: string;
-}
-
-/** Tries the tokens against Slack without connecting. */
+/**
+ * Tries the tokens against Slack. It asks for the address of a socket and does not open it: Slack would send the
+ * events of a bot that runs to this connection too.
+ */
 export async function checkSlack({
   workspaces,
   events,
@@ -77,26 +75,59 @@ export async function checkSlack({
   workspaces: ReturnType<typeof chooseWorkspaces>;
   events: SlackAdapterOptions["events"];
   apiUrl?: string;
-}): Promise<SlackFinding> {
+}): Promise<Finding[]> {
   const server = { ...(apiUrl !== undefined && { apiUrl }), log: pino({ level: "silent" }) };
-  const clientWith = (botToken: string) => createWebClient({ ...server, botToken }, { timeoutMs: 10_000 });
-  if ("client" in workspaces)
-    return { level: "ok", text: "workspaces install it at /slack/install of its public address" };
+  const clientWith = (botToken: string) => createWebClient({ ...server, botToken }, { timeoutMs: 8_000 });
+  const findings = await Promise.all([
+    "client" in workspaces
+      ? [{ level: "ok", text: `workspaces install it at ${installPath} of its public address` } as const]
+      : told(() => checkBot(workspaces.botToken, clientWith)),
+    events.kind === "socket"
+      ? told(() => checkSocket(events.appToken, clientWith))
+      : [{ level: "note", text: requestsUnseen(events) } as const],
+  ]);
+  const isBroken = findings.flat().some(({ level }) => level === "error");
+  return [...findings.flat(), ...(isBroken ? [] : [subscriptionsUnseen])];
+}
+
+async function checkBot(token: string, clientWith: (token: string) => webApi.WebClient): Promise<Finding[]> {
+  checkToken("SLACK_BOT_TOKEN", token);
+  const { description, warning } = await identify(clientWith(token));
+  return [
+    { level: "ok", text: `${description}${warning ? "" : `, with all ${botScopes.length} scopes`}` },
+    ...(warning ? [{ level: "warning", text: warning } as const] : []),
+  ];
+}
+
+async function checkSocket(
+  token: string,
+  clientWith: (token: string) => webApi.WebClient,
+): Promise<Finding[]> {
+  checkToken("SLACK_APP_TOKEN", token);
+  await clientWith(token)
+    .apps.connections.open({})
+    .catch((error: unknown) => {
+      throw tokenError("SLACK_APP_TOKEN", error);
+    });
+  return [{ level: "ok", text: "Socket Mode: Slack offers a connection" }];
+}
+
+/** The errors of a check are findings as well. */
+async function told(check: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
-    if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
-    checkToken("SLACK_BOT_TOKEN", workspaces.botToken);
-    const { description, warning } = await identify(clientWith(workspaces.botToken));
-    if (events.kind === "socket") {
-      await clientWith(events.appToken)
-        .apps.connections.open({})
-        .catch((error: unknown) => {
-          throw tokenError("SLACK_APP_TOKEN", error);
-        });
-    }
-    return warning ? { level: "warning", text: warning } : { level: "ok", text: description };
+    return await check();
   } catch (error) {
-    return { level: "error", text: error instanceof Error ? error.message : String(error) };
+    return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
   }
+}
+
+const subscriptionsUnseen: Finding = {
+  level: "note",
+  text: "Slack tells no app which events it is subscribed to: mention the bot in a channel where it is, and 👀 must appear; if not, compare Event Subscriptions with `heddle manifest slack`.",
+};
+
+function requestsUnseen({ host, port }: { host: string; port: number }): string {
+  return `Slack's requests come in at http://${host}:${port}${eventsPath}; to see whether your proxy passes them on, press Retry beside the Request URL under Event Subscriptions.`;
 }
 
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */

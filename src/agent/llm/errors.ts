@@ -97,7 +97,7 @@ function secondsOrDate(value: string): number {
 }
 
 /** The system's error code at the bottom of a fetch error: it names no host, so it may be shown. */
-function networkCode(error: unknown): string | undefined {
+export function networkCode(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && typeof cause.code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(cause.code))
       return cause.code;

@@ -12,6 +12,9 @@ interface Patience {
   log: RedisLog;
 }
 
+/** After so long a wait deserves a word. */
+const noticeMs = 1_000;
+
 /**
  * Opens the one connection that a `RedisServer` keeps for itself, and waits until the server is ready, but not
  * after a refusal (a wrong password). Later it says in the log when the server is lost and when it is back.
@@ -23,12 +26,19 @@ export async function openControl(
   let cause = "no answer in time";
   const control = openClient(target, {
     connectTimeout: patienceMs,
+    // What the client grants a connection that is closed already; the program would wait for it at its end.
+    disconnectTimeout: 100,
     retryStrategy: (attempt) => Math.min(attempt * 20, 1_000),
   });
 
   const { promise: ready, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);
   const timer = setTimeout(giveUp, patienceMs);
+  // Nobody should sit before a silent terminal.
+  const notice = setTimeout(
+    () => log.info(`Redis does not answer yet (${cause}); waiting for up to ${patienceMs / 1_000} s.`),
+    noticeMs,
+  );
   signal?.addEventListener("abort", giveUp);
   control.once("ready", () => resolve(true));
   if (!mayBeLate) control.once("close", giveUp);
@@ -42,6 +52,7 @@ export async function openControl(
   });
   const answered = await ready;
   clearTimeout(timer);
+  clearTimeout(notice);
   signal?.removeEventListener("abort", giveUp);
   if (!answered) {
     control.disconnect();

@@ -12,6 +12,12 @@ export interface Inspection {
 /** Oldest version with the commands that BullMQ uses. */
 const oldest = [6, 2] as const;
 
+/** What the server says about its files, and what they are. */
+const lastWrites = [
+  ["aof_last_write_status", "its append-only file"],
+  ["rdb_last_bgsave_status", "its snapshot"],
+] as const;
+
 /** Reads what the server says of itself. CONFIG is not asked: managed services forbid it. */
 export async function inspect(client: Redis): Promise<Inspection> {
   let info: string;
@@ -25,6 +31,13 @@ export async function inspect(client: Redis): Promise<Inspection> {
   return judge(
     new Map([...info.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, key = "", value = ""]) => [key, value])),
   );
+}
+
+/** How far the server's clock is ahead of ours, in milliseconds, give or take half the way there and back. */
+export async function clockAheadMs(client: Redis, now: () => number): Promise<number> {
+  const asked = now();
+  const [seconds = 0, microseconds = 0] = (await client.time()).map(Number);
+  return seconds * 1_000 + microseconds / 1_000 - (asked + now()) / 2;
 }
 
 function judge(info: ReadonlyMap<string, string>): Inspection {
@@ -47,6 +60,13 @@ function judge(info: ReadonlyMap<string, string>): Inspection {
     warnings.push(
       `${name} keeps no append-only file, so a crash loses what it accepted last: set appendonly yes and appendfsync everysec.`,
     );
+  }
+  for (const [field, what] of lastWrites) {
+    if ((info.get(field) ?? "ok") !== "ok") {
+      warnings.push(
+        `${name} could not write ${what} the last time (${field}): look at its log and at its disk.`,
+      );
+    }
   }
   return { name, cluster: info.get("redis_mode") === "cluster", warnings };
 }

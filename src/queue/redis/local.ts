@@ -16,6 +16,19 @@ interface LocalSettings {
 
 /** A server of this installation: the one that runs already, else one of the system, else the embedded one. */
 export async function connectLocal(settings: LocalSettings): Promise<RedisServer> {
+  try {
+    return await connectIn(settings);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && notWritable.has(String(error.code)))) throw error;
+    throw new RedisUnavailable(
+      `The data folder ${settings.dataDir} cannot be used (${error.message}): make it writable for the user that runs Heddle, or set HEDDLE_DATA_DIR to a folder that is.`,
+    );
+  }
+}
+
+const notWritable = new Set(["EACCES", "EPERM", "EROFS", "ENOSPC", "ENOTDIR", "EEXIST"]);
+
+async function connectIn(settings: LocalSettings): Promise<RedisServer> {
   const site = await openSite(settings.dataDir, settings.log);
   // Two servers on one folder would write the same files.
   return await withLock(site.lock, async () => {

@@ -5,7 +5,7 @@ import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
-import type { Probe, Problem } from "../sandbox.ts";
+import { type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
 import { launchEnvironment } from "./command-line.ts";
 import { diagnose } from "./diagnosis.ts";
 import type { Host, ThreadFolder } from "./host.ts";
@@ -27,6 +27,7 @@ for path in / /usr /etc /dev /run; do { : >"$path/canary"; } 2>/dev/null && echo
 { : >>/proc/sys/kernel/core_pattern; } 2>/dev/null && echo "writable=/proc/sys"
 [ -e "$1" ] && echo "visible=canary file"
 (: <>"/dev/tcp/127.0.0.1/$2") 2>/dev/null && echo "visible=loopback of the host"
+for program in ${usefulPrograms.join(" ")}; do [ -x "$(command -v "$program")" ] || echo "missing=$program"; done
 setsid sleep 60 </dev/null >/dev/null 2>&1 &
 `;
 
@@ -37,8 +38,8 @@ const knownVariables = ["PATH", "HOME", "SHLVL", "LANG", "TERM", "EMAIL", "PWD",
 export async function probeHost(quarters: Quarters): Promise<Probe> {
   const { host, spawner } = quarters;
   const folder = host.folderOf("probe");
-  const [isolation, files] = await Promise.all([
-    isolationProblems(host, spawner, folder),
+  const [{ problems: isolation, missing }, files] = await Promise.all([
+    isolationFacts(host, spawner, folder),
     fileProblems(quarters, folder),
   ]);
   const tier = await spawner.tier();
@@ -55,7 +56,7 @@ export async function probeHost(quarters: Quarters): Promise<Probe> {
     quarters.egress.isOpen ? "network: listed hosts" : "no network",
     `workspaces in ${join(root, "workspaces")}${relocated ? " (sandbox users cannot reach the data folder)" : ""}`,
   ].join("; ");
-  return { ok, summary, problems: [...problems, ...warnings(quarters.egress)] };
+  return { ok, summary, problems: [...problems, ...warnings(quarters.egress)], missing };
 }
 
 function tooWeak(tier: string): Problem {
@@ -65,7 +66,11 @@ function tooWeak(tier: string): Problem {
   };
 }
 
-async function isolationProblems(host: Host, spawner: Spawner, folder: ThreadFolder): Promise<Problem[]> {
+async function isolationFacts(
+  host: Host,
+  spawner: Spawner,
+  folder: ThreadFolder,
+): Promise<Pick<Probe, "problems" | "missing">> {
   const canaryFile = join(host.root, `canary-${randomBytes(6).toString("hex")}`);
   await writeFile(canaryFile, "", { mode: 0o644 });
   const listener = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
@@ -88,30 +93,42 @@ async function isolationProblems(host: Host, spawner: Spawner, folder: ThreadFol
       onOutput: (_stream, chunk) => (output += chunk.toString()),
     }).ended;
     if (end !== "exit" || exitCode !== 0) {
-      return [diagnose(problem ?? `ended by ${end}, ${output.slice(-200)}`)];
+      return {
+        problems: [diagnose(problem ?? `ended by ${end}, ${output.slice(-200)}`)],
+        missing: [],
+      };
     }
     const survivors = processesInNamespaces(new Set([namespace]));
-    return brokenPromises(host, output.split("\n"), survivors.length);
+    const facts = output.split("\n");
+    return {
+      problems: brokenPromises(host, facts, survivors.length),
+      missing: valuesOf(facts, "missing"),
+    };
   } finally {
     listener.close();
     await rm(canaryFile);
   }
 }
 
+function valuesOf(facts: string[], name: string): string[] {
+  return facts.filter((fact) => fact.startsWith(`${name}=`)).map((fact) => fact.slice(name.length + 1));
+}
+
 function brokenPromises(host: Host, facts: string[], survivors: number): Problem[] {
-  const valuesOf = (name: string) =>
-    facts.filter((fact) => fact.startsWith(`${name}=`)).map((fact) => fact.slice(name.length + 1));
   const broken: string[] = [];
   const expect = (holds: boolean, failure: string) => holds || broken.push(failure);
-  expect(valuesOf("NoNewPrivs")[0] === "1", "privileges can be gained");
-  expect(valuesOf("Seccomp")[0] === "2", "the system call filter is not in force");
-  expect(/^0+$/.test(valuesOf("CapEff")[0] ?? ""), "capabilities are left");
-  expect(valuesOf("processes")[0] === String(host.limits.processes), "the process limit is not in force");
-  for (const name of valuesOf("variable")) {
+  expect(valuesOf(facts, "NoNewPrivs")[0] === "1", "privileges can be gained");
+  expect(valuesOf(facts, "Seccomp")[0] === "2", "the system call filter is not in force");
+  expect(/^0+$/.test(valuesOf(facts, "CapEff")[0] ?? ""), "capabilities are left");
+  expect(
+    valuesOf(facts, "processes")[0] === String(host.limits.processes),
+    "the process limit is not in force",
+  );
+  for (const name of valuesOf(facts, "variable")) {
     expect(knownVariables.includes(name), `the variable ${name} is visible`);
   }
-  for (const path of valuesOf("writable")) expect(false, `${path} is writable`);
-  for (const canary of valuesOf("visible")) expect(false, `the ${canary} is visible`);
+  for (const path of valuesOf(facts, "writable")) expect(false, `${path} is writable`);
+  for (const canary of valuesOf(facts, "visible")) expect(false, `the ${canary} is visible`);
   expect(survivors === 0, `${survivors} processes outlived their command`);
   return broken.map((failure) => ({
     what: `Sandbox self-test failed: ${failure}.`,

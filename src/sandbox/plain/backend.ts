@@ -101,11 +101,11 @@ async function probe(quarters: Quarters, way: { summary: string; warning: Proble
   const removed = await sandbox.exec({ command: `rm ${name}` });
   await sandbox.close();
   if (written.ok && listed.ok && removed.exitCode === 0) {
-    return { ok: true, summary: way.summary, problems: [way.warning] };
+    return { ok: true, summary: way.summary, problems: [way.warning], missing: [] };
   }
   const said = [written, listed].map((result) => (result.ok ? "" : result.message)).find(Boolean);
   const what = `Commands and files do not work: ${said ?? removed.problem ?? removed.stderr.toString().trim()}.`;
   const fix =
     "Install GNU coreutils and findutils and put them first in PATH (on macOS: `brew install coreutils findutils`).";
-  return { ok: false, summary: `${way.summary}: not usable`, problems: [{ what, fix }] };
+  return { ok: false, summary: `${way.summary}: not usable`, problems: [{ what, fix }], missing: [] };
 }

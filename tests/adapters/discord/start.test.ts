@@ -67,16 +67,43 @@ describe("start", () => {
   });
 });
 
-test("checkDiscord tells who the bot is, or what is wrong, without connecting", async () => {
-  const discord = await fakeDiscord();
-  const { token, url: apiUrl } = discord;
-  expect(await checkDiscord({ token, apiUrl, messageContent: true })).toEqual([
-    { level: "ok", text: "heddle in Weavers" },
-  ]);
-  expect(await checkDiscord({ token: "a.b.c", apiUrl, messageContent: true })).toMatchObject([
-    { level: "error" },
-  ]);
-  expect(discord.gateway.identified).toBe(0);
+describe("checkDiscord", () => {
+  const check = ({ token, url: apiUrl }: FakeDiscord) =>
+    checkDiscord({ token, apiUrl, messageContent: true });
+
+  test("tells who the bot is, whether its commands are there, and what it sees, without connecting", async () => {
+    const discord = await fakeDiscord();
+    discord.channel("general");
+    expect(await check(discord)).toMatchObject([
+      { level: "ok", text: "heddle in Weavers; may read messages" },
+      { level: "warning", text: expect.stringMatching(/commands.*`heddle start`/) },
+      { level: "ok", text: "Weavers: the bot sees 1 of 1 text channels" },
+    ]);
+    expect(discord.gateway.identified).toBe(0);
+    await start(discord);
+    expect(await check(discord)).toContainEqual({ level: "ok", text: "commands: registered" });
+  });
+
+  test("names what is missing in a channel, and only counts those that are hidden", async () => {
+    const discord = await fakeDiscord();
+    discord.channel("general");
+    discord.deny(discord.channel("looms"), "AttachFiles");
+    discord.deny(discord.channel("board"), "ViewChannel");
+    const findings = await check(discord);
+    expect(findings.slice(2)).toEqual([
+      { level: "ok", text: "Weavers: the bot sees 2 of 3 text channels" },
+      {
+        level: "warning",
+        text: "In #looms of Weavers the bot lacks Attach Files: grant it under Edit Channel → Permissions.",
+      },
+    ]);
+  });
+
+  test("tells what is wrong with the token", async () => {
+    const { url: apiUrl } = await fakeDiscord();
+    const findings = await checkDiscord({ token: "a.b.c", apiUrl, messageContent: true });
+    expect(findings).toMatchObject([{ level: "error" }]);
+  });
 });
 
 describe("the manifest", () => {

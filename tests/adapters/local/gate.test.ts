@@ -6,6 +6,14 @@ const token = "correct-horse-battery";
 const message = { method: "POST", json: { text: "hello", key: "first-key" } };
 const address = "/api/threads/abcdefgh12345678/messages";
 
+test("a console whose port is taken says what to do", async () => {
+  await using console = await startConsole();
+  const { redis, url } = console;
+  await expect(startConsole({ redis, port: Number(new URL(url).port) })).rejects.toThrow(
+    /cannot listen on 127\.0\.0\.1:\d+, because another program does, .*set HEDDLE_PORT to a free port\.$/,
+  );
+});
+
 describe("a console without a token", () => {
   test("answers under the names of this machine only, so that a rebound name gets nowhere", async () => {
     await using console = await startConsole();

@@ -114,14 +114,39 @@ describe("start", () => {
 });
 
 describe("checkSlack", () => {
-  test("tells who the bot is, or what is wrong", async () => {
+  const check = (slack: FakeSlack, tokens: Tokens = {}) => {
+    const { botToken, appToken } = { ...slack, ...tokens };
+    return checkSlack({ workspaces: { botToken }, events: { kind: "socket", appToken }, apiUrl: slack.url });
+  };
+
+  test("tells who the bot is, that a socket is offered, and what cannot be seen, without connecting", async () => {
     const slack = await slackWith();
-    const workspaces = { botToken: slack.botToken };
-    const check = (appToken: string) =>
-      checkSlack({ workspaces, events: { kind: "socket", appToken }, apiUrl: slack.url });
-    expect(await check(slack.appToken)).toEqual({ level: "ok", text: "heddle in Fake team" });
-    expect(await check("xapp-1")).toMatchObject({ level: "error" });
+    expect(await check(slack)).toEqual([
+      { level: "ok", text: `heddle in Fake team, with all ${botScopes.length} scopes` },
+      { level: "ok", text: expect.stringContaining("Socket Mode") },
+      { level: "note", text: expect.stringMatching(/mention the bot.*Event Subscriptions/) },
+    ]);
     expect(slack.connections).toBe(0);
+  });
+
+  test("tells what is wrong with each token, and which scopes are missing", async () => {
+    const slack = await slackWith({ withoutScopes: ["files:write"] });
+    expect(await check(slack, { appToken: "xapp-1" })).toEqual([
+      { level: "ok", text: "heddle in Fake team" },
+      { level: "warning", text: expect.stringContaining("lacks the scopes files:write") },
+      { level: "error", text: expect.stringContaining("SLACK_APP_TOKEN is not a token that Slack knows") },
+    ]);
+  });
+
+  test("says where requests come in and how to try whether they do", async () => {
+    const slack = await slackWith();
+    const findings = await checkSlack({
+      workspaces: { botToken: slack.botToken },
+      events: { kind: "http", signingSecret: "s", host: "127.0.0.1", port: 3000 },
+      apiUrl: slack.url,
+    });
+    expect(findings.map(({ level }) => level)).toEqual(["ok", "note", "note"]);
+    expect(findings[1]?.text).toContain("http://127.0.0.1:3000/slack/events");
   });
 });
 

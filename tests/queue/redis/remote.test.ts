@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
+import { clockAheadMs } from "../../../src/queue/redis/inspect.ts";
 import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
 import {
   freePort,
@@ -45,6 +47,33 @@ async function open(url: string, patienceMs = 5_000, caFile?: string) {
 }
 
 describe("the server that REDIS_URL names", () => {
+  test("is warned about when its last write has failed", async (context) => {
+    const port = await freePort();
+    await serve(context, port, { appendonly: "yes" });
+    const client = (await open(`redis://127.0.0.1:${port}`)).server.connect();
+    const [, dir = ""] = await client.config("GET", "dir");
+    // The snapshot cannot take the place of a folder.
+    await mkdir(join(dir, "dump.rdb"), { recursive: true });
+    await client.bgsave();
+    while (!(await client.info("persistence")).includes("rdb_last_bgsave_status:err")) {
+      expect(await client.ping()).toBe("PONG");
+    }
+    const { server } = await open(`redis://127.0.0.1:${port}`);
+    expect(server.warnings).toContainEqual(
+      expect.stringMatching(
+        /could not write its snapshot the last time .*look at its log and at its disk\.$/,
+      ),
+    );
+  });
+
+  test("tells its time", async (context) => {
+    const port = await freePort();
+    await serve(context, port, {});
+    const { server } = await open(`redis://127.0.0.1:${port}`);
+    const ahead = await clockAheadMs(server.connect(), () => Date.now() - 60_000);
+    expect(Math.abs(ahead - 60_000)).toBeLessThan(1_000);
+  });
+
   test("is waited for, logged without its password, and warned about where it may lose data", async (context) => {
     const port = await freePort();
     // Before anything waits for a server that will not come.

@@ -152,6 +152,14 @@ describe("the server of the system", () => {
     );
   });
 
+  test("says that the data folder cannot be used, and what to do", async () => {
+    const file = join(dataDir, "file");
+    await writeFile(file, "");
+    await expect(open({ dataDir: file })).rejects.toThrow(
+      /^The data folder .*file cannot be used \(EEXIST.*set HEDDLE_DATA_DIR to a folder that is\.$/,
+    );
+  });
+
   test("says why it did not start", async () => {
     await mkdir(join(dataDir, "redis", "appendonlydir"), { recursive: true });
     await writeFile(join(dataDir, "redis", "appendonlydir", "appendonly.aof.manifest"), "nonsense\n");

@@ -9,7 +9,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }) {
       ? [
           banner(
             "This is the demo model.",
-            "It plays a few prepared scenes, in a real sandbox. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY for a real one.",
+            "It plays a few prepared scenes, in a real sandbox. For a real one put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and start Heddle again.",
           ),
         ]
       : []),
@@ -27,7 +27,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }) {
     Model: model,
     Sandbox: sandbox.summary,
     State: redisWords[redis],
-    Connected: adapters.join(", "),
+    Connected: adapters.map((name) => (name === "local" ? "this console" : name)).join(", "),
   };
   const lines = Object.entries(facts).flatMap(([term, value]) => [
     element("dt", {}, term),

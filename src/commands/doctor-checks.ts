@@ -1,0 +1,224 @@
+import type { Finding } from "../adapters/adapter.ts";
+import { checkAccess } from "../agent/llm/access.ts";
+import { createMcpPool } from "../agent/mcp/pool.ts";
+import { createSkillLibrary } from "../agent/skills/library.ts";
+import type { Skill, SkillSet } from "../agent/skills/library.ts";
+import { type SetUp, shippedSkills } from "../foundation.ts";
+import { type Config, strangeVariables } from "../config/load.ts";
+import { chooseModel, namedModel } from "../config/model-choice.ts";
+import { furtherModels } from "../models.ts";
+import { clockAheadMs } from "../queue/redis/inspect.ts";
+import { openRedis } from "../redis.ts";
+import { checkDisk } from "../sandbox/checks.ts";
+import { openSandboxBackend } from "../sandbox/open.ts";
+import { httpClockAheadMs, judgeClock } from "./doctor-clock.ts";
+
+/** Looks at one part of the installation. What it throws becomes an error line; it should end soon after the signal. */
+export type Check = (setup: SetUp, signal: AbortSignal) => Promise<Finding[]>;
+
+/** In the order in which they are printed. */
+export const checks: readonly { what: string; run: Check }[] = [
+  { what: "node", run: async () => [{ level: "ok", text: process.version }] },
+  { what: "settings", run: checkSettings },
+  { what: "model", run: checkModels },
+  { what: "redis", run: checkRedis },
+  { what: "sandbox", run: checkSandbox },
+  { what: "disk", run: checkDataDisk },
+  { what: "slack", run: checkSlackApp },
+  { what: "discord", run: checkDiscordApp },
+  { what: "mcp", run: checkMcp },
+  { what: "skills", run: checkSkills },
+  { what: "clock", run: checkClock },
+];
+
+/** Less than the limit of a check, so that the line says what did not answer. */
+const patienceMs = 8_000;
+/** A Redis that somebody asks about is there; only at the start it may still be coming up. */
+const redisPatienceMs = 4_000;
+
+async function checkSettings({ config }: SetUp): Promise<Finding[]> {
+  const { settingsFile, variables } = config;
+  return [
+    settingsFile === undefined
+      ? { level: "ok", text: "no heddle.yaml, so the defaults hold (heddle.example.yaml has all of them)" }
+      : { level: "ok", text: settingsFile },
+    ...strangeVariables(variables).map((name): Finding => {
+      const text = `${name} is set, but Heddle has no such setting: .env.example has the names. Ignore this if mcp.json or egress.credentials use it.`;
+      return { level: "warning", text };
+    }),
+  ];
+}
+
+async function checkModels({ config }: SetUp, signal: AbortSignal): Promise<Finding[]> {
+  const { environment, settings } = config;
+  const first = chooseModel(environment, settings.model);
+  if (first.provider === "demo") {
+    const text =
+      "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one.";
+    return [{ level: "warning", text }];
+  }
+  const name = `${first.provider}/${first.model}`;
+  const names = new Set([name, ...furtherModels(settings)]);
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  return await Promise.all([...names].map((each) => checkModel(config, each, soon)));
+}
+
+async function checkModel({ environment }: Config, name: string, signal: AbortSignal): Promise<Finding> {
+  const choice = namedModel(environment, name);
+  if (choice.provider === "demo") return { level: "ok", text: "demo" };
+  const access = await checkAccess(choice, signal);
+  switch (access.kind) {
+    case "granted":
+      return { level: "ok", text: `${name}: its service takes the key and has the model` };
+    case "untold": {
+      const text = `${name}: its service tells nothing about models; \`heddle run "Say hello"\` shows whether it works`;
+      return { level: "note", text };
+    }
+    case "refused":
+    case "unreachable":
+      return { level: "error", text: `${name}: ${access.message}` };
+  }
+}
+
+async function checkRedis({ config }: SetUp): Promise<Finding[]> {
+  const server = await openRedis(config, { info() {}, warn() {} }, redisPatienceMs);
+  try {
+    return [
+      { level: "ok", text: server.describe },
+      ...server.warnings.map((text): Finding => ({ level: "warning", text })),
+      ...(config.environment.REDIS_URL
+        ? [judgeClock("Redis", await clockAheadMs(server.connect(), Date.now))].filter(isTrouble)
+        : []),
+    ];
+  } finally {
+    await server.close();
+  }
+}
+
+const isTrouble = ({ level }: Finding) => level !== "ok";
+
+async function checkSandbox(setup: SetUp): Promise<Finding[]> {
+  const backend = openSandboxBackend(setup.config);
+  try {
+    const probe = await backend.probe();
+    const level = probe.ok ? "warning" : "error";
+    const problems = probe.problems.map(({ what, fix }): Finding => ({ level, text: `${what} ${fix}` }));
+    if (!probe.ok) return problems;
+    const { skills: loaded } = await loadSkills(setup);
+    const uses = usesOf(probe.missing, setup.config, loaded);
+    return [
+      { level: "ok", text: probe.summary },
+      ...problems,
+      ...uses.map(([program, use]): Finding => {
+        const text = `The sandbox has no ${program}, which ${use}: install it on this host.`;
+        return { level: "warning", text };
+      }),
+    ];
+  } finally {
+    await backend.close();
+  }
+}
+
+/** Those of the missing programs that something which is switched on cannot do without, each with what that is. */
+function usesOf(missing: readonly string[], { settings }: Config, loaded: readonly Skill[]) {
+  return missing.flatMap((program): [string, string][] => {
+    if (program === "pdftotext") {
+      return settings.attachments.files > 0
+        ? [[program, "is needed to read PDFs (package poppler-utils)"]]
+        : [];
+    }
+    const use = new RegExp(`\\b${program} `);
+    const users = loaded.filter(({ instructions }) => use.test(instructions));
+    return users.length > 0
+      ? [[program, `is needed by the skills ${users.map(({ name }) => name).join(", ")}`]]
+      : [];
+  });
+}
+
+async function checkDataDisk({ config }: SetUp): Promise<Finding[]> {
+  return [await checkDisk(config.dataDir, config.settings.sandbox.freeMb * 1024 ** 2)];
+}
+
+async function checkSlackApp({ config: { environment, settings } }: SetUp): Promise<Finding[]> {
+  const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID, SLACK_API_URL } = environment;
+  if (!SLACK_BOT_TOKEN && !SLACK_APP_TOKEN && !SLACK_CLIENT_ID) {
+    const text = "not used: SLACK_BOT_TOKEN and SLACK_APP_TOKEN connect it (README, “Slack”)";
+    return [{ level: "note", text }];
+  }
+  const [{ checkSlack }, { chooseEvents, chooseWorkspaces }] = await Promise.all([
+    import("../adapters/slack/check.ts"),
+    import("../adapters/slack/choice.ts"),
+  ]);
+  return await checkSlack({
+    workspaces: chooseWorkspaces(environment, settings.slack.workspaces),
+    events: chooseEvents(environment, settings.slack.http),
+    ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
+  });
+}
+
+async function checkDiscordApp({ config: { environment, settings } }: SetUp): Promise<Finding[]> {
+  const { DISCORD_TOKEN, DISCORD_API_URL } = environment;
+  if (!DISCORD_TOKEN) {
+    return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord in five steps”)" }];
+  }
+  const { checkDiscord } = await import("../adapters/discord/check.ts");
+  const findings = await checkDiscord({
+    token: DISCORD_TOKEN,
+    ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
+    messageContent: settings.discord.messageContent,
+  });
+  const { administrators, discord: allowed } = settings.access;
+  const listed = [administrators, allowed.guilds, allowed.roles, allowed.users].flat();
+  if (listed.length > 0) return findings;
+  const text =
+    "Nobody on Discord may give work: list servers, roles or people under access.discord in heddle.yaml.";
+  return [...findings, { level: "warning", text }];
+}
+
+async function checkMcp({ mcp: config }: SetUp, signal: AbortSignal): Promise<Finding[]> {
+  const pool = createMcpPool({ config, patienceMs });
+  try {
+    await pool.tools(signal);
+    return pool.status().map(({ server, state, tools, problem }): Finding => {
+      const isFine = problem === undefined && (state === "ready" || state === "disabled");
+      const why = problem ? `. ${problem.charAt(0).toUpperCase()}${problem.slice(1)}` : "";
+      const text = `${server}: ${state}, ${tools.length} tools${why}`;
+      return { level: isFine ? "ok" : "warning", text };
+    });
+  } finally {
+    await pool.close();
+  }
+}
+
+async function checkSkills(setup: SetUp): Promise<Finding[]> {
+  const { skills: loaded, problems } = await loadSkills(setup);
+  return [
+    { level: "ok", text: loaded.map(({ name }) => name).join(", ") || "none" },
+    ...problems.map(({ path, reason }): Finding => ({ level: "warning", text: `${path}: ${reason}` })),
+  ];
+}
+
+function loadSkills({ config: { settings } }: SetUp): Promise<SkillSet> {
+  const { folders = [shippedSkills], pins } = settings.skills;
+  return createSkillLibrary({ folders, pins }).current();
+}
+
+/** Against the platforms in use; the times of messages and stops are theirs. */
+async function checkClock({ config: { environment } }: SetUp, signal: AbortSignal): Promise<Finding[]> {
+  const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, SLACK_API_URL, DISCORD_TOKEN, DISCORD_API_URL } = environment;
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  const servers = [
+    ...(SLACK_BOT_TOKEN || SLACK_CLIENT_ID ? [["Slack", SLACK_API_URL ?? "https://slack.com/api/"]] : []),
+    ...(DISCORD_TOKEN ? [["Discord", DISCORD_API_URL ?? "https://discord.com/api"]] : []),
+  ];
+  return await Promise.all(
+    servers.map(async ([name = "", url = ""]): Promise<Finding> => {
+      try {
+        return judgeClock(name, await httpClockAheadMs(url, soon));
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        return { level: "note", text: `could not be compared with that of ${name} (${why})` };
+      }
+    }),
+  );
+}

@@ -1,0 +1,24 @@
+import type { Finding } from "../adapters/adapter.ts";
+
+/** Beyond this a stop may miss what it was meant for, and Slack's signed requests soon count as too old. */
+const toleratedMs = 5_000;
+
+/** How far the clock of an HTTP server is ahead of ours, in milliseconds, give or take a second. */
+export async function httpClockAheadMs(url: string, signal: AbortSignal): Promise<number> {
+  const asked = Date.now();
+  const { headers } = await fetch(url, { method: "HEAD", signal, redirect: "manual" });
+  const said = Date.parse(headers.get("date") ?? "");
+  if (Number.isNaN(said)) throw new Error("it sends no date");
+  // The header has whole seconds, cut off.
+  return said + 500 - (asked + Date.now()) / 2;
+}
+
+/** What a difference between two clocks means. @param whose such as `Redis` */
+export function judgeClock(whose: string, aheadMs: number): Finding {
+  const seconds = Math.abs(aheadMs / 1_000).toFixed(1);
+  if (Math.abs(aheadMs) <= toleratedMs)
+    return { level: "ok", text: `within ${toleratedMs / 1_000} s of ${whose}'s` };
+  const side = aheadMs > 0 ? "behind" : "ahead of";
+  const text = `This machine's clock is ${seconds} s ${side} ${whose}'s: synchronise it (\`timedatectl set-ntp true\`), or stops and schedules miss their moment.`;
+  return { level: "warning", text };
+}

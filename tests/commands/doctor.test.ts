@@ -1,0 +1,40 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { expect, onTestFinished, test } from "vitest";
+import { within } from "../../src/commands/doctor.ts";
+import { httpClockAheadMs, judgeClock } from "../../src/commands/doctor-clock.ts";
+
+test("a check that hangs is a line with an error, and so is one that breaks", async () => {
+  const hung = await within(20, () => new Promise(() => {}));
+  expect(hung).toEqual([{ level: "error", text: expect.stringMatching(/^no result within 0.02 s/) }]);
+  const broken = await within(1_000, () => Promise.reject(new Error("The disk is on fire.")));
+  expect(broken).toEqual([{ level: "error", text: "The disk is on fire." }]);
+});
+
+test("a check is told when its time is over", async () => {
+  let heard: AbortSignal | undefined;
+  await within(20, (signal) => {
+    heard = signal;
+    return new Promise(() => {});
+  });
+  if (heard?.aborted === false) await once(heard, "abort");
+  expect(heard?.aborted).toBe(true);
+});
+
+test("the clock of an HTTP server is compared with ours by its date, whatever it answers", async () => {
+  const server = createServer((_request, response) => {
+    response.writeHead(404, { date: new Date(Date.now() + 60_000).toUTCString() }).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  const ahead = await httpClockAheadMs(`http://127.0.0.1:${address.port}/`, AbortSignal.timeout(5_000));
+  expect(Math.abs(ahead - 60_000)).toBeLessThan(2_000);
+  expect(judgeClock("Slack", ahead)).toEqual({
+    level: "warning",
+    text: expect.stringMatching(/^This machine's clock is \d+\.\d s behind Slack's: .*timedatectl/),
+  });
+  expect(judgeClock("Slack", -1_000).level).toBe("ok");
+});
