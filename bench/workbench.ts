@@ -4,7 +4,8 @@ import type { JournalRecord } from "../src/agent/journal.ts";
 import type { LanguageModel } from "../src/agent/llm/model.ts";
 import { runTurn } from "../src/agent/loop.ts";
 import { createReporter, progressKey } from "../src/progress/reporter.ts";
-import { createDrive } from "../src/queue/drive.ts";
+import { createBackgroundJobs } from "../src/queue/background.ts";
+import { createDrive, type TurnRunner } from "../src/queue/drive.ts";
 import { publishLive } from "../src/queue/live.ts";
 import { deliver, rememberMessages } from "../src/queue/mailbox.ts";
 import { markMessage } from "../src/queue/marks.ts";
@@ -38,15 +39,19 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
   const problems: unknown[] = [];
   const onProblem = (_problem: string, error: unknown) => problems.push(error);
   const onError = (error: unknown) => problems.push(error);
+  const stops = await watchStops(redis, server.client(), onError);
+  const runner: TurnRunner = {
+    run: ({ turn, history, followUps, signal }) =>
+      runTurn({ ...parts, id: turn, history, followUps, signal }),
+    killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+    jobsLeft: () => undefined,
+    filesChanged: async () => [],
+  };
   const drive = createDrive({
     redis,
-    stops: await watchStops(redis, server.client(), onError),
-    runner: {
-      run: ({ turn, history, followUps, signal }) =>
-        runTurn({ ...parts, id: turn, history, followUps, signal }),
-      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
-      filesChanged: async () => [],
-    },
+    stops,
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
     expireSeconds: 3_600,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

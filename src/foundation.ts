@@ -10,6 +10,7 @@ import { announcing } from "./console/announcing.ts";
 import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import { openSurfaces } from "./platforms.ts";
+import { maskedSurface } from "./progress/masked.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
 import { postNotice } from "./queue/notices.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
@@ -68,7 +69,10 @@ export async function layFoundation(
   const telemetry = await openTelemetry({ config, redis, masker, log, measures });
   const { observe } = telemetry;
   const surfaces = new Map(
-    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [name, observe.surface(plain)]),
+    [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [
+      name,
+      observe.surface(maskedSurface(plain, (text) => masker.mask(text))),
+    ]),
   );
   const surface = (platform: string): ChatSurface => {
     const found = surfaces.get(platform);

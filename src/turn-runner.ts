@@ -1,5 +1,9 @@
 import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "./adapters/adapter.ts";
-import { type ContextKeeper, createContextKeeper } from "./agent/context/compaction.ts";
+import {
+  type CompactionPolicy,
+  type ContextKeeper,
+  createContextKeeper,
+} from "./agent/context/compaction.ts";
 import type { Masker } from "./agent/context/mask.ts";
 import { createTokenCounter } from "./agent/context/tokens.ts";
 import type { JournalRecord } from "./agent/journal.ts";
@@ -34,6 +38,7 @@ import type { Logger } from "./telemetry/log.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;
+  compaction: Partial<CompactionPolicy>;
   budgets: Pick<Budgets, "purse">;
   instructions: string;
   /** What is different in the thread's channel. */
@@ -67,7 +72,7 @@ const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 }
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
-  const { summariser, limits, masker, log } = options;
+  const { summariser, limits, compaction, masker, log } = options;
   const counter = createTokenCounter();
   const contexts = new Map<LanguageModel, ContextKeeper>();
   const breaker = createCircuitBreaker({ now: Date.now });
@@ -81,7 +86,8 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
 
   /** One for each model: what it learns about sizes is the model's. */
   const contextOf = (model: LanguageModel): ContextKeeper => {
-    const context = contexts.get(model) ?? createContextKeeper({ model, summariser, counter });
+    const context =
+      contexts.get(model) ?? createContextKeeper({ model, summariser, counter, policy: compaction });
     contexts.set(model, context);
     return context;
   };
@@ -133,7 +139,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         images: model.limits.images,
         skills: skills.map(({ name }) => name),
         store,
-        notice: (text) => emit({ type: "notice", text }),
+        notice: (text) => void emit({ type: "notice", text }),
         signal,
       };
       const messages = await options.enclosures.open(thread, history.messages, {
@@ -169,12 +175,13 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         context,
         system,
         tools: () => makeTools().filter(allowed),
+        onCall: (callId, event) => emit({ type: "helper", callId, event }),
         dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
       });
       const tools = createDispatcher({
         ...dispatch,
         tools: [...makeTools(), askUser, task].filter(allowed),
-        output: (callId, chunk) => emit({ type: "tool-output", callId, chunk }),
+        output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
       });
       const outcome = yield* runTurn({
         id: turn,
@@ -211,6 +218,14 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
     async killAll(thread) {
       // Asked for at once: whoever aborts the turn next ends the same processes, and they would not be counted.
       return (await opened.get(thread)?.killAll()) ?? nothingKilled;
+    },
+
+    jobsLeft(thread) {
+      const running = opened
+        .get(thread)
+        ?.jobs()
+        .filter((job) => job.status().state === "running");
+      return running?.length ? Promise.all(running.map((job) => job.wait())) : undefined;
     },
 
     async filesChanged(thread, since) {

@@ -8,6 +8,7 @@ import { createEnclosures } from "./enclosures/enclosures.ts";
 import { stillAllowed } from "./intake/still-allowed.ts";
 import type { Models } from "./models.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
+import { createBackgroundJobs } from "./queue/background.ts";
 import { createDrive } from "./queue/drive.ts";
 import { publishLive } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
@@ -69,6 +70,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       ...(agent.maxTokens && { tokens: agent.maxTokens }),
       ...(agent.maxCost && { cost: agent.maxCost }),
     },
+    compaction: config.settings.compaction,
     budgets,
     instructions: agent.instructions,
     channel,
@@ -100,10 +102,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
 
   const cleaning = setInterval(() => void cleanWorkspaces(foundation), cleanEveryMs).unref();
   const stops = await watchStops(redis, server.connect(), onError);
+  const runner = observe.runner(agentRunner);
   const drive = createDrive({
     redis,
     stops,
-    runner: observe.runner(agentRunner),
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
     expireSeconds: sessions.expireDays * 86_400,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

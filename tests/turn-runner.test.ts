@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { createMasker } from "../src/agent/context/mask.ts";
+import type { AgentEvent } from "../src/agent/events.ts";
 import { recordOf, replay } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { defaultTurnLimits } from "../src/agent/limits.ts";
 import type { ModelRequest } from "../src/agent/llm/model.ts";
+import { toChatMessages } from "../src/agent/llm/openai-chat-messages.ts";
 import { allowAll, createPolicy } from "../src/agent/policy.ts";
-import { type UserMessage, userText } from "../src/agent/messages.ts";
+import { type Enclosed, type UserMessage, userText } from "../src/agent/messages.ts";
 import type { Purse } from "../src/agent/purse.ts";
 import type { Skill } from "../src/agent/skills/library.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
@@ -27,7 +29,13 @@ const none = { ok: false, summary: "", problems: [] };
 function runner(
   replies: Reply[] | ((request: ModelRequest) => Reply),
   mcpTools: Tool[] = [],
-  { policy = allowAll, channel = {}, skills = [] as Skill[], followUps = [] as UserMessage[] } = {},
+  {
+    policy = allowAll,
+    channel = {},
+    skills = [] as Skill[],
+    followUps = [] as UserMessage[],
+    compaction = {},
+  } = {},
 ) {
   const { model, requests } = scriptedModel(replies);
   const journals = new Map<string, JournalRecord[]>();
@@ -40,6 +48,7 @@ function runner(
     policy,
     questionMs: 60_000,
     limits: defaultTurnLimits,
+    compaction,
     budgets: { purse: () => openPurse },
     instructions: "Be kind.",
     sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
@@ -52,12 +61,15 @@ function runner(
     log: createLog("silent", createMasker([]), { terminal: false }),
   });
   let turns = 0;
+  const emitted: AgentEvent[] = [];
   /** Runs a turn of a thread to its end, as the queue does; returns the results of its tools. */
-  const ask = async (name: string, text: string) => {
+  const ask = async (name: string, text: string, enclosed?: Enclosed) => {
     const thread = `memory:w:c:${name}`;
     const journal = journals.get(thread) ?? [];
     journals.set(thread, journal);
-    journal.push(...asking(text, Date.now() + ++turns));
+    const [start, asked] = asking(text, Date.now() + ++turns);
+    if (start?.type !== "turn-start" || asked?.type !== "user") throw new Error("Nobody asks.");
+    journal.push(start, { ...asked, message: { ...asked.message, ...(enclosed && { enclosed }) } });
     const turn = `t${turns}`;
     const signal = new AbortController().signal;
     const store = async (record: JournalRecord) => void journal.push(record);
@@ -66,9 +78,13 @@ function runner(
       thread,
       turn,
       history,
-      followUps: async () => followUps.splice(0),
+      followUps: async () => {
+        const arrived = followUps.splice(0);
+        journal.push(...arrived.map((message) => ({ type: "user", message }) as const));
+        return arrived;
+      },
       store,
-      emit() {},
+      emit: (event) => void emitted.push(event),
       signal,
     });
     const results: string[] = [];
@@ -83,8 +99,21 @@ function runner(
       if (record) journal.push(record);
     }
   };
-  return { ask, requests };
+  return { ask, requests, emitted };
 }
+
+/** What a service's cache sees of the conversation: it must be the beginning of what comes next. */
+function wire(request: ModelRequest): { fixed: string; said: string } {
+  const { system, tools } = request;
+  const messages = toChatMessages({ ...request, system: "" }, { id: "test/scripted", images: true });
+  return { fixed: JSON.stringify([tools, system]), said: JSON.stringify(messages).slice(0, -1) };
+}
+
+const skill = (name: string, more: Partial<Skill> = {}): Skill => ({
+  ...{ name, description: `About ${name}.`, expectedTools: "", instructions: "", resources: [] },
+  ...{ folder: "/nowhere", mount: `/skills/${name}` },
+  ...more,
+});
 
 const last = ({ messages }: ModelRequest) => messages.at(-1);
 
@@ -129,9 +158,11 @@ describe("The agent of a thread", () => {
   });
 
   test("may hand work to a helper that has the tools of the thread but no helper", async () => {
-    const { ask, requests } = runner(
+    const { ask, requests, emitted } = runner(
       (request) => {
-        if (request.system.includes("## Your part")) return { text: "It is up." };
+        if (request.system.includes("## Your part")) {
+          return last(request)?.role === "tool" ? { text: "It is up." } : { calls: [{ name: "look" }] };
+        }
         return last(request)?.role === "tool"
           ? { text: "ok" }
           : { calls: [{ name: "task", input: { task: "look" } }] };
@@ -141,6 +172,11 @@ describe("The agent of a thread", () => {
     expect(await ask("a", "look")).toEqual(["It is up."]);
     const names = requests[1]?.tools.map(({ name }) => name);
     expect(names).toEqual(["recall_notes", "search_history", "look"]);
+    // For the audit log and the traces.
+    expect(emitted.filter(({ type }) => type === "helper")).toMatchObject([
+      { callId: "call_1_0", event: { type: "tool-start", call: { name: "look" } } },
+      { callId: "call_1_0", event: { type: "tool-end", message: { text: "up" } } },
+    ]);
   });
 
   test("has helpers that run nothing which must be approved: they cannot ask", async () => {
@@ -170,10 +206,6 @@ describe("The agent of a thread", () => {
   });
 
   test("has what its channel is given: instructions, skills and tools, for its helpers too", async () => {
-    const skill = (name: string): Skill => ({
-      ...{ name, description: `About ${name}.`, expectedTools: "", instructions: "", resources: [] },
-      ...{ folder: "/nowhere", mount: `/skills/${name}` },
-    });
     const { ask, requests } = runner(
       (request) =>
         last(request)?.role === "tool" || request.system.includes("## Your part")
@@ -196,6 +228,89 @@ describe("The agent of a thread", () => {
     expect(own?.system).not.toContain("cake");
     expect(own?.tools.map(({ name }) => name)).toEqual(["recall_notes", "get_skill", "mcp_a_look", "task"]);
     expect(helper?.tools.map(({ name }) => name)).toEqual(["recall_notes", "get_skill", "mcp_a_look"]);
+  });
+
+  test("continues each request with the next, whatever is noted, enclosed, said or installed meanwhile", async () => {
+    const mcpTools = [tool("look", "read", async () => "seen")];
+    const skills = [skill("tea")];
+    const gus = { author: { id: "U2", name: "Gus" }, text: "no!", at: 1 };
+    const followUps: UserMessage[] = [];
+    const note = (content: string) => ({ name: "record_note", input: { content } });
+    mcpTools.push(
+      tool("install", "read", async () => {
+        skills.push(skill("cake"));
+        mcpTools.push(tool("more", "read", async () => ""));
+        followUps.push({
+          ...{ role: "user", id: "late", author: gus.author, text: "and this", at: 2 },
+          enclosed: { overheard: [gus] },
+        });
+        return "installed";
+      }),
+    );
+    const { ask, requests } = runner(
+      [
+        { text: "I look.", calls: [{ name: "look" }, note("a fact")] },
+        { calls: [{ name: "install" }] },
+        { text: "One." },
+        { calls: [note("another fact"), { name: "more" }] },
+        { text: "Two." },
+        { text: "Three." },
+      ],
+      mcpTools,
+      { skills, followUps, channel: { instructions: "Be brief." } },
+    );
+    await ask("a", "first", { about: gus });
+    await ask("a", "second", { overheard: [gus], skill: "cake" });
+    await ask("a", "third");
+
+    const seen = requests.map(wire);
+    for (const [index, next] of seen.slice(1).entries()) {
+      expect(next.said.startsWith(seen[index]?.said ?? "none")).toBe(true);
+    }
+    expect(seen.at(-1)?.said).toContain("and this");
+    expect(seen.at(-1)?.said).toContain("another fact");
+    // What is installed counts from the next turn on: within one, and while nothing is, all of the prefix stays.
+    const fixed = seen.map((request) => request.fixed);
+    expect(new Set(fixed.slice(0, 3)).size).toBe(1);
+    expect(new Set(fixed.slice(3)).size).toBe(1);
+    expect(fixed[3]).toContain("- cake: About cake.");
+    expect(requests[3]?.tools.map(({ name }) => name)).toContain("more");
+  });
+
+  test.each([
+    [0, ["/compact", "four"]],
+    [2, ["three", "/compact", "four"]],
+  ])("keeps as many rounds as the settings say (%i)", async (retainRounds, kept) => {
+    const { ask, requests } = runner(
+      ({ system }) => ({ text: system.startsWith("You keep") ? "Much." : "ok" }),
+      [],
+      {
+        compaction: { retainRounds, retainSteps: 1 },
+      },
+    );
+    for (const text of [`one ${"word ".repeat(500)}`, "two", "three", "/compact", "four"])
+      await ask("a", text);
+    const [summary, ...others] = requests.at(-1)?.messages ?? [];
+    expect(summary?.role).toBe("summary");
+    expect(others.flatMap((message) => (message.role === "user" ? [message.text] : []))).toEqual(kept);
+  });
+
+  test("lets a skill's allowed-tools take nothing away and approve nothing", async () => {
+    const careful = createPolicy([{ tool: "send", action: "deny", why: "Not here." }], "allow");
+    const { ask } = runner(
+      [
+        { calls: [{ name: "get_skill", input: { name: "tea" } }] },
+        { calls: [{ name: "send" }, { name: "look" }] },
+        { text: "ok" },
+      ],
+      [tool("send", "external", async () => "sent"), tool("look", "read", async () => "seen")],
+      { policy: careful, skills: [skill("tea", { expectedTools: "send" })] },
+    );
+    expect(await ask("a", "make tea")).toEqual([
+      expect.stringContaining("Tools that its author expects: send"),
+      expect.stringMatching(/^DENIED: send was not run/),
+      "seen",
+    ]);
   });
 
   test("reads what came with a message that arrives while it works", async () => {

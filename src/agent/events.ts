@@ -19,11 +19,11 @@ export type AgentEvent =
   /** The model call is tried again; what it streamed so far is void. */
   | { type: "retry"; step: number; attempt: number; delayMs: number; reason: string }
   | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage }
-  | { type: "tool-start"; step: number; call: ToolCall }
+  | CallEvent
+  /** A sub-agent's own call under way, in the call `callId` of the turn. Known before its tool runs. */
+  | { type: "helper"; callId: string; event: CallEvent }
   /** Live output of a running tool, already masked; may be dropped under load. */
   | { type: "tool-output"; callId: string; chunk: string }
-  /** `usage`: of the models that the tool itself has called. */
-  | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number; usage?: Usage }
   /** People must decide before the call goes on; the turn then ends as `waiting`. */
   | { type: "question"; step: number; question: Question; call: ToolCall }
   /** Messages that people wrote during the turn and that the next step will see. */
@@ -36,6 +36,11 @@ export type AgentEvent =
   | { type: "summary"; message: SummaryMessage; keep: number; usage: Usage; before: number; after: number }
   /** Something the thread should be told, in one sentence. */
   | { type: "notice"; text: string };
+
+/** The start and the end of a tool call. `usage`: of the models that the tool itself has called. */
+export type CallEvent =
+  | { type: "tool-start"; step: number; call: ToolCall }
+  | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number; usage?: Usage };
 
 /** Who stopped a turn; `at` is the platform's time of the stopping message in milliseconds. */
 export interface StopOrder {

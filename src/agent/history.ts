@@ -83,6 +83,7 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
     case "thinking-delta":
     case "retry":
     case "tool-output":
+    case "helper":
     case "follow-up":
     case "notice":
       return undefined;

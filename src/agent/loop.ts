@@ -56,6 +56,8 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   const { limits = defaultTurnLimits, now = Date.now, pay = (model) => model } = options;
   const turn = { ...options, model: pay(options.model) };
   let messages: Message[] = [...turn.history.messages];
+  /** What people want of this turn. */
+  const asked: UserMessage[] = [...(turn.history.turn?.asked ?? [])];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
   const startedAt = turn.history.turn ? now() - workedMs(turn.history.turn, now()) : now();
@@ -96,6 +98,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     yield* tell(
       `${why} Without using tools, summarise for the people in the thread what is done, what is still open and how to go on.`,
     );
+    yield* makeRoom(false);
     const reply = yield* callModel(turn, steps + 1, messages, "none");
     if (reply.kind === "aborted") return aborted();
     const said = reply.kind === "message" ? textOf(reply.message).trim() : "";
@@ -135,6 +138,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     const arrived = await turn.followUps?.();
     if (arrived && arrived.length > 0) {
       messages.push(...arrived);
+      asked.push(...arrived);
       yield { type: "follow-up", messages: arrived };
     }
 
@@ -144,7 +148,8 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
       if (turn.signal.aborted) return aborted();
       const made = messages.length < before;
       const text = made ? "I summarised the earlier conversation." : "There is nothing to summarise yet.";
-      return { kind: "answered", text, ...totals() };
+      if (asked.every(isCompactOrder)) return { kind: "answered", text, ...totals() };
+      yield { type: "notice", text };
     }
     const index = steps === 0 ? await turn.recall?.() : undefined;
     const news = index === undefined ? undefined : newlyRecalled(index, messages);
@@ -273,7 +278,11 @@ const sameAgain =
 /** Whether the newest message is nothing but the order to compact. */
 function asksToCompact(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
-  return last?.role === "user" && /^[/!]?compact$/i.test(last.text.trim());
+  return last?.role === "user" && isCompactOrder(last);
+}
+
+function isCompactOrder({ text }: UserMessage): boolean {
+  return /^[/!]?compact$/i.test(text.trim());
 }
 
 /** What to show when there is no model call left for a summary: what the model said last since it was asked. */

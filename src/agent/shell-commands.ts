@@ -135,8 +135,8 @@ function takeApart(script: string, startDepth: number): Parts {
       } else if (char === "'" || char === '"' || (char === "$" && next === "'")) {
         add(quoted(depth));
       } else if (char === "\\") {
-        // A backslash before a new line joins two lines. An escaped backtick nests in backticks.
-        if (next === "`") certain = false;
+        // A backslash before a new line joins two lines. Before these it may be for backticks around it.
+        if (next === "`" || next === "\\") certain = false;
         if (next !== "\n") add(next ?? "");
         at += 2;
       } else if (char === "<" || char === ">") {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ContextKeeper } from "./context/compaction.ts";
-import type { AgentEvent, TurnOutcome } from "./events.ts";
+import type { AgentEvent, CallEvent, TurnOutcome } from "./events.ts";
 import { type TurnLimits, within } from "./limits.ts";
 import type { LanguageModel } from "./llm/model.ts";
 import { runTurn } from "./loop.ts";
@@ -20,6 +20,8 @@ export interface SubAgentOptions {
   pay?(model: LanguageModel): LanguageModel;
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
+  /** Told of each call of a sub-agent in the call `callId`. A tool runs only when this has resolved. */
+  onCall?(callId: string, event: CallEvent): void | Promise<void>;
   /** How many levels of sub-agents there may be. Default 1: they have none of their own. */
   depth?: number;
 }
@@ -37,7 +39,7 @@ You are not talking to people now: another agent has handed you one piece of its
 
 /**
  * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Nothing of it is
- * journalled but its report, so an interrupted one is never resumed.
+ * in the journal but its report, so an interrupted one is never resumed.
  */
 export function createTaskTool(options: SubAgentOptions): Tool {
   const { depth = 1, limits = defaultLimits } = options;
@@ -58,7 +60,9 @@ export function createTaskTool(options: SubAgentOptions): Tool {
     timeoutMs: limits.wallMs + overshootMs,
     async run({ task, access }, { callId, signal, output, now, budget }) {
       const tools = () => options.tools().filter(({ effect }) => access === "all" || effect === "read");
-      const below = depth > 1 ? [createTaskTool({ ...options, tools, depth: depth - 1 })] : [];
+      const onCall: SubAgentOptions["onCall"] = (inner, event) =>
+        options.onCall?.(`${callId}/${inner}`, event);
+      const below = depth > 1 ? [createTaskTool({ ...options, tools, onCall, depth: depth - 1 })] : [];
       const id = `${callId}:task`;
       const turn = runTurn({
         id,
@@ -80,7 +84,9 @@ export function createTaskTool(options: SubAgentOptions): Tool {
       for (;;) {
         const next = await turn.next();
         if (next.done) return report(next.value, log);
-        const line = lineOf(next.value);
+        const event = next.value;
+        if (event.type === "tool-start" || event.type === "tool-end") await options.onCall?.(callId, event);
+        const line = lineOf(event);
         if (line === undefined) continue;
         log.push(line);
         output(`${line}\n`);

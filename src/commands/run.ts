@@ -69,7 +69,7 @@ export async function command(args: string[]): Promise<number> {
   try {
     const thread = newConsoleThread();
     const door = createLocalDoor({ redis: foundation.redis, door: foundation.door });
-    const view = values.json ? undefined : terminalView(process.stdout, process.stderr);
+    const view = values.json ? undefined : terminalView(process.stdout, process.stderr, setup.masker);
     const over = new AbortController();
     const decide = async (question: Question) => {
       // The output of --json is for a program.

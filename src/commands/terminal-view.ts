@@ -1,4 +1,5 @@
 import type { WriteStream } from "node:tty";
+import type { Masker } from "../agent/context/mask.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { asking } from "../progress/questions.ts";
 import { checklist, describeCall, describeCompaction, duration } from "../progress/describe.ts";
@@ -12,15 +13,22 @@ type Output = Pick<WriteStream, "write"> & { isTTY?: boolean };
 
 /**
  * On a terminal the text that the model is writing appears live, dimmed, and is replaced by the final answer;
- * when piped, each fact is one plain line and only the answer goes to `answers`.
+ * when piped, each fact is one plain line and only the answer goes to `answers`. Secrets are masked.
  */
-export function terminalView(answers: Output, progress: Output): TerminalView {
+export function terminalView(answers: Output, progress: Output, masker: Masker): TerminalView {
   const live = progress.isTTY === true;
   const dim = (text: string) => (live ? `\u001b[2m${text}\u001b[22m` : text);
+  const plain = (text: string) => masker.mask(withoutControls(text));
   let streaming = false;
-  const line = (text: string) => {
-    if (streaming) progress.write("\n");
+  const writing = masker.stream((text) => progress.write(dim(text)));
+  const endStream = (lineEnd: string) => {
+    if (!streaming) return;
     streaming = false;
+    writing.end();
+    progress.write(lineEnd);
+  };
+  const line = (text: string) => {
+    endStream("\n");
     progress.write(`${text}\n`);
   };
   return {
@@ -28,8 +36,8 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
       switch (event.type) {
         case "text-delta":
           if (!live) break;
-          progress.write(dim(plain(event.delta)));
           streaming = true;
+          writing.write(withoutControls(event.delta));
           break;
         case "tool-start":
           line(`▸ ${plain(describeCall(event.call).replaceAll("`", ""))}`);
@@ -62,7 +70,7 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
           line(`… ${describeCompaction(event)}`);
           break;
         case "turn-end":
-          if (streaming) progress.write("\n\n");
+          endStream("\n\n");
           answers.write(`${plain(event.closing.markdown)}\n`);
           if (event.closing.footer) progress.write(`${dim(plain(event.closing.footer))}\n`);
           break;
@@ -71,6 +79,7 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
         case "thinking-delta":
         case "assistant":
         case "tool-output":
+        case "helper":
         case "follow-up":
         case "nudge":
           break;
@@ -80,7 +89,7 @@ export function terminalView(answers: Output, progress: Output): TerminalView {
 }
 
 /** Without control characters: a model or a file must not steer the terminal. */
-function plain(text: string): string {
+function withoutControls(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what must go
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }

@@ -151,6 +151,20 @@ export const settingsSchema = z.strictObject({
       instructions: z.string().max(20_000).default("").describe("added to the system prompt"),
     })
     .prefault({}),
+  compaction: z
+    .strictObject({
+      startAt: z
+        .number()
+        .min(0.6)
+        .max(0.95)
+        .default(0.8)
+        .describe("share of the model's window beyond which a conversation is made smaller"),
+      retainRounds: count(0, 1_000)
+        .default(10)
+        .describe("rounds (a message and all up to the next) that stay word for word, as far as they fit"),
+      retainSteps: count(1, 100).default(2).describe("steps of the work that stay word for word in any case"),
+    })
+    .prefault({}),
   retry: z
     .strictObject({
       maxRetries: count(0, 20).default(3).describe("0 switches retries off"),
@@ -303,7 +317,8 @@ export const settingsSchema = z.strictObject({
         .enum(["any", "cgroup"])
         .default("any")
         .describe("cgroup: refuse to run commands where no control group holds their limits"),
-      commandSeconds: count(1, 600).default(120).describe("default time limit of a command"),
+      commandSeconds: count(1, 600).default(120).describe("time limit of a command that asks for no other"),
+      commandSecondsMax: count(1, 600).default(600).describe("longest time that a command gets when it asks"),
       jobMinutes: count(1, 35_000).default(360).describe("time limit of a background job"),
       outputKb: count(16, 1_048_576)
         .default(4096)

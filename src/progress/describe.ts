@@ -132,7 +132,7 @@ function pausedText(outcome: Extract<TurnOutcome, { kind: "step-limit" | "budget
 }
 
 function stopReceipt(receipt: Receipt, by: string): string {
-  const { killed, stopMs, withdrawn } = receipt;
+  const { killed, stopMs, silent = 0, withdrawn, outcome } = receipt;
   const sentences = [`🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${duration(stopMs)}.`}`];
   if (killed) {
     sentences.push(
@@ -143,8 +143,13 @@ function stopReceipt(receipt: Receipt, by: string): string {
     if (killed.survivors > 0)
       sentences.push("Some processes could not be ended: an administrator must look at the host.");
   }
+  if (silent > 0)
+    sentences.push(
+      `${count(silent, "other worker")} with background jobs of this thread did not answer: the jobs have ended with it, or end when it is reached.`,
+    );
   if (withdrawn.length > 0) sentences.push(`${count(withdrawn.length, "waiting message")} dropped.`);
-  if (killed)
+  // Without a turn nobody has looked at the files.
+  if (killed && outcome.steps > 0)
     sentences.push(
       receipt.filesChanged.length > 0 ? "What was written so far is kept." : "No files were changed.",
     );

@@ -16,6 +16,7 @@ import { isOver } from "../queue/stops.ts";
 import type { Verbosity } from "../queue/sessions.ts";
 import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
+import { maskedMessage } from "./masked.ts";
 import { questionMessage, settledMessage } from "./questions.ts";
 import { createThreadStatus } from "./thread-status.ts";
 import { createToolList, fenced } from "./tool-list.ts";
@@ -101,23 +102,17 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     }
   };
 
-  const masked = (message: OutboundMessage): OutboundMessage => ({
-    ...message,
-    markdown: options.mask(message.markdown),
-    ...(message.actions && {
-      actions: message.actions.map((action) => ({ ...action, label: options.mask(action.label) })),
-    }),
-  });
+  // The surface masks as well; before that, messages lie in the outbox.
+  const masked = (message: OutboundMessage) => maskedMessage(message, options.mask);
 
   const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
     // Cards have no room for results.
     if (tools.isEmpty || options.verbosity === "full") return {};
-    const tasks = tools.tasks().map((task) => ({ ...task, title: options.mask(task.title) }));
     return {
       cards: {
         title: [title, ...tools.earlier()].join(" · "),
-        tasks,
-        markdown: options.mask(around.filter(Boolean).join("\n\n")),
+        tasks: tools.tasks(),
+        markdown: around.filter(Boolean).join("\n\n"),
       },
     };
   };
@@ -159,6 +154,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         text += event.delta;
         break;
       case "thinking-delta":
+      case "helper":
         return;
       case "retry":
         text = "";
@@ -236,11 +232,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
         options.verbosity !== "quiet" && (!tools.isEmpty || plan)
-          ? {
+          ? masked({
               kind: "progress",
-              markdown: options.mask([headline, plan, tools.text()].filter(Boolean).join("\n\n")),
+              markdown: [headline, plan, tools.text()].filter(Boolean).join("\n\n"),
               ...taskCards("What was done", [headline, plan]),
-            }
+            })
           : null;
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: {

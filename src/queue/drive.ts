@@ -12,13 +12,14 @@ import {
   workedMs,
 } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { noUsage } from "../agent/llm/model.ts";
 import { isFromPerson, type ToolCall, type UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
+import { type BackgroundJobs, sumOfKills } from "./background.ts";
 import { listedAt, readStop, unlist } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
+import { type Flush, stored, tellStopped } from "./stop-notice.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { Verbosity } from "./sessions.ts";
 import { isOver, type StopWatch } from "./stops.ts";
@@ -34,12 +35,14 @@ export interface TurnRunner {
     followUps(): Promise<UserMessage[]>;
     /** Stores what came with a message, once it was looked at. */
     store(record: Enclosure): Promise<void>;
-    /** For events that come from outside the loop, such as live output of a tool. */
-    emit(event: AgentEvent): void;
+    /** For events from outside the loop, such as live output. A helper's call begins when this has resolved. */
+    emit(event: AgentEvent): void | Promise<void>;
     signal: AbortSignal;
   }): AsyncGenerator<AgentEvent, TurnOutcome>;
   /** Ends every process of the thread, background jobs too, and counts what is left. */
   killAll(thread: ThreadId): Promise<KillReport>;
+  /** Resolves when the last background job of the thread in this process has ended; undefined when none runs. */
+  jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   /** Files of the workspace that changed since `since` (ms). */
   filesChanged(thread: ThreadId, since: number): Promise<string[]>;
 }
@@ -54,6 +57,8 @@ export interface Receipt {
   killed?: KillReport;
   /** From the order to the last process gone, ms. */
   stopMs?: number;
+  /** Workers that had background jobs and have not said in time what became of them. */
+  silent?: number;
   /** Queued messages that the stop overtook. */
   withdrawn: UserMessage[];
 }
@@ -95,6 +100,7 @@ export interface ShownTurn {
 export interface DriveOptions {
   redis: Redis;
   stops: StopWatch;
+  background: BackgroundJobs;
   runner: TurnRunner;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
   /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
@@ -165,9 +171,9 @@ async function driveTurns(
     const withdrawals = withdrawalsIn(records, Number(head["told"] ?? 0));
     if (!resumed) {
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
-      const { taken, withdrawn } = await lease.take(start);
+      const { taken, withdrawn, stop } = await lease.take(start);
       withdrawals.messages.push(...withdrawn);
-      await tellWithdrawn(lease, options, flush, withdrawals);
+      await tellStopped(lease, options, flush, withdrawals, stop);
       if (taken.length === 0) {
         await Promise.all(rest);
         await unlist(options.redis, thread, listed);
@@ -176,7 +182,7 @@ async function driveTurns(
       history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
     }
     // Withdrawn by a worker that died before it could say so.
-    await tellWithdrawn(lease, options, flush, withdrawals);
+    await tellStopped(lease, options, flush, withdrawals);
     const { turn } = history;
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
@@ -275,6 +281,7 @@ async function runOneTurn(
     killing = options.runner.killAll(thread);
     abort({ kind: "stop", order });
   };
+  await options.background.resume(thread);
   const unwatch = await options.stops.watch(thread, onStop);
   try {
     const outcome: TurnOutcome =
@@ -293,7 +300,11 @@ async function runOneTurn(
       return receipt;
     }
     if (outcome.kind === "stopped") {
-      receipt.killed = addKills(await killing, await options.runner.killAll(thread));
+      const here = addKills(await killing, await options.runner.killAll(thread));
+      const elsewhere = await options.background.ended(thread, outcome.order);
+      receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
+      if (elsewhere?.silent) receipt.silent = elsewhere.silent;
+      await elsewhere?.forget();
       receipt.stopMs = options.now() - stoppedAt;
       withdrawals.messages.push(...(await lease.withdraw()));
     }
@@ -311,6 +322,7 @@ async function runOneTurn(
   } finally {
     unwatch();
     job.removeEventListener("abort", onJobAbort);
+    await options.background.leave(thread, turn.since);
   }
 }
 
@@ -357,8 +369,6 @@ async function consume(
   }
 }
 
-type Flush = (quiet: Promise<void>) => Promise<void>;
-
 async function endTurn(
   lease: SessionLease,
   options: DriveOptions,
@@ -397,37 +407,7 @@ async function endTurn(
   await touchSession(options.redis, lease.thread, options.expireSeconds);
 }
 
-/** Messages that were stopped while they waited, with no turn running: the thread is told, the model is not. */
-async function tellWithdrawn(
-  lease: SessionLease,
-  options: DriveOptions,
-  flush: Flush,
-  withdrawals: Withdrawals,
-): Promise<void> {
-  const withdrawn = untold(withdrawals);
-  if (withdrawn.length === 0) return;
-  const startedAt = options.now();
-  // An order is forgotten after a day.
-  const order = (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
-  const display = options.display(lease, {
-    id: options.newId(),
-    startedAt,
-    resumed: false,
-    progress: undefined,
-    calls: [],
-  });
-  const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
-  const receipt: Receipt = { outcome, durationMs: 0, filesChanged: [], withdrawn };
-  await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
-  withdrawals.told = withdrawals.messages.length;
-  await flush(display.close());
-  display.ended(receipt);
-}
-
-function stored(entries: Record<string, OutboxEntry>): Record<string, string> {
-  return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, JSON.stringify(entry)]));
-}
-
+/** Of the same processes, looked at twice. */
 function addKills(first: KillReport | undefined, second: KillReport): KillReport {
   return {
     commands: (first?.commands ?? 0) + second.commands,

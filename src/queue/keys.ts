@@ -28,6 +28,10 @@ export const keys = {
   asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */
   stop: (thread: ThreadId) => session(thread, "stop"),
+  /** Hash: worker to the time (platform's) from which on a stop ends the background jobs that it runs. */
+  jobs: (thread: ThreadId) => session(thread, "jobs"),
+  /** Hash: worker to JSON of what it ended on an order, until the thread is told. */
+  endedJobs: (thread: ThreadId) => session(thread, "ended-jobs"),
   /** Hash: posting key to JSON of what must be in the thread. */
   outbox: (thread: ThreadId) => session(thread, "outbox"),
   /** JSON of the last state of a turn's progress message, for an hour. */
@@ -100,7 +104,7 @@ export const keys = {
 
 /** Channels of pub/sub. */
 export const channels = {
-  /** Thread ids with a new stop order. */
+  /** Thread ids with a new stop order, or where a worker has told what it ended on one. */
   stops: "heddle:stops",
   /** Thread ids whose line in a list of sessions may have changed. */
   sessions: "heddle:sessions",

@@ -76,11 +76,11 @@ export async function listThreads(redis: Redis, thread: ThreadId, now: number): 
   );
 }
 
-/** Records a stop order and tells the worker. False when the thread has nothing to stop. */
+/** Records a stop order and tells the workers. False when the thread has nothing to stop. */
 export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder): Promise<boolean> {
   const result = await scripts.stop.run(
     redis,
-    [keys.head(thread), keys.mail(thread), keys.stop(thread)],
+    [keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
     [scriptJson(order), daySeconds],
   );
   if (result !== 1) return false;

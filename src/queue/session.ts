@@ -136,6 +136,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.notes("thread", thread),
     keys.schedules(thread),
     keys.asked(thread),
+    keys.jobs(thread),
     keys.overheard(thread),
     keys.outbox(thread),
   ]) {

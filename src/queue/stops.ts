@@ -5,9 +5,9 @@ import type { UserMessage } from "../agent/messages.ts";
 import { channels } from "./keys.ts";
 import { readStop } from "./mailbox.ts";
 
-/** Tells running turns of this process about stop orders. */
+/** Tells running turns and background jobs of this process about stop orders. */
 export interface StopWatch {
-  /** Calls back for the order that exists now, if any, and for every later one. Returns how to end it. */
+  /** Calls back for the order that exists now, if any, and for every later one, or again. Returns how to end it. */
   watch(thread: ThreadId, onStop: (order: StopOrder) => void): Promise<() => void>;
   close(): Promise<void>;
 }
@@ -23,12 +23,11 @@ export async function watchStops(
   subscriber: Redis,
   onError: (error: unknown) => void,
 ): Promise<StopWatch> {
-  const watched = new Map<ThreadId, (order: StopOrder) => void>();
+  const watched = new Map<ThreadId, Set<(order: StopOrder) => void>>();
   const check = async (thread: ThreadId) => {
-    const onStop = watched.get(thread);
-    if (!onStop) return;
+    if (!watched.has(thread)) return;
     const order = await readStop(redis, thread);
-    if (order) onStop(order);
+    if (order) for (const onStop of watched.get(thread) ?? []) onStop(order);
   };
   subscriber.on("message", (_channel, thread) => void check(thread).catch(onError));
   subscriber.on("ready", () => {
@@ -38,9 +37,13 @@ export async function watchStops(
 
   return {
     async watch(thread, onStop) {
-      watched.set(thread, onStop);
+      const watchers = watched.get(thread) ?? new Set();
+      watched.set(thread, watchers.add(onStop));
       await check(thread);
-      return () => watched.delete(thread);
+      return () => {
+        watchers.delete(onStop);
+        if (watchers.size === 0 && watched.get(thread) === watchers) watched.delete(thread);
+      };
     },
     async close() {
       watched.clear();

@@ -112,8 +112,11 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
     async open(threadId) {
       const { quarters, keeper } = await working();
       const known = threads.get(threadId);
-      // What runs in a folder keeps it: another host's newer one would pull it away.
-      if (known?.busy()) return known;
+      if (known?.busy()) {
+        // Another host's newer folder would pull this one away under what runs in it.
+        await keeper.catchUp(threadId);
+        return known;
+      }
       const folder = await keeper.open(threadId);
       const opened = threads.get(threadId) ?? threadSandbox(quarters, threadId, folder);
       threads.set(threadId, opened);

@@ -5,6 +5,8 @@
 export interface SandboxLimits {
   /** Wall time of a command whose request names none, in milliseconds. */
   commandMs: number;
+  /** Wall time of any command, in milliseconds. */
+  longestCommandMs: number;
   /** Wall time of a background job, in milliseconds. */
   jobMs: number;
   /** Output kept of a command whose request names no limit, in bytes; it is killed at 16 times as much. */
@@ -37,6 +39,7 @@ const mebibyte = 1024 * 1024;
 
 export const defaultLimits: SandboxLimits = {
   commandMs: 120_000,
+  longestCommandMs: 600_000,
   jobMs: 6 * 3_600_000,
   outputBytes: 4 * mebibyte,
   jobOutputBytes: 8 * mebibyte,

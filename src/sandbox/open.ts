@@ -47,7 +47,9 @@ function assertSingleUser(environment: Environment): void {
       `${without}; set HEDDLE_UNSAFE=no-sandbox as well if you mean it, or remove the setting.`,
     );
   }
-  const platforms = (["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"] as const).filter((name) => environment[name]);
+  const platforms = (
+    ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CLIENT_ID", "DISCORD_TOKEN"] as const
+  ).filter((name) => environment[name]);
   if (platforms.length > 0) {
     throw new ConfigError(
       `${without}, so nobody else may give work; unset ${platforms.join(" and ")}, or remove the setting.`,
@@ -69,6 +71,7 @@ export function cleanPolicy({ settings: { workspaces } }: Pick<Config, "settings
 export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
   return {
     commandMs: sandbox.commandSeconds * 1_000,
+    longestCommandMs: sandbox.commandSecondsMax * 1_000,
     jobMs: sandbox.jobMinutes * 60_000,
     outputBytes: sandbox.outputKb * kibibyte,
     jobOutputBytes: sandbox.jobOutputKb * kibibyte,

@@ -71,10 +71,11 @@ export function createMetrics(redis: Redis): Metrics {
     display: (display) => ({
       ...display,
       event(event) {
-        if (event.type === "tool-end") {
-          const tool = toolName(event.message.name);
-          tools.inc({ tool, status: event.message.status });
-          toolSeconds.observe({ tool }, event.durationMs / 1_000);
+        const call = event.type === "helper" ? event.event : event;
+        if (call.type === "tool-end") {
+          const tool = toolName(call.message.name);
+          tools.inc({ tool, status: call.message.status });
+          toolSeconds.observe({ tool }, call.durationMs / 1_000);
         }
         display.event(event);
       },

@@ -1,6 +1,6 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import type { ThreadId } from "../adapters/adapter.ts";
-import type { AgentEvent } from "../agent/events.ts";
+import type { AgentEvent, CallEvent } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
 import type { ShownTurn, TurnDisplay } from "../queue/drive.ts";
@@ -33,6 +33,37 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
     call = undefined;
   };
 
+  /** @param within the call whose sub-agent makes this one; its calls have ids of their own */
+  const showCall = (event: CallEvent, within = "") => {
+    switch (event.type) {
+      case "tool-start": {
+        const { id, name, input } = event.call;
+        const attributes = {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": name,
+          "gen_ai.tool.call.id": id,
+          "heddle.step": event.step,
+          ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
+        };
+        const outer = tools.get(within);
+        const parent = outer ? trace.setSpan(context, outer) : context;
+        tools.set(keyOf(within, id), tracer.startSpan(`execute_tool ${name}`, { attributes }, parent));
+        break;
+      }
+      case "tool-end": {
+        const { callId, status, text } = event.message;
+        const key = keyOf(within, callId);
+        const tool = tools.get(key);
+        tools.delete(key);
+        tool?.setAttribute("heddle.tool.status", status);
+        if (status === "error") tool?.setStatus({ code: SpanStatusCode.ERROR });
+        if (content) tool?.setAttribute("gen_ai.tool.call.result", content(text));
+        tool?.end();
+        break;
+      }
+    }
+  };
+
   const show = (event: AgentEvent) => {
     switch (event.type) {
       case "step-start": {
@@ -51,29 +82,16 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
         if (content) call?.setAttribute("gen_ai.output.messages", content(textOf(event.message)));
         endCall(false);
         break;
-      case "tool-start": {
+      case "tool-start":
         endCall(false);
-        const { id, name, input } = event.call;
-        const attributes = {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": name,
-          "gen_ai.tool.call.id": id,
-          "heddle.step": event.step,
-          ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
-        };
-        tools.set(id, tracer.startSpan(`execute_tool ${name}`, { attributes }, context));
+        showCall(event);
         break;
-      }
-      case "tool-end": {
-        const { callId, status, text } = event.message;
-        const tool = tools.get(callId);
-        tools.delete(callId);
-        tool?.setAttribute("heddle.tool.status", status);
-        if (status === "error") tool?.setStatus({ code: SpanStatusCode.ERROR });
-        if (content) tool?.setAttribute("gen_ai.tool.call.result", content(text));
-        tool?.end();
+      case "tool-end":
+        showCall(event);
         break;
-      }
+      case "helper":
+        showCall(event.event, event.callId);
+        break;
       case "summary":
         span?.addEvent("summary", { before: event.before, after: event.after });
         break;
@@ -118,6 +136,10 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
       await display.close();
     },
   };
+}
+
+function keyOf(within: string, id: string): string {
+  return within ? `${within}/${id}` : id;
 }
 
 function begin(tracer: Tracer, { thread, turn }: TracedTurn, messages: readonly UserMessage[]): Span {

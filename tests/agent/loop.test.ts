@@ -2,9 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { TurnAbort } from "../../src/agent/events.ts";
 import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { ModelError, noUsage } from "../../src/agent/llm/model.ts";
+import { ModelError, type ModelRequest, noUsage } from "../../src/agent/llm/model.ts";
 import { assertPaired } from "../../src/agent/llm/wire-history.ts";
-import { asking, run, say, tool } from "./turn.ts";
+import { scriptedModel } from "../fakes/scripted-model.ts";
+import { asking, counter, run, say, tool } from "./turn.ts";
 
 const stop: TurnAbort = { kind: "stop", order: { by: "Bob", at: 5_000 } };
 
@@ -114,6 +115,50 @@ describe("The loop", () => {
     const next = await run({ journal, replies: [{ text: "All done." }] });
     expect(next.outcome).toMatchObject({ kind: "answered", text: "All done.", steps: 1 });
     expect(JSON.stringify(next.requests[0]?.messages)).toContain("Three looks done.");
+  });
+
+  test("has room for that summary, whatever the last step has brought", async () => {
+    const { model, requests } = scriptedModel((_request, call) =>
+      call === 1 ? { calls: [{ name: "look" }] } : { text: "Looked once." },
+    );
+    const { outcome } = await run({
+      model: { ...model, limits: { ...model.limits, contextTokens: 4_000, maxOutputTokens: 500 } },
+      tools: [tool("look", "read", async () => "word ".repeat(8_000))],
+      limits: { steps: 1 },
+    });
+    expect(outcome).toMatchObject({ kind: "step-limit", text: "Looked once." });
+    expect(counter.countMessages(requests.at(-1)?.messages ?? [])).toBeLessThan(3_000);
+  });
+
+  test("goes on where the service paused its turn", async () => {
+    const { outcome, requests } = await run({
+      replies: [{ text: "Searching. ", stop: "pause" }, { text: "Found it." }],
+    });
+    expect(outcome).toMatchObject({ kind: "answered", text: "Searching. Found it.", steps: 2 });
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "assistant", stop: "pause" });
+  });
+
+  test.each([
+    ["tokens", { tokens: 100 }, "100 tokens"],
+    ["wall time", { wallMs: 60_000 }, "1 minutes"],
+  ])("ends at a limit of %s, and goes on in the next turn with a new one", async (_what, limits, limit) => {
+    let now = 1_000;
+    const slow = tool("look", "read", async () => {
+      now += 60_000;
+      return "blue";
+    });
+    const first = await run({
+      replies: [{ text: "Looking.", calls: [{ name: "look" }] }],
+      tools: [slow],
+      limits,
+      now: () => now,
+    });
+    expect(first.outcome).toMatchObject({ kind: "budget", limit, text: "Looking.", steps: 1 });
+    const { journal, outcome } = first;
+    journal.push({ type: "turn-end", turn: "t1", outcome, at: now }, ...asking("continue", now + 1));
+    const next = await run({ journal, replies: [{ text: "It is blue." }], limits, now: () => now + 2 });
+    expect(next.outcome).toMatchObject({ kind: "answered", text: "It is blue." });
+    expect(next.requests[0]?.messages.slice(-2)).toMatchObject([{ text: "blue" }, { text: "continue" }]);
   });
 
   test("ends at a limit of money without another model call", async () => {
@@ -254,6 +299,44 @@ describe("A stop", () => {
     ]);
     expect(results[2]?.text).toBe("Not run: stopped by Bob.");
     expect(() => assertPaired(replay(journal).messages)).not.toThrow();
+  });
+});
+
+describe("The order to compact", () => {
+  const summary = { text: "Much was said." };
+  const long = (text: string, at: number) => asking(`${text} ${"word ".repeat(300)}`, at);
+  /** The summariser has no tools. */
+  const replies = (text: string) => (request: ModelRequest) =>
+    request.system === "system" ? { text } : summary;
+
+  test("is all that is done when nothing else is asked", async () => {
+    // What came before was never answered: that turn failed.
+    const journal = [...long("one", 1_000), ...long("two", 2_000), ...asking("/compact", 3_000)];
+    const { outcome, events } = await run({ journal, replies: replies("never said") });
+    expect(outcome).toMatchObject({ kind: "answered", text: "I summarised the earlier conversation." });
+    expect(events.map(({ type }) => type)).toEqual(["summary"]);
+  });
+
+  test("does not end the work that is asked for beside it, or under way", async () => {
+    const beside = [...long("one", 1_000), ...long("two", 2_000)];
+    beside.push({ type: "user", message: say("compact", 3_000) });
+    expect((await run({ journal: beside, replies: replies("Both done.") })).outcome).toMatchObject({
+      kind: "answered",
+      text: "Both done.",
+    });
+
+    const later = [[], [say("/compact", 3_000)]];
+    const { outcome, events } = await run({
+      journal: long("look", 1_000),
+      replies: ({ system, messages }) => {
+        if (system !== "system") return summary;
+        return messages.length === 1 ? { calls: [{ name: "look" }] } : { text: "It is blue." };
+      },
+      tools: [tool("look", "read", async () => "blue")],
+      followUps: async () => later.shift() ?? [],
+    });
+    expect(outcome).toMatchObject({ kind: "answered", text: "It is blue." });
+    expect(events).toContainEqual({ type: "notice", text: expect.stringContaining("summarise") });
   });
 });
 

@@ -60,10 +60,11 @@ describe("A command", () => {
     const wraps = fc.array(fc.constantFrom(...ways), { maxLength: 4 });
     fc.assert(
       fc.property(wraps, (list) => {
-        // What is given to a shell is quoted once more, as a person would.
+        // What is given to a shell or stands in backticks is quoted once more, as a person would.
         const script = list.reduce((inner, wrap) => {
-          const quotes = wrap("C").includes("'C'");
-          return wrap(quotes ? inner.replaceAll("'", `'\\''`) : inner);
+          const around = wrap("C");
+          if (around.includes("'C'")) return wrap(inner.replaceAll("'", `'\\''`));
+          return wrap(around.includes("`C`") ? inner.replaceAll(/[\\`]/g, "\\$&") : inner);
         }, "git push");
         expect(simpleCommands(script).some((command) => command.startsWith("git push"))).toBe(true);
       }),

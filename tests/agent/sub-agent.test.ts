@@ -88,6 +88,41 @@ describe("A sub-agent", () => {
     );
   });
 
+  test("tells of each call before its tool runs, by the calls that it is made in, and runs none that cannot be told", async () => {
+    const told: string[] = [];
+    const noted = tool("noted", "read", async () => {
+      told.push("runs");
+      return "";
+    });
+    const child: Reply[] = [
+      delegate("go deeper"),
+      { calls: [{ name: "noted" }] },
+      { text: "1" },
+      { text: "2" },
+    ];
+    const onCall: SubAgentOptions["onCall"] = async (callId, event) => {
+      await Promise.resolve();
+      told.push(`${event.type} in ${callId}`);
+    };
+    await runWithTask({ tools: [noted], child, task: { depth: 2, onCall } });
+    expect(told).toEqual([
+      "tool-start in call_1_0",
+      "tool-start in call_1_0/call_2_0",
+      "runs",
+      "tool-end in call_1_0/call_2_0",
+      "tool-end in call_1_0",
+    ]);
+
+    told.length = 0;
+    const { model } = twoAgents([], child.slice(1));
+    const task = taskTool(model, [noted], { onCall: () => Promise.reject(new Error("no log")) });
+    const dispatcher = dispatcherOf({ tools: [task], onError() {} });
+    const call = { id: "c1", name: "task", input: { task: "look" } };
+    const { message } = await dispatcher.dispatch(call, new AbortController().signal);
+    expect(message.status).toBe("error");
+    expect(told).toEqual([]);
+  });
+
   test("may only look, unless it is given all tools", async () => {
     const reading = await runWithTask({ tools: [look, write], child: [{ text: "ok" }] });
     expect(toolNames(reading.asked.child[0])).toEqual(["look"]);

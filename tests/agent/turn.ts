@@ -56,6 +56,7 @@ export interface RunOptions {
   followUps?: () => Promise<UserMessage[]>;
   recall?: NonNullable<Turn["recall"]>;
   pay?: NonNullable<Turn["pay"]>;
+  now?: () => number;
   /** To abort the turn from within its model or tools. */
   controller?: AbortController;
   onEvent?: (event: AgentEvent, abort: (reason: TurnAbort) => void) => void;
@@ -89,7 +90,7 @@ export async function run(options: RunOptions) {
     ...(options.recall && { recall: options.recall }),
     ...(options.pay && { pay: options.pay }),
     signal: controller.signal,
-    now: () => 1_000,
+    now: options.now ?? (() => 1_000),
   });
   let outcome: TurnOutcome | undefined;
   while (!outcome) {

@@ -143,7 +143,7 @@ describe("Other commands", () => {
     const program = heddle(["doctor"]);
     expect(await program.ended).toBe(0);
     expect(program.output()).toMatch(
-      /✓ node[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox[\s\S]*! slack/,
+      /✓ node[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*! slack/,
     );
   });
 

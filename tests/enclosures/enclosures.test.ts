@@ -99,6 +99,19 @@ describe("Files that came with a message", () => {
     expect(await bring("one")).toBe(one);
   });
 
+  test("never go through a link onto another file, or out of the workspace", async () => {
+    const { sandbox, content } = await workspace();
+    await sandbox.exec({
+      command:
+        "echo mine >precious; mkdir attachments; ln -s ../precious attachments/x.csv; ln -s /etc/new attachments/y.csv",
+    });
+    const chat = memoryChat({ files: { a: [Buffer.from("one")], b: [Buffer.from("two")] } });
+    const { text } = await read({ files: [file("a", "x.csv"), file("b", "y.csv")] }, { sandbox, chat });
+    expect(text).toContain("- attachments/x-2.csv");
+    expect(text).toMatch(/- not brought: y\.csv: .*may not be accessed/);
+    expect(await content("precious")).toBe("mine\n");
+  });
+
   test("that cannot be had cost only themselves, and the model reads why", async () => {
     const { sandbox } = await workspace();
     const chat = memoryChat({

@@ -9,6 +9,7 @@ import { isContinueWord } from "../../src/intake/continue.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { type BudgetSettings, createBudgets } from "../../src/queue/budgets.ts";
+import { createBackgroundJobs } from "../../src/queue/background.ts";
 import { createDrive } from "../../src/queue/drive.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
@@ -89,6 +90,7 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
     enclosures: plainEnclosures(),
     summariser: model,
     limits: { steps, wallMs: 60_000 },
+    compaction: {},
     budgets,
     policy: allowAll,
     questionMs: 60_000,
@@ -112,6 +114,7 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
     drive: createDrive({
       ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
+      background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
       newId: () => randomUUID().slice(0, 8),
       display: (lease, turn) =>
         createReporter({

@@ -15,7 +15,8 @@ import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake, type IntakeDeed } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
-import { createDrive } from "../../src/queue/drive.ts";
+import { createBackgroundJobs } from "../../src/queue/background.ts";
+import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
 import { keys, queueName, queuePrefix } from "../../src/queue/keys.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
@@ -136,31 +137,34 @@ async function worker(
   );
   const output = createOutputScheduler(redis);
   const stops = await watchStops(redis, server.client(), onError);
+  const runner: TurnRunner = {
+    run: ({ turn, history, followUps, signal }) =>
+      runTurn({
+        id: turn,
+        history,
+        model,
+        system: "system",
+        context: createContextKeeper({ model, counter: createTokenCounter() }),
+        tools: createDispatcher({
+          tools: [bash, askUser],
+          services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
+          masker: createMasker([]),
+          onError,
+          policy,
+        }),
+        followUps,
+        questionMs,
+        signal,
+      }),
+    killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 1 }),
+    jobsLeft: () => undefined,
+    filesChanged: async () => [],
+  };
   const drive = createDrive({
     redis,
     stops,
-    runner: {
-      run: ({ turn, history, followUps, signal }) =>
-        runTurn({
-          id: turn,
-          history,
-          model,
-          system: "system",
-          context: createContextKeeper({ model, counter: createTokenCounter() }),
-          tools: createDispatcher({
-            tools: [bash, askUser],
-            services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
-            masker: createMasker([]),
-            onError,
-            policy,
-          }),
-          followUps,
-          questionMs,
-          signal,
-        }),
-      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 1 }),
-      filesChanged: async () => [],
-    },
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
     expireSeconds: 1_000,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
+import type { Probe, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { closedFolder, dataFolder, output } from "./ground.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -42,6 +42,41 @@ describe("the probe", () => {
       { what: expect.stringContaining("/sys/heddle"), fix: expect.stringMatching(/folder/) },
     ]);
     await expect(unusable.open("a:b:c:d")).rejects.toThrow(/sys.heddle/);
+  });
+});
+
+describe("a bot in namespaces of a container", () => {
+  /** What the probe finds there. */
+  function probeUnder(unshare: string[]) {
+    const dataDir = dataFolder();
+    folders.push(dataDir);
+    const module = JSON.stringify(new URL("../../src/sandbox/bubblewrap/backend.ts", import.meta.url).href);
+    const program = `
+      import { createBubblewrapBackend } from ${module};
+      const backend = createBubblewrapBackend({ dataDir: ${JSON.stringify(dataDir)} });
+      console.log(JSON.stringify(await backend.probe()));
+      await backend.close();`;
+    const node = [process.execPath, "--input-type=module", "-e", program];
+    const { stdout, stderr } = spawnSync("unshare", [...unshare, ...node], {
+      timeout: 30_000,
+      encoding: "utf8",
+    });
+    // What the program above prints.
+    return stdout ? (JSON.parse(stdout) as Probe) : stderr;
+  }
+
+  test("is refused as root where there are no user ids to give to threads", () => {
+    expect(probeUnder(["--user", "--map-root-user"])).toMatchObject({
+      ok: false,
+      problems: [{ what: expect.stringContaining("must not run as root"), fix: expect.any(String) }],
+    });
+  });
+
+  test("is warned as process 1, which does not collect what has ended", (context) => {
+    context.skip(!isRoot, "only root can make a PID namespace that sandboxes can be made in");
+    expect(probeUnder(["--pid", "--fork", "--mount-proc"])).toMatchObject({
+      problems: [{ what: expect.stringContaining("process 1"), fix: expect.stringContaining("--init") }],
+    });
   });
 });
 

@@ -48,6 +48,11 @@ describe("What ended a command is told in words:", () => {
   });
 });
 
+test("a command that asks for more time than the operator gives gets no more", async () => {
+  const sandbox = await limitedTo({ longestCommandMs: 300 }).open("a:b:c:d");
+  expect(await sandbox.exec({ command: "sleep 60", timeoutMs: 50_000 })).toMatchObject({ end: "timeout" });
+});
+
 test("a background job ends with its time", async () => {
   const sandbox = await limitedTo({ jobMs: 300 }).open("a:b:c:d");
   const started = await sandbox.start({ command: "sleep 60" });

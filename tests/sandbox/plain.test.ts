@@ -31,6 +31,7 @@ describe("No sandbox", () => {
       { HEDDLE_UNSAFE: "no-sandbox", SLACK_BOT_TOKEN: "xoxb-1" },
       /nobody else may give work; unset SLACK_BOT_TOKEN/,
     ],
+    [{ HEDDLE_UNSAFE: "no-sandbox", DISCORD_TOKEN: "x" }, /unset DISCORD_TOKEN/],
     [{ HEDDLE_UNSAFE: "no-sandbox", HEDDLE_HOST: "0.0.0.0" }, /unset HEDDLE_HOST/],
   ])("is refused with %o", (env, message) => {
     expect(() => unconfined(env)).toThrow(message);

@@ -138,6 +138,46 @@ describe("workers that share a store", () => {
     expect(await output(await one.open(thread), "cat file; ls")).toBe("first\nsecond\nfile");
   });
 
+  test("bring what another did into a workspace in which a job runs, and lose the work of neither", async () => {
+    const store = closedFolder();
+    leftovers.push(() => rmSync(store, { recursive: true }));
+    const [one, two] = [host({ store }).backend, host({ store }).backend];
+    const first = await one.open(thread);
+    await output(first, "touch -d '1 hour ago' shared served");
+    const started = await first.start({ command: "sleep 60" });
+    await one.settle(thread);
+    await output(await two.open(thread), "echo edited >shared; echo new >added");
+    await two.settle(thread);
+    await output(first, "echo written meanwhile >served");
+
+    const again = await one.open(thread);
+    expect(await output(again, "cat shared added served")).toBe("edited\nnew\nwritten meanwhile");
+    if (started.ok) expect(started.job.status()).toEqual({ state: "running" });
+    await one.settle(thread);
+    expect(await output(await two.open(thread), "cat shared added served")).toBe(
+      "edited\nnew\nwritten meanwhile",
+    );
+  });
+
+  test("never put what they have left behind over what another has done since", async () => {
+    const store = closedFolder();
+    leftovers.push(() => rmSync(store, { recursive: true }));
+    let time = 0;
+    const now = () => time;
+    const [one, two] = [host({ store, now }), host({ store, now }).backend];
+    await output(await one.backend.open(thread), "echo old >file");
+    await one.backend.settle(thread);
+    time = 29 * day;
+    await output(await two.open(thread), "echo new >file");
+    await two.settle(thread);
+    time = 31 * day;
+    const { archived, failed } = await (await one.backend.workspaces()).clean(policy);
+    expect({ archived, failed }).toEqual({ archived: [], failed: [] });
+    expect(readdirSync(join(one.dataDir, "replaced"))).toHaveLength(1);
+    expect(await output(await two.open(thread), "cat file")).toBe("new");
+    expect(await output(await one.backend.open(thread), "cat file")).toBe("new");
+  });
+
   test("save only what may have changed", async () => {
     const store = closedFolder();
     leftovers.push(() => rmSync(store, { recursive: true }));

@@ -22,6 +22,7 @@ import {
 import { auditHead, type AuditLog, openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { newTurn, noDisplay } from "./no-display.ts";
 
 let server: TestRedis;
 let redis: Redis;
@@ -306,6 +307,48 @@ describe("What is written", () => {
     expect(shown.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  test("is a helper's call too, before its tool runs, under the call that it is made in", async () => {
+    const facts: AuditFact[] = [];
+    const log: AuditLog = {
+      append: async (fact) => void facts.push(fact),
+      settled: async () => undefined,
+    };
+    const observer = auditObserver({ log, mask: (text) => text, onProblem: () => undefined });
+    const call = { id: "2", name: "bash", input: {} };
+    const start: AgentEvent = { type: "helper", callId: "1", event: { type: "tool-start", step: 1, call } };
+    const result = { role: "tool", callId: "2", name: "bash", status: "ok", text: "" } as const;
+    const end: AgentEvent = {
+      ...{ type: "helper", callId: "1" },
+      event: { type: "tool-end", step: 1, message: result, durationMs: 5 },
+    };
+    const runner = observer.runner?.({
+      // oxlint-disable-next-line require-yield -- it only emits
+      async *run({ emit }) {
+        await emit(start);
+        expect(facts).toHaveLength(1);
+        await emit(end);
+        return { kind: "answered", text: "", steps: 1, usage: noUsage };
+      },
+      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      jobsLeft: () => undefined,
+      filesChanged: async () => [],
+    });
+    const display = observer.display?.(noDisplay, thread, newTurn);
+    await runner
+      ?.run({
+        ...{ thread, turn: "t1", history: { messages: [], open: [], turn: undefined } },
+        followUps: async () => [],
+        store: async () => undefined,
+        emit: (event) => display?.event(event),
+        signal: new AbortController().signal,
+      })
+      .next();
+    expect(facts).toMatchObject([
+      { what: "tool-began", call: "1/2", tool: "bash" },
+      { what: "tool-ended", call: "1/2", tool: "bash", status: "ok", ms: 5 },
+    ]);
+  });
+
   test("is there before a tool runs, and a tool does not run when it cannot be", async () => {
     const order: string[] = [];
     let release: ((error?: Error) => void) | undefined;
@@ -329,6 +372,7 @@ describe("What is written", () => {
         return { kind: "answered", text: "", steps: 1, usage: noUsage };
       },
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      jobsLeft: () => undefined,
       filesChanged: async () => [],
     });
     const events = runner.run({

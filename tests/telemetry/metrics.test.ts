@@ -5,13 +5,14 @@ import { serveMetrics } from "../../src/adapters/local/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/llm/model.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { deliver } from "../../src/queue/mailbox.ts";
-import type { Receipt, TurnDisplay } from "../../src/queue/drive.ts";
+import type { Receipt } from "../../src/queue/drive.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { call } from "../adapters/local/requests.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { newTurn, noDisplay } from "./no-display.ts";
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -31,24 +32,15 @@ async function figures(metrics: Metrics): Promise<string[]> {
   return text.split("\n").filter((line) => line.startsWith("heddle_") && !/_bucket|_sum| 0$|ping/.test(line));
 }
 
-const display: TurnDisplay = {
-  took: () => undefined,
-  event: () => undefined,
-  question: () => ({ kind: "question", markdown: "" }),
-  settled: () => ({ kind: "question", markdown: "" }),
-  waiting: () => ({}),
-  closing: () => ({}),
-  close: async () => undefined,
-  ended: () => undefined,
-};
-const turn = { id: "t1", startedAt: 1, resumed: false, progress: undefined, calls: [] };
-
 describe("The metrics", () => {
   test("count a stopped turn, its tools, and how long the stop took", async () => {
     const { metrics, observe } = measuring();
-    const shown = observe.display(display, "memory:w:c:t", turn);
+    const shown = observe.display(noDisplay, "memory:w:c:t", newTurn);
     const message = { role: "tool", callId: "1", name: "bash", status: "stopped", text: "" } as const;
-    shown.event({ type: "tool-end", step: 1, message, durationMs: 1_500 });
+    const event = { type: "tool-end", step: 1, message, durationMs: 1_500 } as const;
+    shown.event(event);
+    // By a helper.
+    shown.event({ type: "helper", callId: "2", event });
     const receipt: Receipt = {
       outcome: { kind: "stopped", order: { by: "Bob", at: 1 }, steps: 3, usage: noUsage },
       durationMs: 2_000,
@@ -64,8 +56,8 @@ describe("The metrics", () => {
       "heddle_steps_total 3",
       "heddle_stop_duration_seconds_count 1",
       "heddle_sandbox_killed_processes_total 4",
-      'heddle_tool_calls_total{tool="bash",status="stopped"} 1',
-      'heddle_tool_duration_seconds_count{tool="bash"} 1',
+      'heddle_tool_calls_total{tool="bash",status="stopped"} 2',
+      'heddle_tool_duration_seconds_count{tool="bash"} 2',
       "heddle_redis_up 1",
     ]);
     expect(await metrics.render()).toContain('heddle_stop_duration_seconds_bucket{le="0.05"} 1');
@@ -73,7 +65,7 @@ describe("The metrics", () => {
 
   test("give names that a model makes up no more than so much room", async () => {
     const { metrics, observe } = measuring();
-    const shown = observe.display(display, "memory:w:c:t", turn);
+    const shown = observe.display(noDisplay, "memory:w:c:t", newTurn);
     for (let n = 0; n < 500; n += 1) {
       const message = { role: "tool", callId: "1", name: `made-up-${n}`, status: "error", text: "" } as const;
       shown.event({ type: "tool-end", step: 1, message, durationMs: 1 });

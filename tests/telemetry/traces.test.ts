@@ -9,6 +9,7 @@ import { observeAll } from "../../src/telemetry/observer.ts";
 import { openTraces, type TracesOptions } from "../../src/telemetry/traces.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startCollector } from "../fakes/otlp.ts";
+import { newTurn, noDisplay } from "./no-display.ts";
 
 async function tracing(options: Partial<TracesOptions> = {}) {
   const collector = await startCollector({ authorization: "key" });
@@ -49,16 +50,10 @@ const message: Extract<InboundEvent, { kind: "message" }> = {
   at: 1,
 };
 const display: TurnDisplay = {
-  took: () => undefined,
-  event: () => undefined,
-  question: () => ({ kind: "question", markdown: "" }),
-  settled: () => ({ kind: "question", markdown: "" }),
-  waiting: () => ({}),
+  ...noDisplay,
   closing: () => ({
     answer: { do: "post", message: { kind: "answer", markdown: "done" }, attempts: 0 },
   }),
-  close: async () => undefined,
-  ended: () => undefined,
 };
 const thread = "memory:w:c:t";
 const receipt = (kind: "answered" | "model-error") => {
@@ -113,6 +108,38 @@ describe("Traces", () => {
     const posted = spans.find(({ name }) => name === "post memory");
     expect(posted?.parentSpanId).toBe(turns[1]?.spanId);
     expect(posted?.resource["service.name"]).toBe("heddle-test");
+  });
+
+  test("show the calls of a helper below its own", async () => {
+    const { observe, sent } = await tracing();
+    const shown = observe.display(display, thread, newTurn);
+    shown.took([asked()]);
+    const start = (id: string, name: string) =>
+      ({ type: "tool-start", step: 1, call: { id, name, input: {} } }) as const;
+    const end = (callId: string, name: string) => {
+      const result = { role: "tool", callId, name, status: "ok", text: "" } as const;
+      return { type: "tool-end", step: 1, message: result, durationMs: 1 } as const;
+    };
+    shown.event(start("1", "task"));
+    // Its ids are its own, and may be those of the turn.
+    shown.event({ type: "helper", callId: "1", event: start("1", "bash") });
+    shown.event({ type: "helper", callId: "1", event: end("1", "bash") });
+    shown.event(end("1", "task"));
+    await shown.close();
+    const spans = await sent();
+    const named = (name: string) => spans.find((span) => span.name === name);
+    expect(named("execute_tool bash")?.parentSpanId).toBe(named("execute_tool task")?.spanId);
+    expect(named("execute_tool task")?.parentSpanId).toBe(named("invoke_agent heddle")?.spanId);
+  });
+
+  test("of two turns that begin at one moment are two (C67)", async () => {
+    const { observe, sent } = await tracing();
+    for (const name of ["memory:w:c:a", "memory:w:c:b"] as const) {
+      const shown = observe.display(display, name, newTurn);
+      shown.took([asked()]);
+      await shown.close();
+    }
+    expect(new Set((await sent()).map(({ traceId }) => traceId)).size).toBe(2);
   });
 
   test("are not sent of what came to nothing", async () => {

@@ -125,7 +125,7 @@ export function createContextKeeper(options: {
         const made = await makeSummary(pay(options.summariser ?? model), head, budget, signal);
         usage = addUsage(usage, made.usage);
         const size = sizeOf(current, fixed);
-        const next = afterSummary(made.message, current, keep);
+        const next = afterSummary(counter.measure(made.message), current, keep);
         if (sizeOf(next, fixed) < size) {
           current = next;
           yield {
@@ -157,10 +157,7 @@ export function createContextKeeper(options: {
       correction = Math.min(correctionBounds.most, Math.max(correctionBounds.least, told / counted));
     },
 
-    measure(message) {
-      message.tokens ??= counter.countMessage(message);
-      return message;
-    },
+    measure: counter.measure,
   };
 
   async function makeSummary(

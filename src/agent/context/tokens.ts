@@ -10,8 +10,10 @@ import { countPiece, loadVocabulary, type Vocabulary } from "./bpe.ts";
 export interface TokenCounter {
   /** Text that looks like a special token is plain text. */
   count(text: string): number;
-  /** With a message's overhead and its images. Remembered per message object. */
+  /** With a message's overhead and its images. The count that is stored with it, else remembered per object. */
   countMessage(message: Message): number;
+  /** Puts the count into the message, for storing with it, once it is exact: a session that is read again recounts nothing. */
+  measure<M extends Message>(message: M): M;
   /**
    * The sum of its messages. Remembered per array, so that a growing conversation costs only what is new: an array
    * that was counted may be appended to, and never changed otherwise.
@@ -37,7 +39,7 @@ export function createTokenCounter(): TokenCounter {
   const messages = new WeakMap<Message, number>();
   const sums = new WeakMap<readonly Message[], { length: number; tokens: number }>();
 
-  return { count, countMessage, countMessages, load };
+  return { count, countMessage, measure, countMessages, load };
 
   async function load(): Promise<void> {
     vocabulary = await loadVocabulary();
@@ -70,13 +72,19 @@ export function createTokenCounter(): TokenCounter {
   }
 
   function countMessage(message: Message): number {
-    const known = messages.get(message);
+    const known = message.tokens ?? messages.get(message);
     if (known !== undefined) return known;
     const images = "images" in message ? (message.images?.length ?? 0) : 0;
     const texts = textsOf(message);
     const tokens = texts.reduce((sum, text) => sum + count(text), messageOverhead + images * imageTokens);
     if (vocabulary) messages.set(message, tokens);
     return tokens;
+  }
+
+  function measure<M extends Message>(message: M): M {
+    const tokens = countMessage(message);
+    if (vocabulary) message.tokens = tokens;
+    return message;
   }
 
   function countMessages(all: readonly Message[]): number {

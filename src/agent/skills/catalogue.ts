@@ -30,7 +30,8 @@ function render(skills: readonly Skill[], length: number, shown: number): string
     return length === 0 ? `- ${name}` : `- ${name}: ${shorten(description.replaceAll(/\s+/g, " "), length)}`;
   });
   const rest = skills.length - shown;
-  if (rest > 0) lines.push(`- and ${rest} more: get_skill with an empty name lists them all.`);
+  if (rest > 0)
+    lines.push(`- and ${rest} more: get_skill finds them by words, and with an empty name lists all.`);
   return [heading, ...lines].join("\n");
 }
 

@@ -4,26 +4,47 @@ import type { Tool } from "../tools/tool.ts";
 import type { Skill } from "./library.ts";
 
 const maxListed = 100;
+/** Skills that a search describes. */
+const maxFound = 20;
 
 /** The tool that loads a skill. Register it only when there are skills. */
 export function createGetSkillTool(skills: readonly Skill[]): Tool {
   return defineTool({
     name: "get_skill",
     description:
-      "Loads the instructions of a skill from the list of skills. Follow them for the task at hand; load the files that they mention only when you need them.",
-    input: z.object({ name: z.string().describe("Name of the skill, as in the list") }),
+      "Loads the instructions of a skill by its name, or finds skills by words of their descriptions. Follow the instructions for the task at hand; load the files that they mention only when you need them.",
+    input: z.object({
+      name: z.string().describe("Name of the skill, as in the list, or words to search for"),
+    }),
     effect: "read",
     run({ name }) {
       const skill = skills.find((candidate) => candidate.name === name.trim());
       if (skill)
         return Promise.resolve({ status: "ok", text: describeSkill(skill), details: { skill: skill.name } });
-      const names = skills.map((candidate) => candidate.name).join(", ");
-      return Promise.resolve({
-        status: "error",
-        text: `There is no skill ${JSON.stringify(name)}. Skills: ${names}.`,
-      });
+      // An error also with a find: nothing was loaded that is to stay in view.
+      const text = `There is no skill ${JSON.stringify(name)}. ${listOf(search(skills, name), skills)}`;
+      return Promise.resolve({ status: "error", text });
     },
   });
+}
+
+/** Those that have all of the words in name or description. */
+function search(skills: readonly Skill[], query: string): Skill[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  return skills.filter(({ name, description }) => {
+    const text = `${name} ${description}`.toLowerCase();
+    return words.length > 0 && words.every((word) => text.includes(word));
+  });
+}
+
+function listOf(found: readonly Skill[], all: readonly Skill[]): string {
+  const names = (skills: readonly Skill[]) => skills.map(({ name }) => name).join(", ");
+  if (found.length === 0) return `Skills: ${names(all)}.`;
+  const lines = found
+    .slice(0, maxFound)
+    .map(({ name, description }) => `- ${name}: ${description.replaceAll(/\s+/g, " ")}`);
+  if (found.length > maxFound) lines.push(`- and ${names(found.slice(maxFound))}`);
+  return ["These have the words:", ...lines].join("\n");
 }
 
 /**

@@ -34,7 +34,7 @@ export const bash = defineSandboxTool({
       const { id } = started.job;
       return {
         status: "ok",
-        text: `Started in the background with id ${id}. Read its output with bash_output, end it with bash_kill.`,
+        text: `Started in the background with id ${id}, running. Read its output with bash_output, end it with bash_kill.`,
       };
     }
     const decoder = new StringDecoder("utf8");

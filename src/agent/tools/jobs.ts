@@ -77,7 +77,7 @@ function describe(job: Job, status: JobStatus, now: number): string {
 }
 
 function endOf({ end, exitCode }: { end: string; exitCode: number | null }): string {
-  if (exitCode === null) return end === "stopped" ? "killed" : `killed, over its limit of ${end}`;
+  if (exitCode === null) return `killed (SIGKILL)${end === "stopped" ? "" : `, over its limit of ${end}`}`;
   return exitCode > 128 ? `exit code ${exitCode} (signal ${exitCode - 128})` : `exit code ${exitCode}`;
 }
 

@@ -15,6 +15,8 @@ find "$2" -xdev -type f ! -perm -u=r -exec chmod u+r {} ';'
 tar -C "$2" -cSf "$1" . || [ $? = 1 ]
 `;
 const unpackScript = `tar -C "$2" -xpSf "$1"`;
+/** What is newer than its copy in the archive stays, and so does what the archive does not have. */
+const mergeScript = `tar -C "$2" -xpSf "$1" --keep-newer-files --warning=no-ignore-newer`;
 
 /** Makes and reads archives of workspaces inside the thread's sandbox, where its links lead nowhere else. */
 export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
@@ -40,5 +42,7 @@ export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
     pack: (folder: ThreadFolder, file: string) => run(folder, packScript, ["--bind", file, archiveInside]),
     unpack: (folder: ThreadFolder, file: string) =>
       run(folder, unpackScript, ["--ro-bind", file, archiveInside]),
+    merge: (folder: ThreadFolder, file: string) =>
+      run(folder, mergeScript, ["--ro-bind", file, archiveInside]),
   };
 }

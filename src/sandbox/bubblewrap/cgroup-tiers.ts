@@ -42,7 +42,7 @@ export function possibleTiers(limits: CagedLimits, groups: string, mounts: strin
   );
 }
 
-/** Tier 1: below a systemd unit that delegates to its subgroup (`DelegateSubgroup=`), or at the very top. */
+/** Tier 1: in a subgroup of a systemd unit that delegates (see unit-group.ts), or at the very top. */
 function unifiedTier(limits: CagedLimits, groups: string, mounts: string): Tier | undefined {
   const mount = /^\S+ (\S+) cgroup2 /m.exec(mounts)?.[1];
   const own = /^0::(\/.*)$/m.exec(groups)?.[1];

@@ -5,12 +5,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from "node:path";
 import { type Cage, type Cages, watchingCages } from "./cages.ts";
 import { type CagedLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
+import { leaveUnitGroup, unitGroup } from "./unit-group.ts";
 
 /** The strictest way that works here, tried with a real process. */
 export async function findCages(limits: CagedLimits): Promise<Cages> {
-  const groups = readFileSync("/proc/self/cgroup", "utf8");
+  const readGroups = () => readFileSync("/proc/self/cgroup", "utf8");
   const mounts = readFileSync("/proc/mounts", "utf8");
-  for (const tier of possibleTiers(limits, groups, mounts)) {
+  leaveUnitGroup(unitGroup(readGroups(), mounts));
+  for (const tier of possibleTiers(limits, readGroups(), mounts)) {
     const cages: Cages = {
       summary: tier.summary,
       countsEverything: true,

@@ -1,13 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
 import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import type { Probe, Problem } from "../sandbox.ts";
 import { launchEnvironment } from "./command-line.ts";
+import { diagnose } from "./diagnosis.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { processesInNamespaces } from "./processes.ts";
 import { shell } from "./shell.ts";
@@ -61,7 +61,7 @@ export async function probeHost(quarters: Quarters): Promise<Probe> {
 function tooWeak(tier: string): Problem {
   return {
     what: `${tier[0]?.toUpperCase()}${tier.slice(1)} is in force, and sandbox.require in heddle.yaml asks for a control group.`,
-    fix: "Run Heddle as a systemd unit with `Delegate=cpu memory pids` and `DelegateSubgroup=heddle`, or set sandbox.require to any.",
+    fix: "Run Heddle as a systemd unit with `Delegate=cpu memory pids`, or set sandbox.require to any.",
   };
 }
 
@@ -155,46 +155,6 @@ async function fileProblems(quarters: Quarters, folder: ThreadFolder): Promise<P
     ];
   }
   return [];
-}
-
-/** Why bwrap could not even start, in the order of how often that is it. */
-function diagnose(said: string): Problem {
-  if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
-    return {
-      what: `AppArmor restricts user namespaces (${said}).`,
-      fix: "Install the package apparmor-profiles and enable its profile bwrap-userns-restrict: `ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && systemctl reload apparmor`.",
-    };
-  }
-  if (setting("kernel/unprivileged_userns_clone") === "0") {
-    return {
-      what: `The kernel forbids user namespaces to ordinary users (${said}).`,
-      fix: "Allow them: `sysctl -w kernel.unprivileged_userns_clone=1`, and the same in /etc/sysctl.d.",
-    };
-  }
-  if (setting("user/max_user_namespaces") === "0") {
-    return {
-      what: `User namespaces are switched off (${said}).`,
-      fix: "Switch them on: `sysctl -w user.max_user_namespaces=15000`, and the same in /etc/sysctl.d.",
-    };
-  }
-  if (existsSync("/.dockerenv") || existsSync("/run/.containerenv")) {
-    return {
-      what: `The container's own seccomp profile, AppArmor profile or covered /proc blocks bubblewrap (${said}).`,
-      fix: "Start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined`, as docker-compose.yml does, or run Heddle on the host or in a virtual machine.",
-    };
-  }
-  return {
-    what: `A sandbox could not be started (${said}).`,
-    fix: "Look at the message and at the kernel's log.",
-  };
-}
-
-function setting(name: string): string | undefined {
-  try {
-    return readFileSync(`/proc/sys/${name}`, "utf8").trim();
-  } catch {
-    return undefined; // This kernel has no such switch.
-  }
 }
 
 function warnings(egress: Egress): Problem[] {

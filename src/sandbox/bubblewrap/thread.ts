@@ -105,7 +105,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
       (await begin({
         program: shell(request.command),
         cwd: insideFolder(request.cwd),
-        timeoutMs: request.timeoutMs ?? limits.commandMs,
+        timeoutMs: Math.min(request.timeoutMs ?? limits.commandMs, limits.longestCommandMs),
         floodBytes: keptBytes * floodFactor,
         signal: request.signal,
         onOutput(stream, chunk) {

@@ -24,8 +24,8 @@ export function forward(exchange: {
   incoming: IncomingMessage;
   answer: ServerResponse;
   socket: Socket;
-  /** Takes the bodies of both directions. */
-  count(chunk: Buffer): void;
+  /** Takes the bytes of both directions, as they pass. */
+  count(length: number): void;
 }): void {
   const { url, credential, incoming, answer, socket, count } = exchange;
   const sent = request({
@@ -41,7 +41,8 @@ export function forward(exchange: {
   });
   sent.on("response", (response) => {
     answer.writeHead(response.statusCode ?? 502, endToEnd(response.headers));
-    response.on("data", count).pipe(answer);
+    count(sizeOf(response));
+    response.on("data", (chunk: Buffer) => count(chunk.length)).pipe(answer);
     response.on("error", () => answer.destroy());
   });
   sent.on("error", () => {
@@ -49,7 +50,13 @@ export function forward(exchange: {
     else answer.writeHead(502, { "content-type": "text/plain" }).end(`${url.host} did not answer over TLS\n`);
   });
   answer.on("close", () => sent.destroy());
-  incoming.on("data", count).pipe(sent);
+  count(sizeOf(incoming));
+  incoming.on("data", (chunk: Buffer) => count(chunk.length)).pipe(sent);
+}
+
+/** Of a message without its body, about. */
+function sizeOf({ url = "", rawHeaders }: IncomingMessage): number {
+  return Buffer.byteLength([url, ...rawHeaders].join("\r\n"));
 }
 
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {

@@ -59,12 +59,12 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
   }
 
   /** Takes what passes in both directions, and ends the connection when it is too much. */
-  function meter(what: string, remote: Socket): (chunk: Buffer) => void {
+  function meter(what: string, remote: Socket): (length: number) => void {
     let bytes = 0;
     remote.once("close", () => log(`${what}: closed after ${bytes} bytes`));
-    return (chunk) => {
-      bytes += chunk.length;
-      if (options.spend(chunk.length)) return;
+    return (length) => {
+      bytes += length;
+      if (options.spend(length)) return;
       log(`${what}: the bytes of today are used up`);
       remote.destroy();
     };
@@ -86,8 +86,8 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
     const { socket } = dialled;
     if (client.destroyed) return void socket.destroy();
     const count = meter(`CONNECT ${shown(request.url)}`, socket);
-    client.on("data", count);
-    socket.on("data", count);
+    client.on("data", (chunk: Buffer) => count(chunk.length));
+    socket.on("data", (chunk: Buffer) => count(chunk.length));
     client.once("close", () => socket.destroy());
     socket.once("close", () => client.destroy());
     client.write("HTTP/1.1 200 Connected\r\n\r\n");

@@ -30,6 +30,8 @@ export interface FolderTools<Kind extends Folder> {
   pack(folder: Kind, file: string): Promise<string | undefined>;
   /** Fills the empty workspace from `file`. Resolves with what went wrong. */
   unpack(folder: Kind, file: string): Promise<string | undefined>;
+  /** Brings what is newer in `file` into a workspace in use. Resolves with what went wrong. */
+  merge(folder: Kind, file: string): Promise<string | undefined>;
   /** Lets the thread come to rest. False when something of it runs in this process. */
   rest(threadId: string): Promise<boolean>;
 }
@@ -46,6 +48,8 @@ type Record = z.infer<typeof recordSchema>;
 export interface WorkspaceKeeper<Kind extends Folder> extends Workspaces {
   /** The thread's folder with its newest content: restored when clean-up or another worker has it. */
   open(threadId: string): Promise<Kind>;
+  /** The same for a folder in which something runs: it stays, and gets what is newer elsewhere. */
+  catchUp(threadId: string): Promise<void>;
   /** Saves the workspace for other workers. Nothing happens without a shared store. */
   save(threadId: string): Promise<void>;
 }
@@ -111,24 +115,45 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     });
   }
 
-  async function restore(key: string, threadId: string, version: string): Promise<Kind> {
-    if (existsSync(placeOf(key))) {
-      // Another worker has gone on with it. What is here is not needed any more, and is kept until clean-up.
-      renameSync(placeOf(key), join(attic, `${key}-${now()}`));
-    }
-    const folder = tools.folderOf(threadId);
-    const problem = await withStaging(folder, async (file) => {
+  /** Another worker has gone on with it. What is here is not needed any more, and is kept until clean-up. */
+  function setAside(key: string): void {
+    renameSync(placeOf(key), join(attic, `${key}-${now()}`));
+  }
+
+  /** The save of another worker that is newer than what is here. */
+  async function newerElsewhere(key: string, record: Record | undefined): Promise<string | undefined> {
+    const saved = shared ? await store.find(key) : undefined;
+    return saved?.version === record?.version ? undefined : saved?.version;
+  }
+
+  async function fetch(
+    key: string,
+    folder: Kind,
+    version: string,
+    take: (folder: Kind, file: string) => Promise<string | undefined>,
+  ): Promise<string | undefined> {
+    return withStaging(folder, async (file) => {
       await store.get(key, version, file);
-      return tools.unpack(folder, file);
+      return take(folder, file);
     });
+  }
+
+  async function restore(key: string, threadId: string, version: string): Promise<Kind> {
+    if (existsSync(placeOf(key))) setAside(key);
+    const folder = tools.folderOf(threadId);
+    const problem = await fetch(key, folder, version, tools.unpack);
     if (problem === undefined) return folder;
     // The next attempt must not take half a workspace for the whole.
     rmSync(folder.path, { recursive: true, force: true });
     throw new Error(`The workspace of ${threadId} could not be restored from its archive: ${problem}`);
   }
 
-  /** Archives a workspace and then removes it. False when it was used meanwhile. */
+  /** Archives a workspace and then removes it. False when there was nothing to archive, or it was used meanwhile. */
   async function retire(key: string, record: Record): Promise<boolean> {
+    if (await newerElsewhere(key, record)) {
+      setAside(key);
+      return false;
+    }
     const version = await put(key, record.threadId);
     if (recordOf(key)?.usedAt !== record.usedAt) return false;
     const gone = join(attic, `${key}-${now()}`);
@@ -151,6 +176,17 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       const folder = await restore(key, threadId, saved.version);
       remember(key, { threadId, usedAt: now(), version: saved.version });
       return folder;
+    },
+
+    async catchUp(threadId) {
+      const key = tools.key(threadId);
+      const version = await newerElsewhere(key, recordOf(key));
+      if (version === undefined) return;
+      const problem = await fetch(key, tools.folderOf(threadId), version, tools.merge);
+      if (problem !== undefined) {
+        throw new Error(`What another worker did in ${threadId} could not be fetched: ${problem}`);
+      }
+      remember(key, { threadId, usedAt: now(), version });
     },
 
     async save(threadId) {

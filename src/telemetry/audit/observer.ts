@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../../agent/events.ts";
+import type { AgentEvent, CallEvent } from "../../agent/events.ts";
 import { heddle } from "../../agent/messages.ts";
 import type { Observer } from "../observer.ts";
 import { askedIn, type AuditFact, inboundFact, maskedArguments } from "./fact.ts";
@@ -38,12 +38,18 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
       ...runner,
       async *run(input) {
         const { thread, turn } = input;
-        const events = runner.run(input);
+        const writeBegan = (event: AgentEvent) => {
+          const began = toolBegan(event);
+          return began && log.append({ ...began, thread, turn });
+        };
+        const emit = async (event: AgentEvent) => {
+          await Promise.all([writeBegan(event), input.emit(event)]);
+        };
+        const events = runner.run({ ...input, emit });
         for (;;) {
           const next = await events.next();
           if (next.done) return next.value;
-          const began = toolBegan(next.value);
-          const written = began ? log.append({ ...began, thread, turn }) : undefined;
+          const written = writeBegan(next.value);
           // Whoever asks for the next event has stored this one; the tool starts behind it.
           written?.catch(() => undefined);
           yield next.value;
@@ -69,9 +75,11 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
           display.took(messages);
         },
         event(event) {
-          if (event.type === "tool-end") {
-            const { callId: call, name: tool, status } = event.message;
-            note({ what: "tool-ended", thread, turn, call, tool, status, ms: Math.round(event.durationMs) });
+          const { call: ended, within } = callIn(event);
+          if (ended?.type === "tool-end") {
+            const { callId, name: tool, status } = ended.message;
+            const call = within + callId;
+            note({ what: "tool-ended", thread, turn, call, tool, status, ms: Math.round(ended.durationMs) });
           }
           display.event(event);
         },
@@ -103,9 +111,23 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
   };
 
   function toolBegan(event: AgentEvent) {
-    if (event.type !== "tool-start") return undefined;
-    const { call } = event;
+    const { call: began, within } = callIn(event);
+    if (began?.type !== "tool-start") return undefined;
+    const { call } = began;
     const what = "tool-began" as const;
-    return { what, call: call.id, tool: call.name, ...maskedArguments(call, mask) };
+    return { what, call: within + call.id, tool: call.name, ...maskedArguments(call, mask) };
+  }
+}
+
+/** The start or end of a call. `within` comes before the ids of a helper's calls, which are its own. */
+function callIn(event: AgentEvent): { call?: CallEvent; within: string } {
+  switch (event.type) {
+    case "helper":
+      return { call: event.event, within: `${event.callId}/` };
+    case "tool-start":
+    case "tool-end":
+      return { call: event, within: "" };
+    default:
+      return { within: "" };
   }
 }

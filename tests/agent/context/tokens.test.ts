@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { Tiktoken } from "js-tiktoken/lite";
 import ranks from "js-tiktoken/ranks/o200k_base";
@@ -36,6 +39,24 @@ describe("an exact count", () => {
     );
   });
 
+  test("needs no network (C33)", async () => {
+    const source = join(import.meta.dirname, "../../../src/agent/context/tokens.ts");
+    const count = `const counter = (await import(${JSON.stringify(source)})).createTokenCounter();
+      await counter.load();
+      console.log(counter.count("hello world"));`;
+    const alone = [
+      "--dev-bind",
+      "/",
+      "/",
+      "--unshare-net",
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      count,
+    ];
+    expect((await promisify(execFile)("bwrap", alone)).stdout).toBe("2\n");
+  });
+
   test("takes what looks like a special token as plain text", () => {
     const text = "a <|endoftext|> b <|endofprompt|>";
     expect(counter.count(text)).toBe(oracle.encode(text, [], []).length);
@@ -60,6 +81,14 @@ describe("a message", () => {
 
   test("costs its text, its author's name and an overhead", () => {
     expect(counter.countMessage(user)).toBe(counter.count("hello") + counter.count("Ann") + 4);
+  });
+
+  test("keeps its count when it is stored, so that a session that is read again recounts nothing", () => {
+    const stored: Message = JSON.parse(JSON.stringify(counter.measure({ ...user })));
+    expect(stored.tokens).toBe(counter.countMessage(user));
+    expect(counter.countMessage({ ...stored, tokens: 7 })).toBe(7);
+    // An estimate is not kept.
+    expect(createTokenCounter().measure({ ...user })).toEqual(user);
   });
 
   test("costs more with an image", () => {

@@ -272,7 +272,8 @@ test("any conversation with the service itself goes on: what it signed comes bac
               new AbortController().signal,
             )) {
               if (event.type !== "done" || event.message.parts.length === 0) continue;
-              messages.push(event.message);
+              // As the journal gives it back.
+              messages.push(JSON.parse(JSON.stringify(event.message)));
               messages.push(
                 ...toolCalls(event.message).map(
                   ({ id, name }): ToolMessage => ({ role: "tool", callId: id, name, status, text: output }),

@@ -43,7 +43,7 @@ describe("the list of skills for the prompt", () => {
     expect(names).toContain("\n- skill-199");
     expect(names).not.toContain("About");
     const cut = skillCatalogue(many, 1_000, length);
-    expect(cut).toMatch(/and \d+ more: get_skill with an empty name lists them all\.$/);
+    expect(cut).toMatch(/and \d+ more: get_skill finds them by words, and with an empty name lists all\.$/);
   });
 
   test("keeps to its budget of tokens", async () => {
@@ -98,7 +98,25 @@ describe("get_skill", () => {
 
   test("names the skills when there is none of that name", async () => {
     const result = await get([skill("tea"), skill("cake")], "coffee");
-    expect(result).toEqual({ status: "error", text: 'There is no skill "coffee". Skills: tea, cake.' });
+    expect(result).toEqual({
+      status: "error",
+      text: 'There is no skill "coffee". Skills: tea, cake.',
+    });
+  });
+
+  test("finds skills by words of their names and descriptions, some of them when there are many", async () => {
+    const green = skill("tea", { description: "Brews green leaves." });
+    const red = skill("red-tea", { description: "Brews\nred leaves." });
+    expect(await get([green, red, skill("cake")], "LEAVES brew")).toEqual({
+      status: "error",
+      text: [
+        'There is no skill "LEAVES brew". These have the words:',
+        "- tea: Brews green leaves.",
+        "- red-tea: Brews red leaves.",
+      ].join("\n"),
+    });
+    const teas = Array.from({ length: 22 }, (_, n) => skill(`tea-${n}`, { description: "x" }));
+    expect((await get(teas, "tea")).text).toMatch(/- tea-19: x\n- and tea-20, tea-21$/);
   });
 
   test("does not list files without end", async () => {

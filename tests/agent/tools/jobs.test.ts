@@ -5,7 +5,7 @@ const workspace = workspaces();
 
 async function start({ use }: Workspace, command: string): Promise<string> {
   const { text } = await use("bash", { command, run_in_background: true });
-  return /id (\S+)\./.exec(text)?.[1] ?? "";
+  return /id (\S+), running\./.exec(text)?.[1] ?? "";
 }
 
 /** Starts a command and waits for its end. */
@@ -76,7 +76,9 @@ describe("a background command", () => {
     expect(performance.now() - startedAt).toBeLessThan(3_000);
     expect(status).toBe("ok");
     expect(text).toMatch(
-      new RegExp(`^${id} ended after [\\d.]+ s: killed; \\d+ processes ended, 0 survived; 0 bytes`),
+      new RegExp(
+        `^${id} ended after [\\d.]+ s: killed \\(SIGKILL\\); \\d+ processes ended, 0 survived; 0 bytes`,
+      ),
     );
     expect(await space.sandbox.killAll()).toMatchObject({ processes: 0, survivors: 0 });
     expect((await space.use("bash_kill", { id })).text).toMatch(/nothing to end$/);

@@ -1,10 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import type { Sandbox, SandboxBackend } from "../../../src/sandbox/sandbox.ts";
-import { dataFolder, firstOutput, output } from "../ground.ts";
+import { closedFolder, dataFolder, firstOutput, output } from "../ground.ts";
 import { type StandIn, standIn } from "./internet.ts";
 
 const missing = ["socat", "nsenter", "curl", "openssl", "git"].filter(
@@ -16,26 +17,49 @@ describe.skipIf(missing.length > 0)(
   `commands with a way out${missing.length > 0 ? ` (skipped: ${missing.join(", ")} not installed)` : ""}`,
   () => {
     const dataDir = dataFolder();
+    const repositories = closedFolder();
     const log: string[] = [];
+    let names: Record<string, string[]>;
     let world: StandIn;
     let backend: SandboxBackend;
     let sandbox: Sandbox;
     let time = 0;
 
     beforeAll(async () => {
-      world = await standIn({
+      names = {
         "listed.example": ["93.184.216.34"],
         "below.listed.example": ["93.184.216.34"],
         "api.example": ["93.184.216.35"],
         "mixed.example": ["10.0.0.1", "93.184.216.36"],
-        "inside.example": ["169.254.169.254", "127.0.0.1", "::1"],
+        "inside.example": [
+          ...["169.254.169.254", "127.0.0.1", "10.0.0.1", "::1", "fe80::1", "fd00:ec2::254"],
+          // IPv4 within IPv6: mapped, NAT64, 6to4, Teredo.
+          ...["::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1", "2001:0:7f00:1::"],
+        ],
+        "turning.example": ["93.184.216.38"],
         "unlisted.example": ["93.184.216.37"],
+        "false.example": ["93.184.216.39"],
+      };
+      world = await standIn(names, {
+        unproven: ["false.example"],
+        repositories: { folder: repositories, authorization: token },
       });
       const egress = createEgress({
         rules: {
-          allow: ["listed.example", "*.listed.example", "inside.example", "mixed.example", "gone.example"],
-          channels: { "local:w:api": ["api.example"] },
-          credentials: [{ host: "api.example", header: "authorization", value: token }],
+          allow: [
+            "gone.example",
+            "listed.example",
+            "*.listed.example",
+            "inside.example",
+            "mixed.example",
+            "turning.example",
+          ],
+          channels: { "local:w:api": ["api.example", "false.example"] },
+          credentials: ["api.example", "false.example"].map((host) => ({
+            host,
+            header: "authorization",
+            value: token,
+          })),
         },
         limits: { connections: 4, bytesPerDay: 10_000_000 },
         uplink: world.uplink,
@@ -54,6 +78,7 @@ describe.skipIf(missing.length > 0)(
       await world.close();
       expect(readdirSync(join(dataDir, "proxies"))).toEqual([]);
       rmSync(dataDir, { recursive: true });
+      rmSync(repositories, { recursive: true });
     });
 
     const curl = (url: string, more = "") =>
@@ -88,6 +113,31 @@ describe.skipIf(missing.length > 0)(
       expect(await curl("https://mixed.example/")).toContain("hello");
       expect(world.dialled).toEqual(["93.184.216.36:443"]);
       expect(await curl("https://gone.example/")).toMatch(/502/);
+    });
+
+    test("reach no address that is written as one, in whatever way", async () => {
+      for (const target of ["[::1]", "[::ffff:169.254.169.254]", "2130706433", "0x7f.1"]) {
+        const request = `CONNECT ${target}:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n`;
+        const ask = `exec 3<>/dev/tcp/127.0.0.1/3128; printf '${request}' >&3; head -n 1 <&3`;
+        expect(await output(sandbox, ask)).toContain("403");
+      }
+      expect([...world.resolved, ...world.dialled]).toEqual([]);
+    });
+
+    test("reach nothing private when a name that was public turns to it", async () => {
+      expect(await curl("https://turning.example/")).toContain("hello");
+      names["turning.example"] = ["127.0.0.1"];
+      expect(await curl("https://turning.example/")).toMatch(/403/);
+      // Each connection is looked up once, and goes to what was looked up.
+      expect(world.resolved).toEqual(["turning.example", "turning.example"]);
+      expect(world.dialled).toEqual(["93.184.216.38:443"]);
+    });
+
+    test("reach nothing else by a redirect: what follows it is a new connection", async () => {
+      const seen = await curl("https://listed.example/redirect?https://unlisted.example/", "-L");
+      expect(seen).toMatch(/403/);
+      expect(await curl("https://listed.example/redirect?https://inside.example/", "-L")).toMatch(/403/);
+      expect(world.dialled).toEqual(["93.184.216.34:443", "93.184.216.34:443"]);
     });
 
     test("reach only the ports of the web", async () => {
@@ -149,12 +199,40 @@ describe.skipIf(missing.length > 0)(
         expect(log.join("\n")).not.toContain("canary");
       });
 
-      test("use git with the usual address of the host", async () => {
-        await output(api, "git ls-remote https://api.example/team/repo.git");
-        expect(world.requests[0]).toMatchObject({
-          path: "/team/repo.git/info/refs?service=git-upload-pack",
-          headers: { authorization: token },
-        });
+      test("clone and push with git under the usual address of the host", async () => {
+        const bare = join(repositories, "team/repo.git");
+        execFileSync("git", ["init", "-q", "--bare", "-b", "main", bare]);
+        const work = `git clone -q https://api.example/team/repo.git repo 2>/dev/null; cd repo && git checkout -q -B main &&
+          head -c 2000000 /dev/urandom >large && git add large && git commit -qm "From the sandbox" &&
+          git push -q origin main && git fetch origin && git log --format=%s origin/main`;
+        expect(await output(api, work)).toBe("From the sandbox");
+        const subjects = ["--git-dir", bare, "-c", "safe.directory=*", "log", "--format=%s", "main"];
+        expect(execFileSync("git", subjects, { encoding: "utf8" })).toBe("From the sandbox\n");
+        expect(world.requests.every(({ headers }) => headers.authorization === token)).toBe(true);
+      });
+
+      test("do not give it to whom a redirect leads to", async () => {
+        const away = "http://api.example/redirect?http://listed.example/";
+        expect(await output(api, `curl -sS -L ${away}`)).toMatch(/only https is open/);
+        await output(api, "curl -sS -L --insecure 'http://api.example/redirect?https://listed.example/'");
+        expect(world.requests.map(({ headers }) => [headers.host, headers.authorization])).toEqual([
+          ["api.example", token],
+          ["api.example", token],
+          ["listed.example", undefined],
+        ]);
+      });
+
+      test("do not give it to who cannot prove to be the host", async () => {
+        expect(await output(api, "curl -sS http://false.example/")).toMatch(/did not answer over TLS/);
+        expect(world.requests).toEqual([]);
+        expect(world.dialled).toEqual(["93.184.216.39:443"]);
+      });
+
+      test("pay for what they hide in headers", async () => {
+        const command = `for i in 1 2 3; do curl -sS -o /dev/null -H "x: $(head -c 10000 /dev/zero | tr '\\0' x)" http://api.example/; done`;
+        await output(api, command);
+        const spent = log.flatMap((line) => /closed after (\d+) bytes/.exec(line)?.[1] ?? []).map(Number);
+        expect(Math.min(...spent)).toBeGreaterThan(10_000);
       });
 
       test("do not give it to another channel", async () => {

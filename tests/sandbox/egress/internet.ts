@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -21,18 +21,30 @@ export interface StandIn {
   close(): Promise<void>;
 }
 
-/** @param names each name's addresses */
-export async function standIn(names: Record<string, string[]>): Promise<StandIn> {
-  const { key, cert } = certificate(Object.keys(names));
+/**
+ * @param names each name's addresses, which a test may change
+ * @param options.unproven names that the servers have no certificate for
+ * @param options.repositories git repositories below /team/, for who signs in with that header
+ */
+export async function standIn(
+  names: Record<string, string[]>,
+  options: { unproven?: readonly string[]; repositories?: Repositories } = {},
+): Promise<StandIn> {
+  const { unproven = [], repositories } = options;
+  const { key, cert } = certificate(Object.keys(names).filter((name) => !unproven.includes(name)));
   const requests: StandIn["requests"] = [];
   const dialled: string[] = [];
   const resolved: string[] = [];
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer); // No encoding is set.
-    const body = Buffer.concat(chunks).toString();
-    requests.push({ method: request.method ?? "", path: request.url ?? "", headers: request.headers, body });
-    if (request.url === "/large") response.end(Buffer.alloc(3_000_000));
+    const body = Buffer.concat(chunks);
+    const { method = "", url: path = "", headers } = request;
+    requests.push({ method, path, headers, body: body.toString() });
+    const [, to] = /^\/redirect\?(.*)$/.exec(request.url ?? "") ?? [];
+    if (repositories && path.startsWith("/team/")) return serveGit(repositories, request, body, response);
+    if (to !== undefined) response.writeHead(302, { location: to }).end();
+    else if (request.url === "/large") response.end(Buffer.alloc(3_000_000));
     else response.end(`hello from ${request.headers.host}\n`);
   };
   const secure = createSecureServer({ key, cert }, (request, response) => void answer(request, response));
@@ -65,6 +77,52 @@ export async function standIn(names: Record<string, string[]>): Promise<StandIn>
       }
     },
   };
+}
+
+interface Repositories {
+  folder: string;
+  authorization: string;
+}
+
+/** As servers of git do it, with git's own program (gitprotocol-http(5)). */
+function serveGit(
+  { folder, authorization }: Repositories,
+  { method, url = "", headers }: IncomingMessage,
+  body: Buffer,
+  response: ServerResponse,
+): void {
+  if (headers.authorization !== authorization) {
+    response.writeHead(401, { "www-authenticate": "Basic" }).end();
+    return;
+  }
+  const [path = "", query = ""] = url.split("?");
+  const { stdout } = spawnSync("git", ["http-backend"], {
+    input: body,
+    env: {
+      ...{
+        PATH: process.env["PATH"],
+        GIT_PROJECT_ROOT: folder,
+        GIT_HTTP_EXPORT_ALL: "1",
+        REMOTE_USER: "agent",
+      },
+      ...{
+        PATH_INFO: path,
+        QUERY_STRING: query,
+        REQUEST_METHOD: method,
+        CONTENT_TYPE: headers["content-type"],
+      },
+      ...{ HTTP_CONTENT_ENCODING: headers["content-encoding"], GIT_CONFIG_COUNT: "1" },
+      ...{ GIT_CONFIG_KEY_0: "safe.directory", GIT_CONFIG_VALUE_0: "*" },
+    },
+  });
+  const end = stdout.indexOf("\r\n\r\n");
+  const lines = stdout.toString("latin1", 0, end).split("\r\n");
+  for (const line of lines) {
+    const [name = "", value = ""] = line.split(": ");
+    if (name === "Status") response.statusCode = Number.parseInt(value, 10);
+    else response.setHeader(name, value);
+  }
+  response.end(stdout.subarray(end + 4));
 }
 
 /** A certificate of our own for these names. */

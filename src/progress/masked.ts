@@ -1,0 +1,34 @@
+import type { ChatSurface, OutboundMessage } from "../adapters/adapter.ts";
+
+type Mask = (text: string) => string;
+
+/** The message with secrets hidden wherever people read it. */
+export function maskedMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
+  const { markdown, footer, cards, actions } = message;
+  return {
+    ...message,
+    markdown: mask(markdown),
+    ...(footer !== undefined && { footer: mask(footer) }),
+    ...(cards && {
+      cards: {
+        markdown: mask(cards.markdown),
+        title: mask(cards.title),
+        tasks: cards.tasks.map((task) => ({ ...task, title: mask(task.title) })),
+      },
+    }),
+    ...(actions && { actions: actions.map((action) => ({ ...action, label: mask(action.label) })) }),
+  };
+}
+
+/**
+ * The same surface for whoever writes to it: a reply at the door, a notice, a turn. The content of files passes as it
+ * is; only what the sandbox holds can be in it, and no secret of Heddle's gets there.
+ */
+export function maskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
+  return {
+    ...surface,
+    post: (thread, message, ...rest) => surface.post(thread, maskedMessage(message, mask), ...rest),
+    edit: (ref, message) => surface.edit(ref, maskedMessage(message, mask)),
+    upload: (thread, file, key) => surface.upload(thread, { ...file, name: mask(file.name) }, key),
+  };
+}

@@ -1,0 +1,51 @@
+import type { StopOrder, TurnOutcome } from "../agent/events.ts";
+import { noUsage } from "../agent/llm/model.ts";
+import type { DriveOptions, Receipt } from "./drive.ts";
+import { readStop } from "./mailbox.ts";
+import type { OutboxEntry } from "./outbox.ts";
+import type { SessionLease } from "./session.ts";
+import { toldOf, untold, type Withdrawals } from "./withdrawals.ts";
+
+/** Does what the outbox holds. @param quiet see `OutboxOptions` */
+export type Flush = (quiet: Promise<void>) => Promise<void>;
+
+/** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
+export async function tellStopped(
+  lease: SessionLease,
+  options: DriveOptions,
+  flush: Flush,
+  withdrawals: Withdrawals,
+  stop?: StopOrder,
+): Promise<void> {
+  const withdrawn = untold(withdrawals);
+  const jobs = stop && (await options.background.ended(lease.thread, stop));
+  if (withdrawn.length === 0 && !jobs) return;
+  const startedAt = options.now();
+  // An order is forgotten after a day.
+  const order = stop ?? (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
+  const display = options.display(lease, {
+    id: options.newId(),
+    startedAt,
+    resumed: false,
+    progress: undefined,
+    calls: [],
+  });
+  const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
+  const receipt: Receipt = {
+    outcome,
+    durationMs: 0,
+    filesChanged: [],
+    withdrawn,
+    ...(jobs && { killed: jobs.killed, silent: jobs.silent }),
+  };
+  await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
+  withdrawals.told = withdrawals.messages.length;
+  await jobs?.forget();
+  await flush(display.close());
+  display.ended(receipt);
+}
+
+/** Entries as the outbox keeps them. */
+export function stored(entries: Record<string, OutboxEntry>): Record<string, string> {
+  return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, JSON.stringify(entry)]));
+}

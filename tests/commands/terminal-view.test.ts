@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { createMasker } from "../../src/agent/context/mask.ts";
+import type { ToolCall } from "../../src/agent/messages.ts";
+import { noUsage } from "../../src/agent/llm/model.ts";
+import { terminalView } from "../../src/commands/terminal-view.ts";
+
+const secret = "correct-horse-battery";
+
+function terminal(isTTY: boolean) {
+  const written = { answers: "", progress: "" };
+  const to = (name: "answers" | "progress") => ({
+    isTTY,
+    write(text: string) {
+      written[name] += text;
+      return true;
+    },
+  });
+  return { written, view: terminalView(to("answers"), to("progress"), createMasker([secret])) };
+}
+
+test.each([true, false])(
+  "A terminal (%s) sees no secret, whatever says it and in however many pieces",
+  (isTTY) => {
+    const { written, view } = terminal(isTTY);
+    const call: ToolCall = { id: "1", name: "bash", input: { command: `login ${secret}` } };
+    view.show({ type: "step-start", step: 1 });
+    view.show({ type: "text-delta", step: 1, delta: `I use ${secret.slice(0, 9)}` });
+    view.show({ type: "text-delta", step: 1, delta: `${secret.slice(9)} now` });
+    view.show({ type: "tool-start", step: 1, call });
+    view.show({ type: "notice", text: `It was ${secret}.` });
+    view.show({
+      ...{
+        type: "turn-end",
+        turn: "t1",
+        messages: [],
+        outcome: { kind: "answered", text: secret, steps: 1, usage: noUsage },
+      },
+      closing: { kind: "answer", markdown: `Done with ${secret}.` },
+    });
+    expect(written.progress + written.answers).not.toContain(secret.slice(9));
+    expect(written.answers).toBe("Done with [masked].\n");
+    expect(written.progress).toContain("login [masked]");
+    // oxlint-disable-next-line no-control-regex -- the dimming of what is not final
+    const shown = written.progress.replaceAll(/\u001b\[\d+m/g, "");
+    if (isTTY) expect(shown).toMatch(/^I use \[masked\] now\n▸/);
+  },
+);

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import type { ChatSurface } from "../../src/adapters/adapter.ts";
+import { createMasker } from "../../src/agent/context/mask.ts";
+import { maskedSurface } from "../../src/progress/masked.ts";
+import { memoryChat } from "../fakes/memory-chat.ts";
+
+const secret = "correct-horse-battery";
+const thread = { platform: "memory", workspace: "w", channel: "c", thread: "t" };
+
+test("Nothing that people read of a message has a secret, whoever posts or edits it", async () => {
+  const chat = memoryChat();
+  const named: string[] = [];
+  const upload: ChatSurface["upload"] = async (_thread, { name }) => {
+    named.push(name);
+    return [];
+  };
+  const surface = maskedSurface({ ...chat.surface, upload }, (text) => createMasker([secret]).mask(text));
+  const message = {
+    kind: "answer",
+    markdown: `It is ${secret}.`,
+    footer: `changed ${secret}.txt`,
+    cards: {
+      markdown: secret,
+      title: `Working on ${secret}`,
+      tasks: [{ id: "1", title: `echo ${secret}`, state: "done" }],
+    },
+    actions: [{ id: "answer:1:0", label: secret, style: "plain" }],
+  } as const;
+  const sent = { ...message, cards: { ...message.cards, tasks: [...message.cards.tasks] } };
+  const [ref] = await surface.post(thread, { ...sent, actions: [...message.actions] }, "key");
+  expect(chat.shown[0]?.message).toEqual({
+    kind: "answer",
+    markdown: "It is [masked].",
+    footer: "changed [masked].txt",
+    cards: {
+      markdown: "[masked]",
+      title: "Working on [masked]",
+      tasks: [{ id: "1", title: "echo [masked]", state: "done" }],
+    },
+    actions: [{ id: "answer:1:0", label: "[masked]", style: "plain" }],
+  });
+  if (!ref) throw new Error("Nothing was posted.");
+  await surface.edit(ref, { kind: "answer", markdown: `Now ${secret}` });
+  await surface.upload(thread, { name: `${secret}.txt`, data: Buffer.from("") }, "file");
+  expect(named).toEqual(["[masked].txt"]);
+  expect(chat.shown[0]?.message.markdown).toBe("Now [masked]");
+});
