@@ -62,9 +62,9 @@ describe("A command", () => {
       fc.property(wraps, (list) => {
         // What is given to a shell or stands in backticks is quoted once more, as a person would.
         const script = list.reduce((inner, wrap) => {
-          const around = wrap("C");
-          if (around.includes("'C'")) return wrap(inner.replaceAll("'", `'\\''`));
-          return wrap(around.includes("`C`") ? inner.replaceAll(/[\\`]/g, "\\$&") : inner);
+          const wrapped = wrap("C");
+          if (wrapped.includes("'C'")) return wrap(inner.replaceAll("'", `'\\''`));
+          return wrap(wrapped.includes("`C`") ? inner.replaceAll(/[\\`]/g, "\\$&") : inner);
         }, "git push");
         expect(simpleCommands(script).some((command) => command.startsWith("git push"))).toBe(true);
       }),
