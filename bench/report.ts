@@ -95,7 +95,7 @@ function machine(): Table {
       ["date", new Date().toISOString().slice(0, 10)],
       ["processor", `${cpus().length} × ${first?.model.trim() ?? "unknown"}`],
       ["memory", `${gigabytes} GB`],
-      ["kernel", `Linux ${release()}`],
+      ["kernel", `Linux ${release().split("-")[0]}`],
       ["Node", process.versions.node],
       ["Redis", firstLine("redis-server", /v=(\S+)/)],
       ["bubblewrap", firstLine("bwrap", /(\d\S*)/)],

@@ -9,7 +9,7 @@ export interface TerminalView {
   show(event: LiveEvent): void;
 }
 
-type Output = Pick<WriteStream, "write"> & { isTTY?: boolean };
+type Output = Pick<WriteStream, "write"> & Partial<Pick<WriteStream, "isTTY" | "columns" | "rows">>;
 
 /**
  * On a terminal the text that the model is writing appears live, dimmed, and is replaced by the final answer;
@@ -20,15 +20,22 @@ export function terminalView(answers: Output, progress: Output, masker: Masker):
   const dim = (text: string) => (live ? `\u001b[2m${text}\u001b[22m` : text);
   const plain = (text: string) => masker.mask(withoutControls(text));
   let streaming = false;
-  const writing = masker.stream((text) => progress.write(dim(text)));
-  const endStream = (lineEnd: string) => {
+  /** What the model has written since the last line of Heddle's own. */
+  let streamed = "";
+  const writing = masker.stream((text) => {
+    streamed += text;
+    progress.write(dim(text));
+  });
+  /** @param after what goes behind the text that was streamed */
+  const endStream = (after: (text: string) => string) => {
     if (!streaming) return;
     streaming = false;
     writing.end();
-    progress.write(lineEnd);
+    progress.write(after(streamed));
+    streamed = "";
   };
   const line = (text: string) => {
-    endStream("\n");
+    endStream(() => "\n");
     progress.write(`${text}\n`);
   };
   return {
@@ -70,7 +77,7 @@ export function terminalView(answers: Output, progress: Output, masker: Masker):
           line(`… ${describeCompaction(event)}`);
           break;
         case "turn-end":
-          endStream("\n\n");
+          endStream((text) => (answers.isTTY && erasing(text, progress)) || "\n\n");
           answers.write(`${plain(event.closing.markdown)}\n`);
           if (event.closing.footer) progress.write(`${dim(plain(event.closing.footer))}\n`);
           break;
@@ -86,6 +93,14 @@ export function terminalView(answers: Output, progress: Output, masker: Masker):
       }
     },
   };
+}
+
+/** What takes text off a terminal that ends with it; empty where its beginning has left the screen. */
+function erasing(text: string, { columns = 80, rows = 0 }: Output): string {
+  const width = (line: string) => [...line].reduce((sum, sign) => sum + (sign > "\u10ff" ? 2 : 1), 0);
+  const used = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns)), 0);
+  if (used >= rows) return "";
+  return `\r${used > 1 ? `\u001b[${used - 1}A` : ""}\u001b[J`;
 }
 
 /** Without control characters: a model or a file must not steer the terminal. */

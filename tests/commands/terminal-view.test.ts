@@ -10,6 +10,7 @@ function terminal(isTTY: boolean) {
   const written = { answers: "", progress: "" };
   const to = (name: "answers" | "progress") => ({
     isTTY,
+    ...{ columns: 10, rows: 8 },
     write(text: string) {
       written[name] += text;
       return true;
@@ -45,3 +46,20 @@ test.each([true, false])(
     if (isTTY) expect(shown).toMatch(/^I use \[masked\] now\n▸/);
   },
 );
+
+test.each([
+  ["a", "\r\u001b[J"],
+  ["one line and\nanother", "\r\u001b[2A\u001b[J"],
+  ["日本語日本語", "\r\u001b[1A\u001b[J"],
+  ["\n".repeat(8), "\n\n"],
+])("What was streamed is taken off the screen before the final answer stands there (%j)", (delta, after) => {
+  const { written, view } = terminal(true);
+  view.show({ type: "text-delta", step: 1, delta });
+  view.show({
+    ...{ type: "turn-end", turn: "t1", messages: [] },
+    outcome: { kind: "answered", text: delta, steps: 1, usage: noUsage },
+    closing: { kind: "answer", markdown: "Done." },
+  });
+  expect(written.progress.endsWith(after)).toBe(true);
+  expect(written.answers).toBe("Done.\n");
+});
