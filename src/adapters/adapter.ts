@@ -210,8 +210,11 @@ export interface ChatSurface {
   remove(ref: MessageRef): Promise<void>;
   /** Asks the platform which thread a message is in; undefined when there is no such message. */
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
-  /** Shows the state of somebody's message, replacing the earlier mark. */
-  mark(ref: MessageRef, mark: MessageMark): Promise<void>;
+  /**
+   * Shows the state of somebody's message, replacing the earlier mark.
+   * @param place of a message that waits: how many are worked on before it
+   */
+  mark(ref: MessageRef, mark: MessageMark, place?: number): Promise<void>;
   /**
    * Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails.
    * @param waits it does nothing because people are to decide something

@@ -93,10 +93,10 @@ export function createIntake(options: IntakeOptions): Door {
   };
 
   /** Nobody waits for a mark. */
-  const mark = (ref: MessageRef, state: MessageMark) => {
-    const surface = options.surface(ref.platform);
-    markMessage({ redis, output: options.output, surface }, ref, state, AbortSignal.timeout(markMs)).catch(
-      (error: unknown) => options.onProblem("A message could not be marked.", error),
+  const mark = (ref: MessageRef, state: MessageMark, place?: number) => {
+    const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
+    markMessage(chat, ref, state, AbortSignal.timeout(markMs), place).catch((error: unknown) =>
+      options.onProblem("A message could not be marked.", error),
     );
   };
 
@@ -237,7 +237,8 @@ export function createIntake(options: IntakeOptions): Door {
       case "accepted":
         await questions.written(event);
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
-        mark(event.ref, delivery.position === 0 ? "taken" : "waiting");
+        if (delivery.position === 0) mark(event.ref, "taken");
+        else mark(event.ref, "waiting", delivery.position);
         return { kind: "accepted", thread, position: delivery.position };
     }
   };

@@ -25,12 +25,15 @@ const lookAgainMs = 500;
  * Shows the state of somebody's message. Several processes mark the same message, and a slow one must not put an
  * earlier state over a later one. Whoever has written therefore looks whether it still holds, and if not writes
  * again. It may die before it looks: so the one that shows the end looks until nobody else is writing.
+ *
+ * @param place see `ChatSurface.mark`
  */
 export async function markMessage(
   { redis, output, surface }: { redis: Redis; output: OutputScheduler; surface: ChatSurface },
   ref: MessageRef,
   mark: MessageMark,
   signal: AbortSignal,
+  place?: number,
 ): Promise<void> {
   // The door has shown it, or does at this moment: a call less. Only the end is worth making sure of.
   if (rank[mark] < final && (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`) return;
@@ -44,7 +47,7 @@ export async function markMessage(
     )) as [MessageMark, number];
   const write = async (): Promise<MessageMark> => {
     const [now] = await state(deadMs);
-    await faultPoint("mark", () => surface.mark(ref, now));
+    await faultPoint("mark", () => surface.mark(ref, now, now === "waiting" ? place : undefined));
     return now;
   };
   // Once something is written it must be put right, whoever wants to leave by then.

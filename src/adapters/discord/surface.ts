@@ -169,9 +169,9 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       return { platform, workspace, channel, thread: isStart ? message : where };
     },
 
-    async mark(ref, mark) {
+    async mark(ref, mark, place) {
       await call("marking", ref, () =>
-        inOpen(rest, spotOf(ref).where, () => showMark(rest, emoji, ref, mark)),
+        inOpen(rest, spotOf(ref).where, () => showMark(rest, emoji, ref, { mark, place })),
       );
     },
 
@@ -208,21 +208,24 @@ function nonceOf(key: string): string {
   return createHash("sha256").update(key).digest("base64url").slice(0, 25);
 }
 
+/** The place of a message that waits; the last one stands for all that are later. */
+const numbers = [...Array.from({ length: 9 }, (_number, index) => `${index + 1}\ufe0f\u20e3`), "🔟"];
+
 /** Adds the reaction of the mark and takes away our others. */
 async function showMark(
   rest: REST,
   emoji: Record<MessageMark, string>,
   ref: MessageRef,
-  mark: MessageMark,
+  { mark, place }: { mark: MessageMark; place: number | undefined },
 ): Promise<void> {
   const { where, message } = spotOf(ref);
   const own = (name: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(name));
-  const next = emoji[mark];
+  const wanted = [emoji[mark], place && emoji[mark] ? numbers[Math.min(place, numbers.length) - 1] : ""];
   // First, because Discord takes few reactions at once: whoever is stopped by the limit goes on from here.
   const { reactions } = reactionsSchema.parse(await rest.get(Routes.channelMessage(where, message)));
   const shown = new Set(reactions.flatMap((reaction) => (reaction.me ? (reaction.emoji.name ?? []) : [])));
-  if (next && !shown.has(next)) await rest.put(own(next));
-  for (const earlier of Object.values(emoji)) {
-    if (earlier !== next && shown.has(earlier)) await rest.delete(own(earlier));
+  for (const next of wanted) if (next && !shown.has(next)) await rest.put(own(next));
+  for (const earlier of [...Object.values(emoji), ...numbers]) {
+    if (!wanted.includes(earlier) && shown.has(earlier)) await rest.delete(own(earlier));
   }
 }

@@ -127,12 +127,12 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     // One after the other for each message, so that a late earlier mark does not remove a newer one.
-    async mark(ref, mark) {
+    async mark(ref, mark, place) {
       const id = `${ref.channel}:${ref.message}`;
       const before = marking.get(id);
       const marked = (async () => {
         await before?.catch(() => undefined);
-        await showMark(edits, reactions, ref, mark);
+        await showMark(edits, reactions, ref, { mark, place });
       })();
       marking.set(id, marked);
       try {
@@ -205,24 +205,31 @@ async function call<T>(
   }
 }
 
+/** The place of a message that waits; the last one stands for all that are later. */
+const numbers = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "keycap_ten"];
+
 /** Adds the reaction of the mark and takes away those of the others. */
 async function showMark(
   client: webApi.WebClient,
   reactions: Record<MessageMark, string>,
   ref: MessageRef,
-  mark: MessageMark,
+  { mark, place }: { mark: MessageMark; place: number | undefined },
 ): Promise<void> {
-  const place = { channel: ref.channel, timestamp: ref.message };
-  const name = reactions[mark];
-  if (name) {
-    await call("reactions.add", () => client.reactions.add({ ...place, name }), ["already_reacted"]);
+  const message = { channel: ref.channel, timestamp: ref.message };
+  const wanted = [
+    reactions[mark],
+    place && reactions[mark] ? numbers[Math.min(place, numbers.length) - 1] : "",
+  ];
+  for (const name of wanted) {
+    if (!name) continue;
+    await call("reactions.add", () => client.reactions.add({ ...message, name }), ["already_reacted"]);
   }
-  const shown = await call("reactions.get", () => client.reactions.get(place));
-  for (const earlier of Object.values(reactions)) {
+  const shown = await call("reactions.get", () => client.reactions.get(message));
+  for (const earlier of [...Object.values(reactions), ...numbers]) {
     const isShown = shown?.message?.reactions?.some((reaction) => reaction.name === earlier);
-    if (earlier === name || !isShown) continue;
+    if (wanted.includes(earlier) || !isShown) continue;
     // `no_reaction`: it is only other people's.
-    await call("reactions.remove", () => client.reactions.remove({ ...place, name: earlier }), [
+    await call("reactions.remove", () => client.reactions.remove({ ...message, name: earlier }), [
       "no_reaction",
     ]);
   }

@@ -34,7 +34,7 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
     edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
     remove: async (ref) => (await surfaceOf(ref)).remove(ref),
     threadOf: async (ref) => (await surfaceOf(ref)).threadOf(ref),
-    mark: async (ref, mark) => (await surfaceOf(ref)).mark(ref, mark),
+    mark: async (ref, mark, place) => (await surfaceOf(ref)).mark(ref, mark, place),
     status: async (thread, text, waits) => {
       const surface = await surfaceOf(thread).catch(() => undefined);
       await surface?.status?.(thread, text, waits);

@@ -269,7 +269,9 @@ describe("mark", () => {
   test("takes the place of the earlier one, and leaves people's own reactions", async () => {
     const { surface, root, rootRef, ada } = await scene();
     ada.reacts("👀", root);
-    await surface.mark(rootRef, "taken");
+    await patiently(() => surface.mark(rootRef, "waiting", 12));
+    expect([...root.reactions.keys()]).toEqual(["👀", "⏳", "🔟"]);
+    await patiently(() => surface.mark(rootRef, "taken"));
     await patiently(() => surface.mark(rootRef, "answered"));
     expect([...root.reactions].map(([emoji, users]) => [emoji, users.size])).toEqual([
       ["👀", 1],

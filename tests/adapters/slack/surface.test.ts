@@ -304,8 +304,8 @@ describe("edit and remove", () => {
 describe("marks", () => {
   test("a mark takes the place of the earlier one", async () => {
     const { slack, surface, rootRef, general } = await scene();
-    await surface.mark(rootRef, "waiting");
-    expect(slack.transcript(general)).toBe("ada: @heddle do it  :hourglass:");
+    await surface.mark(rootRef, "waiting", 2);
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :hourglass:  :two:");
     await surface.mark(rootRef, "taken");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :eyes:");
     await surface.mark(rootRef, "taken");
