@@ -7,6 +7,7 @@ import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts
 import { modelChoicesIn } from "./channel-settings.ts";
 import type { Config } from "./config/load.ts";
 import { announcing } from "./console/announcing.ts";
+import { statusOf } from "./console/status.ts";
 import { type Access, createAccess } from "./intake/access.ts";
 import { createIntake } from "./intake/intake.ts";
 import { openSurfaces } from "./platforms.ts";
@@ -99,6 +100,7 @@ export async function layFoundation(
     audit: telemetry.note,
     ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
+    status: (thread) => statusOf(redis, thread),
     now: Date.now,
   });
   const door = announcing(observe.door(intake), redis, (error) =>

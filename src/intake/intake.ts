@@ -27,6 +27,7 @@ import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
 import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
 import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
+import { isStatusWord } from "./status-word.ts";
 import { isStopWord } from "./stop-word.ts";
 import { userMessage } from "./user-message.ts";
 import { verbosityReply, verbosityWord } from "./verbosity-word.ts";
@@ -37,6 +38,8 @@ export type IntakeDeed = QuestionDeed | ContinueDeed | ScheduleDeed;
 export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove" | "audit"> {
   access: Access;
   audit(deed: IntakeDeed): void;
+  /** What `/status` answers. */
+  status(thread: ThreadId): Promise<string>;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
   output: OutputScheduler;
@@ -161,6 +164,16 @@ export function createIntake(options: IntakeOptions): Door {
     return verdict;
   };
 
+  const receiveStatusWord = async (event: MessageEvent): Promise<Verdict> => {
+    const thread = threadId(event.thread);
+    if (event.addressed === "follow-up" && !(await redis.exists(keys.head(thread)))) {
+      return { kind: "ignored", why: "no session in that thread" };
+    }
+    await reply(event, await options.status(thread));
+    mark(event.ref, "answered");
+    return { kind: "acted", thread };
+  };
+
   const receiveVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<Verdict> => {
     const thread = threadId(event.thread);
     if (await setVerbosity(redis, thread, verbosity)) {
@@ -195,6 +208,7 @@ export function createIntake(options: IntakeOptions): Door {
     if (!isBot && isStopWord(event.text)) return receiveStopWord(event);
     const verbosity = isBot ? undefined : verbosityWord(event.text);
     if (verbosity) return receiveVerbosity(event, verbosity);
+    if (!isBot && isStatusWord(event.text)) return receiveStatusWord(event);
     const words = isBot ? undefined : scheduleWordsIn(event.text);
     if (words) return receiveScheduleWords(event, words);
     if (event.text.trim() === "" && event.attachments.length === 0 && !event.about) {

@@ -79,6 +79,7 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
     audit() {},
     access: createAccess(settingsSchema.parse({ access: { administrators: [root.id], ...rules } }).access),
     models: () => [],
+    status: async () => "",
     now: Date.now,
   });
   const masker = createMasker([]);

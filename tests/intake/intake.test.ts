@@ -40,6 +40,7 @@ function thread(rules: object = {}) {
     queue,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => ["openai/small"],
+    status: async () => "as always",
     audit() {},
     budgets: createBudgets({
       redis,
@@ -260,4 +261,19 @@ test("An edit of a message that waits keeps what came with it", async () => {
   await says(ada, "reed this", { attachments: files, ref: message });
   await intake.receive({ kind: "edit", thread: ref, ref: message, author: ada, text: "read this", at: 9 });
   expect(await waiting()).toMatchObject([{ text: "read this", enclosed: { files } }]);
+});
+
+describe("/status", () => {
+  test.each(["/status", "!Status"])("%s is answered without a turn", async (word) => {
+    const { says, chat, waiting } = thread();
+    expect(await says(ada, "hello")).toMatchObject({ kind: "accepted" });
+    expect(await says(ada, word)).toMatchObject({ kind: "acted" });
+    await chat.until(() => chat.shown.some(({ message }) => message.markdown === "as always"));
+    expect(await waiting()).toHaveLength(1);
+  });
+
+  test("means nothing in a thread that is not ours", async () => {
+    const { says } = thread();
+    expect(await says(ada, "/status", { addressed: "follow-up" })).toMatchObject({ kind: "ignored" });
+  });
 });

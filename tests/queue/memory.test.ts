@@ -68,6 +68,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(settingsSchema.parse({}).access),
     models: () => [],
+    status: async () => "",
     audit() {},
     now: Date.now,
     onProblem: (problem) => problems.push(problem),

@@ -65,6 +65,7 @@ function people(chat: Chat) {
       settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
     ),
     models: () => [],
+    status: async () => "",
     audit: (event) => audits.push(event),
     now: Date.now,
     onProblem() {},

@@ -274,6 +274,7 @@ describe("The words /schedules and /unschedule", () => {
       audit: (deed) => deeds.push(deed),
       access: createAccess(settingsSchema.parse({}).access),
       models: () => [],
+      status: async () => "",
       onProblem: (problem) => expect.unreachable(problem),
     });
     const at = Date.now();

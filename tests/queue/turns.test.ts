@@ -60,6 +60,7 @@ function gateway(chat: Chat, { channel = "c", rules = {} }: { channel?: string; 
   const intake = createIntake({
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => ["test/other"],
+    status: async () => "",
     redis,
     queue,
     output: createOutputScheduler(redis),

@@ -13,7 +13,7 @@ export type Deed = IntakeDeed | ScheduleDeed;
  * buttons) or was refused, and what ran for it. No text of a message and no result of a tool is in it.
  */
 export type AuditFact =
-  | { what: "asked" | "edited" | "deleted"; thread: ThreadId; message: string; by: Speaker }
+  | { what: "asked" | "ordered" | "edited" | "deleted"; thread: ThreadId; message: string; by: Speaker }
   | { what: "stopped"; thread: ThreadId; by: Speaker }
   | { what: "pressed"; thread: ThreadId; message: string; button: string; by: Speaker }
   /** What somebody said to an agent's question, or would have. */
@@ -101,6 +101,9 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
     case "action":
       return { what: "pressed", thread, message, button: event.action, by };
     case "message":
+      // A word that is an order, such as /quiet.
+      if (verdict.kind === "acted") return { what: "ordered", thread, message, by };
+      return { what: "stopped", thread, by };
     case "stop":
       return { what: "stopped", thread, by };
   }
