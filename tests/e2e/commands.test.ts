@@ -249,10 +249,10 @@ describe("Other commands", () => {
     expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person is used up");
     const usage = heddle(["usage", "--by", "user", "--days", "1"]);
     expect(await usage.ended).toBe(0);
-    expect(usage.output()).toMatch(/^user +turns +calls[^\n]*cost\nlocal:console:console +1 +4 /);
+    expect(usage.output()).toMatch(/^user +turns +calls[^\n]*cost\nlocal:console:console +1 +4 /m);
     const byModel = heddle(["usage", "--by", "model", "--days", "1"]);
     expect(await byModel.ended).toBe(0);
-    expect(byModel.output()).toMatch(/^model +turns [^\n]* liked +disliked\n[^\n]* 0 +0$/);
+    expect(byModel.output()).toMatch(/^model +turns [^\n]* liked +disliked\n[^\n]* 0 +0$/m);
     const wrong = heddle(["usage", "--by", "weather"]);
     expect(await wrong.ended).toBe(2);
   });

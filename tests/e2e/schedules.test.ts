@@ -61,8 +61,8 @@ test("A task is planned in a thread, done there when it is due, listed and cance
 
   const list = place.start(["schedules", "list"], environment);
   expect(await list.ended).toBe(0);
-  expect(list.output()).toMatch(new RegExp(`^(slack:\\S+)  ${id}: cron .* by ada: greet the team$`));
-  const thread = list.output().split(" ")[0] ?? "";
+  expect(list.output()).toMatch(new RegExp(`^slack:\\S+  ${id}: cron .* by ada: greet the team$`, "m"));
+  const thread = /^slack:\S+/m.exec(list.output())?.[0] ?? "";
   const cancel = place.start(["schedules", "cancel", thread, id], environment);
   expect(await cancel.ended).toBe(0);
   await ada.says(general, `<@BOT> /unschedule ${id}`, { thread: question.ts });
