@@ -15,8 +15,7 @@ describe("the console's page", () => {
     await page.getByRole("button", { name: /Write a calculator in Python/ }).click();
 
     const { thread, ref } = await desk.said();
-    await page.getByText("Write a calculator", { exact: false }).first().waitFor();
-    expect(new URL(page.url()).hash).toBe(`#/t/${thread.thread}`);
+    await page.waitForURL(({ hash }) => hash === `#/t/${thread.thread}`);
     await console.surface.mark(ref, "taken");
     await article(page, "person").getByText("Working on it").waitFor();
 

@@ -9,6 +9,27 @@ type Note = { [Kind in keyof Figures]: { kind: Kind } & Figures[Kind] }[keyof Fi
 const page = resolve(import.meta.dirname, "../../docs/reliability.md");
 const [begin, end] = ["<!-- figures -->", "<!-- end of figures -->"];
 
+const words: Record<string, string> = {
+  seed: "seed",
+  seconds: "seconds",
+  messages: "messages sent",
+  threads: "threads",
+  answered: "answered",
+  stopped: "stopped",
+  withdrawn: "withdrawn by a stop",
+  paused: "told that a limit had ended their turn",
+  failed: "told as failed",
+  calls: "tool calls that left their mark",
+  repeats: "posts marked as a possible repeat",
+  kills: "processes killed (SIGKILL)",
+  freezes: "processes frozen for longer than their lock (SIGSTOP)",
+  handovers: "processes asked to end (SIGTERM)",
+  slowestHandoverMs: "ms until the slowest of them had handed over and was gone",
+  redisKills: "kills of Redis",
+  slackFaults: "calls that Slack limited, failed or lost",
+  settledMs: "ms from the last message until all was quiet",
+};
+
 const file = process.env["HEDDLE_FAULT_FIGURES"];
 if (!file) throw new Error("HEDDLE_FAULT_FIGURES names no file: run this through npm run test:faults.");
 const notes = readFileSync(file, "utf8")
@@ -51,24 +72,3 @@ function versions(): string {
   };
   return `Heddle ${version}, Node ${process.versions.node}, Redis ${redis}`;
 }
-
-const words: Record<string, string> = {
-  seed: "seed",
-  seconds: "seconds",
-  messages: "messages sent",
-  threads: "threads",
-  answered: "answered",
-  stopped: "stopped",
-  withdrawn: "withdrawn by a stop",
-  paused: "told that a limit had ended their turn",
-  failed: "told as failed",
-  calls: "tool calls that left their mark",
-  repeats: "posts marked as a possible repeat",
-  kills: "processes killed (SIGKILL)",
-  freezes: "processes frozen for longer than their lock (SIGSTOP)",
-  handovers: "processes asked to end (SIGTERM)",
-  slowestHandoverMs: "ms until the slowest of them had handed over and was gone",
-  redisKills: "kills of Redis",
-  slackFaults: "calls that Slack limited, failed or lost",
-  settledMs: "ms from the last message until all was quiet",
-};
