@@ -52,7 +52,8 @@ export async function newPlace(): Promise<Place> {
     async clean() {
       for (const program of programs) program.signal("SIGKILL");
       await Promise.all(programs.map(({ ended }) => ended));
-      await rm(folder, { recursive: true, force: true });
+      // A Redis that a killed program had started may still be writing.
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }

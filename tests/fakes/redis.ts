@@ -31,7 +31,7 @@ export async function startRedis({ embedded = false }: { embedded?: boolean } = 
     client: () => server.connect({ maxRetriesPerRequest: null }),
     async stop() {
       await server.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }
