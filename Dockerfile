@@ -5,15 +5,15 @@ ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Type declarations and source maps are nearly half of it.
+# TypeScript, which Node runs in no dependency, and source maps are half of it.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-  && find node_modules -type f -regex '.*\.\(map\|d\.[cm]?ts\)' -delete
+  && find node_modules -type f -regex '.*\.\(map\|[cm]?ts\)' -delete
 
 FROM ${NODE_IMAGE}
 # bubblewrap makes the sandboxes, socat their way to listed hosts; git (which brings perl) and python3 are for the
-# skills and the agent; tini collects the processes that ended sandboxes leave behind.
+# skills and the agent, poppler-utils reads PDFs; tini collects the processes that ended sandboxes leave behind.
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git python3 socat tini \
+  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git poppler-utils python3 socat tini \
   && rm -rf /var/lib/apt/lists/* \
   && printf '#!/bin/sh\nexec node /app/src/main.ts "$@"\n' >/usr/local/bin/heddle \
   && chmod 0755 /usr/local/bin/heddle \

@@ -11,8 +11,9 @@ export default defineConfig({
     // One more than vitest would take on a small machine: many tests wait for a process or a timer.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Long enough for a slow machine under load; it only ends what hangs.
-    testTimeout: 15_000,
-    hookTimeout: 15_000,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    expect: { poll: { timeout: 15_000 } },
     projects: [
       {
         extends: true,
@@ -26,8 +27,8 @@ export default defineConfig({
           name: "integration",
           include: isolated,
           isolate: true,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
     ],

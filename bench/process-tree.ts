@@ -6,10 +6,16 @@ function treeOf(pid: number): number[] {
   return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
 }
 
-/** The process that runs the turns: a worker is started by one that watches it, with the same command line. */
+/** The process that runs the turns: a worker is started by one that watches it, with the same arguments. */
 export function workerOf(program: number): number {
-  const own = read(program, "cmdline");
-  return treeOf(program).findLast((pid) => read(pid, "cmdline") === own) ?? program;
+  const own = argumentsOf(program);
+  return treeOf(program).findLast((pid) => argumentsOf(pid) === own) ?? program;
+}
+
+/** The program and what follows it, without the options of Node. */
+function argumentsOf(pid: number): string {
+  const [, ...rest] = read(pid, "cmdline").split("\0");
+  return rest.slice(rest.findIndex((part) => !part.startsWith("--"))).join(" ");
 }
 
 /** Resident memory of one process, in bytes: now, or the most so far. */

@@ -5,8 +5,9 @@ import type { LanguageModel } from "../src/agent/llm/model.ts";
 import { runTurn } from "../src/agent/loop.ts";
 import { createReporter, progressKey } from "../src/progress/reporter.ts";
 import { createBackgroundJobs } from "../src/queue/background.ts";
-import { createDrive, type TurnRunner } from "../src/queue/drive.ts";
-import { publishLive } from "../src/queue/live.ts";
+import { createDrive } from "../src/queue/drive.ts";
+import { noChanges, type TurnRunner } from "../src/queue/turn-contracts.ts";
+import { livePublisher } from "../src/queue/live.ts";
 import { deliver, rememberMessages } from "../src/queue/mailbox.ts";
 import { markMessage } from "../src/queue/marks.ts";
 import { flushOutbox, settledSince } from "../src/queue/outbox.ts";
@@ -45,7 +46,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
       runTurn({ ...parts, id: turn, history, followUps, signal }),
     killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
     jobsLeft: () => undefined,
-    filesChanged: async () => [],
+    fileChanges: async () => noChanges,
   };
   const drive = createDrive({
     redis,
@@ -68,7 +69,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
         },
         overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish: (event) => publishLive(redis, lease.thread, event, onError),
+        publish: livePublisher(redis, lease.thread, onError),
         mask: (text) => text,
         onProblem,
       }),

@@ -1,5 +1,5 @@
-// `node scripts/try-compose.js`: exercises docker-compose.yml for real, with Podman and without an image registry.
-// As root, some five minutes the first time. It leaves base images in .cache/compose, and nothing else.
+// `node scripts/try-compose.js`: exercises docker-compose.yml for real, with docker-compose on Podman and without an
+// image registry. As root, some five minutes the first time. It leaves base images in .cache/compose, and nothing else.
 import { randomBytes } from "node:crypto";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,6 +8,17 @@ import { ancestry, openConsole, processOf, until } from "./compose/watch.js";
 import { copyProject, makeBaseImages } from "./compose/images.js";
 import { openPodman, run } from "./compose/podman.js";
 
+const missing = [];
+for (const program of ["podman", "docker-compose", "debootstrap", "runc", "iptables"]) {
+  await run(["which", program]).catch(() => missing.push(program));
+}
+if (missing.length > 0 || process.getuid?.() !== 0) {
+  console.error(
+    "This needs root and: apt-get install podman docker-compose debootstrap runc netavark aardvark-dns iptables",
+  );
+  process.exit(2);
+}
+
 const root = join(import.meta.dirname, "..");
 const cache = join(root, ".cache/compose");
 const project = "heddletry";
@@ -15,11 +26,13 @@ const port = 18_420;
 const token = randomBytes(24).toString("hex");
 
 const folder = await mkdtemp(join(tmpdir(), "heddle-compose-"));
-const { podman, compose, deploy } = openPodman({ cache, project, folder });
+const { podman, compose, deploy, close } = openPodman({ cache, project, folder });
 const page = openConsole({ url: `http://127.0.0.1:${port}`, token });
 const container = (service, number = 1) => `${project}_${service}_${number}`;
-const workers = [container("worker", 1), container("worker", 2)];
+const workers = [1, 2, 3].map((number) => container("worker", number));
 const services = [container("gateway"), ...workers];
+/** What the file itself starts, without --scale. */
+const unscaled = services.slice(0, 3);
 
 /** Prints a line for what was tried, with how long it took and what came out. */
 async function step(name, act) {
@@ -99,8 +112,8 @@ async function everything() {
     return `${Math.round((bytes - base) / 1e6)} MB on top of the Node image`;
   });
 
-  await step("up, with two workers", async () => {
-    await compose("up", "--detach", "--no-build");
+  await step("up, with --scale worker=3, when Valkey is healthy", async () => {
+    await compose("up", "--detach", "--no-build", "--scale", "worker=3");
     for (const name of services) await running(name);
   });
 
@@ -130,8 +143,7 @@ async function everything() {
   });
 
   await step("SIGTERM to a worker in the middle of a command: it hands over", async () => {
-    await running(workers[0]);
-    await running(workers[1]);
+    for (const name of workers) await running(name);
     const { first, second, took } = await relay(async (name) => {
       await podman("stop", "--time", "30", name);
       const code = await podman("inspect", "--format", "{{.State.ExitCode}}", name);
@@ -159,7 +171,7 @@ async function everything() {
     await deploy("deploy/backup.sh", "backup");
     await compose("down", "--volumes");
     await deploy("deploy/restore.sh", "backup");
-    for (const name of services) await running(name);
+    for (const name of unscaled) await running(name);
     const again = await podman("exec", container("gateway"), "heddle", "threads", "list");
     assert(again === said, `before:\n${said}\nafter:\n${again}`);
     assert((await page.file(kept, "steps.txt")) === "one\ntwo\nthree\n", "the workspace is not the same");
@@ -167,24 +179,14 @@ async function everything() {
   });
 
   await step("down: everybody ends by SIGTERM", async () => {
-    await Promise.all(services.map((name) => podman("stop", "--time", "30", name)));
-    for (const name of services) {
+    await Promise.all(unscaled.map((name) => podman("stop", "--time", "30", name)));
+    for (const name of unscaled) {
       const code = await podman("inspect", "--format", "{{.State.ExitCode}}", name);
       assert(code === "0", `${name} ended with ${code}`);
     }
   });
 }
 
-const missing = [];
-for (const program of ["podman", "podman-compose", "debootstrap", "runc", "iptables"]) {
-  await run(["which", program]).catch(() => missing.push(program));
-}
-if (missing.length > 0 || process.getuid?.() !== 0) {
-  console.error(
-    "This needs root and: apt-get install podman podman-compose debootstrap runc netavark aardvark-dns iptables",
-  );
-  process.exit(2);
-}
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, () => void clean().finally(() => process.exit(1)));
 }
@@ -204,5 +206,6 @@ async function clean() {
   await compose("down", "--volumes").catch(() => undefined);
   await podman("network", "rm", "--force", `${project}_default`).catch(() => undefined);
   await podman("image", "prune", "--force").catch(() => undefined);
+  await close();
   await rm(folder, { recursive: true, force: true });
 }

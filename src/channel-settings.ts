@@ -19,7 +19,7 @@ export function modelChoicesIn(
   return channelSettings(settings, thread).modelChoices ?? settings.modelChoices;
 }
 
-/** Whether a channel's list has the name, itself or by its beginning (`mcp_*`). Without a list it has all. */
+/** Whether a channel's list has the name, itself or by its beginning (`github__*`). Without a list it has all. */
 export function isListed(list: readonly string[] | undefined, name: string): boolean {
   if (!list) return true;
   return list.some((entry) => (entry.endsWith("*") ? name.startsWith(entry.slice(0, -1)) : name === entry));

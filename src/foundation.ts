@@ -17,6 +17,7 @@ import { postNotice } from "./queue/notices.ts";
 import { createRatings } from "./queue/ratings.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
 import type { RedisServer } from "./queue/redis/server.ts";
+import { aheadOf } from "./queue/slots.ts";
 import { openTurnQueue, type TurnQueue } from "./queue/turns.ts";
 import { openRedis } from "./redis.ts";
 import { openSandboxBackend } from "./sandbox/open.ts";
@@ -101,12 +102,11 @@ export async function layFoundation(
     ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     status: (thread) => statusOf(redis, thread),
+    ahead: (thread, person) => aheadOf(redis, queue, config.settings.queue, thread, person),
     now: Date.now,
   });
-  const door = announcing(observe.door(intake), redis, (error) =>
-    onProblem("Lists of threads could not be told.", error),
-  );
-  const sandbox = await watchSandbox(observe.sandbox(backend), Date.now);
+  const door = announcing(observe.door(intake), { redis, surface, onProblem });
+  const sandbox = await watchSandbox(observe.sandbox(backend), log, Date.now);
   return {
     config,
     mcp,

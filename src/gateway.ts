@@ -4,7 +4,7 @@ import type { ConsoleStatus } from "./adapters/local/services.ts";
 import { openOperations } from "./console/operations.ts";
 import { workspaceFiles } from "./console/files.ts";
 import { openAdapters } from "./platforms.ts";
-import { hasWorker } from "./queue/heartbeat.ts";
+import { hasWorker } from "./queue/presence.ts";
 import { limitsOf } from "./sandbox/open.ts";
 import { auditFolder, keepAudit } from "./telemetry/telemetry.ts";
 import type { Foundation, Running } from "./foundation.ts";

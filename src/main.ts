@@ -46,8 +46,12 @@ const expectedErrors = new Set([
 ]);
 
 async function main(argv: string[]): Promise<number> {
+  // Whoever reads the output may go before its end, as `head` does: what is to be done is done all the same.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
   const [name = "", ...args] = argv;
-  const load = commands[name];
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!load) {
     const known = name === "" || name === "help" || name === "--help" || name === "-h";
     process[known ? "stdout" : "stderr"].write(known ? usage : `Unknown command "${name}".\n\n${usage}`);

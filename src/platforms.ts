@@ -1,11 +1,12 @@
 import type { Redis } from "ioredis";
-import type { Author, ChatAdapter, ChatSurface } from "./adapters/adapter.ts";
+import { type Author, type ChatAdapter, type ChatSurface, threadId } from "./adapters/adapter.ts";
 import { createLocalSurface } from "./adapters/local/surface.ts";
 import type { SkillLibrary } from "./agent/skills/library.ts";
+import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
 import type { Access } from "./intake/access.ts";
+import { nobodyOnDiscord } from "./config/access.ts";
 import { type Config, ConfigError } from "./config/load.ts";
-import { modelNames } from "./config/model-choice.ts";
-import type { Environment } from "./config/schema.ts";
+import type { Environment } from "./config/environment.ts";
 import { createAttendance } from "./queue/attendance.ts";
 import { createDayBudgets } from "./queue/budget-state.ts";
 import { createRecentThreads } from "./queue/recent-threads.ts";
@@ -81,6 +82,8 @@ export async function openAdapters({
     );
   }
   if (environment.DISCORD_TOKEN) {
+    const nobody = nobodyOnDiscord(settings.access);
+    if (nobody) log.warn(nobody);
     const { createDiscordAdapter } = await import("./adapters/discord/adapter.ts");
     adapters.push(
       createDiscordAdapter({
@@ -88,11 +91,14 @@ export async function openAdapters({
         ...settings.discord,
         attendance,
         mayAsk: mayAsk("discord"),
-        async choices(workspace, author) {
-          if (!mayAsk("discord")(workspace, author)) return { models: [], skills: [] };
+        async choices(place, author) {
+          if (!access.mayAsk(place, author)) return { models: [], skills: [] };
+          const thread = threadId(place);
+          const listed = channelSettings(settings, thread).skills;
+          const names = (await skills.current()).skills.map(({ name }) => name);
           return {
-            models: modelNames(environment, settings),
-            skills: (await skills.current()).skills.map(({ name }) => name),
+            models: modelChoicesIn(settings, thread),
+            skills: names.filter((name) => isListed(listed, name)),
           };
         },
         log,

@@ -31,8 +31,7 @@ import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Enclosures, Reading } from "./enclosures/enclosures.ts";
 import type { Models } from "./models.ts";
 import type { Budgets } from "./queue/budgets.ts";
-import type { TurnRunner } from "./queue/drive.ts";
-import type { Sandbox } from "./sandbox/sandbox.ts";
+import { noChanges, type TurnRunner } from "./queue/turn-contracts.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 
@@ -76,13 +75,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
   const counter = createTokenCounter();
   const contexts = new Map<LanguageModel, ContextKeeper>();
   const breaker = createCircuitBreaker({ now: Date.now });
-  const opened = new Map<ThreadId, Sandbox>();
-
-  const openSandbox = async (thread: ThreadId): Promise<Sandbox> => {
-    const sandbox = await options.sandbox.backend.open(thread);
-    opened.set(thread, sandbox);
-    return sandbox;
-  };
+  const { backend } = options.sandbox;
 
   /** One for each model: what it learns about sizes is the model's. */
   const contextOf = (model: LanguageModel): ContextKeeper => {
@@ -94,13 +87,13 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
 
   const settle = async (thread: ThreadId) => {
     try {
-      await options.sandbox.backend.settle(thread);
+      await backend.settle(thread);
     } catch (error) {
       log.error({ err: error, thread }, "the workspace could not be saved for other workers");
     }
   };
 
-  const deliver = (thread: ThreadId): ToolServices["deliver"] => {
+  const deliverTo = (thread: ThreadId): NonNullable<ToolServices["deliver"]> => {
     const ref = parseThreadId(thread);
     return async ({ name, data, key }) => {
       try {
@@ -120,8 +113,8 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       const model = options.choose(thread, history.chosenModel);
       const context = contextOf(model);
       const probe = await options.sandbox.refresh();
-      const sandbox = probe.ok ? await openSandbox(thread) : undefined;
-      const deliverFile = deliver(thread);
+      const sandbox = probe.ok ? await backend.open(thread) : undefined;
+      sandbox?.noteFiles(turn);
       const asked = (history.turn?.asked ?? []).filter(isFromPerson);
       const notes = options.notes(thread, () => asked.map(({ author }) => author));
       const services: ToolServices = {
@@ -130,7 +123,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         history: () => options.journal(thread),
         now: Date.now,
         ...(sandbox && { sandbox }),
-        ...(deliverFile && { deliver: deliverFile }),
+        deliver: deliverTo(thread),
       };
       const [library, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
       const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
@@ -148,7 +141,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
       });
       const system = systemPrompt({
         noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
-        sandboxNote: options.sandbox.backend.note(thread),
+        sandboxNote: backend.note(thread),
         instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
         skills: skillCatalogue(skills, catalogueTokens, counter.count),
       });
@@ -175,7 +168,7 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         context,
         system,
         tools: () => makeTools().filter(allowed),
-        onCall: (callId, event) => emit({ type: "helper", callId, event }),
+        onEvent: (callId, event) => emit({ type: "helper", callId, event }),
         dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
       });
       const tools = createDispatcher({
@@ -217,26 +210,25 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
 
     async killAll(thread) {
       // Asked for at once: whoever aborts the turn next ends the same processes, and they would not be counted.
-      return (await opened.get(thread)?.killAll()) ?? nothingKilled;
+      return (await backend.opened(thread)?.sandbox.killAll()) ?? nothingKilled;
     },
 
     jobsLeft(thread) {
-      const running = opened
-        .get(thread)
-        ?.jobs()
+      const running = backend
+        .opened(thread)
+        ?.sandbox.jobs()
         .filter((job) => job.status().state === "running");
       return running?.length ? Promise.all(running.map((job) => job.wait())) : undefined;
     },
 
-    async filesChanged(thread, since) {
-      const listed = await opened.get(thread)?.listFiles();
-      if (!listed?.ok) return [];
-      return listed.entries
-        .filter(
-          ({ type, path, modifiedAt }) =>
-            type === "file" && modifiedAt >= since && !path.startsWith(".heddle/"),
-        )
-        .map(({ path }) => path);
+    async fileChanges(thread, since) {
+      const known = backend.opened(thread);
+      // Opening may have restored all of them.
+      const times = { modified: since, changed: Math.max(since, known?.at ?? 0) };
+      const changes = await known?.sandbox.changes(times);
+      if (!changes?.ok) return noChanges;
+      const shown = (paths: string[]) => paths.filter((path) => !path.startsWith(".heddle/"));
+      return { changed: shown(changes.changed), deleted: shown(changes.deleted) };
     },
   };
 }

@@ -1,16 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { parseThreadId, type ThreadId } from "./adapters/adapter.ts";
-import { createMcpPool } from "./agent/mcp/pool.ts";
+import { openMcpPool } from "./agent/mcp/pool.ts";
 import { createPolicy } from "./agent/policy.ts";
 import { channelSettings } from "./channel-settings.ts";
 import { openWorkerDiary } from "./console/worker.ts";
 import { createEnclosures } from "./enclosures/enclosures.ts";
 import { stillAllowed } from "./intake/still-allowed.ts";
+import { checkNames } from "./known-names.ts";
 import type { Models } from "./models.ts";
 import { createReporter, progressKey } from "./progress/reporter.ts";
 import { createBackgroundJobs } from "./queue/background.ts";
 import { createDrive } from "./queue/drive.ts";
-import { publishLive } from "./queue/live.ts";
+import { livePublisher } from "./queue/live.ts";
 import { markMessage } from "./queue/marks.ts";
 import { rememberMessages } from "./queue/mailbox.ts";
 import { redisNotes } from "./queue/notes.ts";
@@ -38,13 +39,20 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) =>
-    log.error(
-      { err: error },
-      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error",
-    );
+  const onError = (error: unknown) => {
+    const problem =
+      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error";
+    // That Redis is away is in the log once, and every connection fails of it many times a second.
+    log[redis.status === "ready" ? "error" : "debug"]({ err: error }, problem);
+  };
 
-  const pool = createMcpPool({
+  const library = await skills.current();
+  for (const { path, reason } of library.problems) log.warn(`Skill ${path}: ${reason}`);
+  checkNames(
+    config.settings,
+    library.skills.map(({ name }) => name),
+  );
+  const pool = await openMcpPool({
     config: foundation.mcp,
     timeouts: {
       connectMs: config.settings.mcp.connectSeconds * 1_000,
@@ -53,7 +61,6 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     },
     log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
   });
-  for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
 
   const clock = openScheduleClock(redis);
   const scheduleLimits: ScheduleLimits = {
@@ -128,7 +135,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) =>
           markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
-        publish: (event) => publishLive(redis, lease.thread, event, onError),
+        publish: livePublisher(redis, lease.thread, onError),
         mask: (text) => masker.mask(text),
         onProblem: (problem, error) => turnLog.warn({ err: error }, problem),
       });
@@ -171,7 +178,6 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       surface,
       mayAsk: (thread, author) => stillAllowed(thread, author, foundation),
       audit: note,
-      mask: (text) => masker.mask(text),
       now: Date.now,
       onProblem,
     }),
@@ -193,7 +199,8 @@ const cleanEveryMs = 6 * 3_600_000;
 async function cleanWorkspaces({ config, sandbox, log }: Foundation): Promise<void> {
   if (!sandbox.probe.ok) return;
   try {
-    const { archived, failed } = await (await sandbox.backend.workspaces()).clean(cleanPolicy(config));
+    const report = await (await sandbox.backend.workspaces()).clean(cleanPolicy(config));
+    const { archived = [], failed = [] } = report ?? {};
     if (archived.length + failed.length > 0) log.info({ archived, failed }, "idle workspaces were archived");
   } catch (error) {
     log.warn({ err: error }, "idle workspaces could not be archived");

@@ -25,7 +25,7 @@ function strangers(room: RegExp, allowed: RegExp): string[] {
 }
 
 const agentTypes =
-  "agent/(events|journal|history|messages|questions|llm/model|purse|tools/(notes|schedules))\\.ts";
+  "agent/(events|follow|journal|history|messages|questions|llm/model|purse|tools/(notes|schedules))\\.ts";
 const contracts = "adapters/adapter\\.ts|sandbox/sandbox\\.ts";
 
 test.each([
@@ -34,24 +34,24 @@ test.each([
   [
     "the Slack adapter knows no other adapter",
     /^adapters\/slack\//,
-    /^adapters\/(slack\/|adapter\.ts|attend\.ts)|^progress\/markdown\.ts|^agent\/messages\.ts$/,
+    /^adapters\/(slack\/|(adapter|attend|network|thread-word)\.ts)|^progress\/(markdown|title)\.ts|^agent\/(messages|network-code)\.ts$/,
   ],
   [
     "the Discord adapter knows no other adapter",
     /^adapters\/discord\//,
-    /^adapters\/(discord\/|adapter\.ts|attend\.ts)|^progress\/markdown\.ts$/,
+    /^adapters\/(discord\/|(adapter|attend|network|thread-word)\.ts)|^progress\/(markdown|title)\.ts|^agent\/network-code\.ts$/,
   ],
   [
     "the console knows no other adapter",
     /^adapters\/local\//,
-    /^adapters\/(local\/|adapter\.ts)|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
+    /^adapters\/(local\/|adapter\.ts)|^progress\/(markdown|title)\.ts|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
   [
     "what the console shows an operator knows the queue and contracts, and no adapter",
     /^console\//,
     new RegExp(
       `^(console/|queue/|${contracts}|${agentTypes}|adapters/local/(operations|services)\\.ts|` +
-        "sandbox/(limits|watched)\\.ts|agent/(mcp/pool|skills/library)\\.ts|telemetry/audit/(chain|files)\\.ts)",
+        "progress/title\\.ts|sandbox/(limits|watched)\\.ts|agent/(mcp/pool|skills/library)\\.ts|telemetry/audit/(chain|files)\\.ts)",
     ),
   ],
   [

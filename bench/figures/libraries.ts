@@ -54,7 +54,8 @@ async function measure(effort: Effort): Promise<Findings> {
     for (const history of histories) {
       const samples = await interleave(
         [...running].map(([name, contestant]) => ({ name, run: () => turn(service, contestant, history) })),
-        { rounds: effort.pick(2, 30), warmUp: effort.pick(1, 5) },
+        // As in a worker that has served for a while: V8 compiles what runs often.
+        { rounds: effort.pick(2, 30), warmUp: effort.pick(1, 25) },
       );
       results.set(history, new Map([...samples].map(([name, values]) => [name, spread(values)])));
     }

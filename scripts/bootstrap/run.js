@@ -23,14 +23,27 @@ export function run(node, args) {
     if (signal === "SIGINT" && [0, 1, 2].some(isatty)) return;
     child.kill(signal);
   };
+  const watch = process.env.npm_lifecycle_event === undefined ? undefined : afterParent(() => child.kill());
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of signals) process.on(signal, pass);
 
   return new Promise((resolve, reject) => {
     child.once("error", (error) => reject(new SetupFailure(`${node} cannot be run: ${error.message}.`)));
     child.once("exit", (code, signal) => {
+      clearInterval(watch);
       for (const name of signals) process.off(name, pass);
       resolve({ code, signal });
     });
   });
+}
+
+/** npm gives a SIGTERM to its shell, which dies of it and tells nobody. No event tells that a parent has gone. */
+function afterParent(act) {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    act();
+  }, 500);
+  return watch;
 }

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Podman and podman-compose on a storage of their own, set up so that they also work as root of a machine without
- * systemd, with cgroups of version 1, and with few privileges.
+ * Podman on a storage of its own, in place of a Docker engine for docker-compose, set up so that it also works as root
+ * of a machine without systemd, with cgroups of version 1, and with few privileges.
  *
  * @param {{ cache: string, project: string, folder: string }} options
  */
@@ -34,27 +35,38 @@ runroot = "${join(cache, "run")}"
 `,
   };
   for (const [name, text] of Object.entries(settings)) writeFileSync(join(cache, name), text);
+  const socket = `unix://${join(folder, "podman.sock")}`;
   const env = {
     ...process.env,
+    DOCKER_HOST: socket,
     CONTAINERS_CONF: join(cache, "containers.conf"),
     CONTAINERS_STORAGE_CONF: join(cache, "storage.conf"),
   };
-  const compose = ["podman-compose", "--project-name", project];
-  // The old podman-compose of Debian 12 mixes its own words into the output of `exec`.
-  const plainCompose = join(cache, "plain-compose");
-  const lines = [
-    "#!/bin/sh",
-    `if [ "$1" = exec ]; then service=$3; shift 3; exec podman exec --interactive ${project}_\${service}_1 "$@"; fi`,
-    `exec ${compose.join(" ")} "$@"`,
-  ];
-  writeFileSync(plainCompose, lines.join("\n"), { mode: 0o700 });
+  const compose = ["docker-compose", "--project-name", project];
+  const podman = (...args) => run(["podman", ...args], { env, cwd: folder });
+  const service = spawn("podman", ["system", "service", "--time", "0", socket], { env, stdio: "ignore" });
+  // Health checks are a matter of systemd's timers for Podman; what is there is asked all the time instead.
+  const asking = new AbortController();
+  const health = async () => {
+    while (!asking.signal.aborted) {
+      const names = await podman("ps", "--filter", `name=${project}_valkey`, "--format", "{{.Names}}");
+      if (names) await podman("healthcheck", "run", names).catch(() => undefined);
+      await delay(1_000, undefined, { signal: asking.signal }).catch(() => undefined);
+    }
+  };
+  const asked = health();
   return {
     /** @param {string[]} args */
-    podman: (...args) => run(["podman", ...args], { env, cwd: folder }),
+    podman,
     /** @param {string[]} args */
     compose: (...args) => run([...compose, ...args], { env, cwd: folder }),
     /** Runs one of the scripts of deploy/ on this stack. @param {string[]} args */
-    deploy: (...args) => run(["sh", ...args], { env: { ...env, COMPOSE: plainCompose }, cwd: folder }),
+    deploy: (...args) => run(["sh", ...args], { env: { ...env, COMPOSE: compose.join(" ") }, cwd: folder }),
+    async close() {
+      asking.abort();
+      await asked.catch(() => undefined);
+      service.kill();
+    },
   };
 }
 

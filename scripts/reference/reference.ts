@@ -3,7 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { z } from "zod";
-import { environmentSchema, settingsSchema } from "../../src/config/schema.ts";
+import { environmentSchema } from "../../src/config/environment.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
@@ -26,6 +27,7 @@ ${table(rows(environment))}
 ${sections(settings)}`,
     "heddle.example.yaml": `# Every setting of heddle.yaml with its default. Copy what you want to change; keep secrets in .env.
 # Made from the schema by \`npm run reference\`; docs/configuration.md has the same as a table.
+
 ${example(settings, "")}`,
   };
 }
@@ -42,17 +44,18 @@ function rows(schema: Schema, path = ""): Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
     const part = asSchema(value);
     const name = path ? `${path}.${key}` : key;
+    const isRequired = schema.required?.includes(key) ?? false;
     const inner = inside(part);
-    if (!inner) return [row(name, part)];
+    if (!inner) return [row(name, part, isRequired)];
     const below = rows(inner.schema, `${name}${inner.suffix}`);
-    return part.description ? [row(`${name}${inner.suffix}`, part), ...below] : below;
+    return part.description ? [row(`${name}${inner.suffix}`, part, isRequired), ...below] : below;
   });
 }
 
-function row(name: string, schema: Schema): Row {
+function row(name: string, schema: Schema, isRequired: boolean): Row {
   const { default: preset, description = "" } = schema;
   const shown = preset === undefined || isEmptyObject(preset) ? "" : `\`${JSON.stringify(preset)}\``;
-  return { name, takes: kindOf(schema), preset: shown, about: description };
+  return { name, takes: kindOf(schema), preset: isRequired ? "required" : shown, about: description };
 }
 
 /** What lies below a key, and how its name goes on; undefined for a plain value. */
@@ -79,9 +82,11 @@ function kindOf(schema: Schema): string {
     case "boolean":
       return "`true` or `false`";
     case "object":
+      if (schema.properties) return "the following";
       return inside(schema) ? "by name" : "names with values";
     default:
-      return schema.format === "uri" ? "an address" : "text";
+      if (schema.format === "uri") return "an address";
+      return (schema.minLength ?? 0) > 1 ? `text of at least ${schema.minLength} characters` : "text";
   }
 }
 
@@ -110,7 +115,8 @@ function sections(settings: Schema): string {
 }
 
 function table(all: readonly Row[]): string {
-  const cell = (text: string) => text.replaceAll("|", "\\|").replaceAll("\n", " ");
+  // An angle bracket would begin a tag.
+  const cell = (text: string) => text.replaceAll(/[|<]/g, "\\$&").replaceAll("\n", " ");
   const lines = all.map(
     ({ name, takes, preset, about }) => `| \`${name}\` | ${cell(takes)} | ${cell(preset)} | ${cell(about)} |`,
   );
@@ -120,23 +126,32 @@ function table(all: readonly Row[]): string {
 /** YAML with the defaults in force and, as comments, what has none. */
 function example(schema: Schema, indent: string): string {
   const off = `${indent}# `;
+  let isBehindSection = false;
   return Object.entries(schema.properties ?? {})
     .map(([key, value]) => {
       const part = asSchema(value);
-      const about = part.description ? `${indent}# ${part.description}\n` : "";
+      const gap = isBehindSection ? "\n" : "";
+      const about = part.description ? `${gap}${indent}# ${part.description}\n` : gap;
+      isBehindSection = part.properties !== undefined;
       if (part.properties) {
         const below = example(part, `${indent}  `);
         // A key with nothing but comments below it would be null.
         const isOn = /^\s*[^#\s]/m.test(below);
-        return `\n${about}${isOn ? indent : off}${key}:\n${below}`;
+        return `${gap ? "" : "\n"}${about}${isOn ? indent : off}${key}:\n${below}`;
       }
       const inner = inside(part);
       const layout = inner ? commented(inner, off) : "";
       if (part.default === undefined)
-        return `${about}${off}${key}:${inner ? "" : ` ${kindOf(part)}`}\n${layout}`;
+        return `${about}${off}${key}:${inner ? "" : ` ${plainKindOf(part)}`}\n${layout}`;
       return `${about}${indent}${key}: ${stringify(part.default, { collectionStyle: "flow", lineWidth: 0 }).trimEnd()}\n${layout}`;
     })
     .join("");
+}
+
+/** In one line, and without the marks of Markdown. */
+function plainKindOf(schema: Schema): string {
+  if (schema.properties) return `{ ${Object.keys(schema.properties).join(", ")} }`;
+  return kindOf(schema).replaceAll("`", "");
 }
 
 /** How an entry of a record or a list looks. */
@@ -146,7 +161,7 @@ function commented({ schema, suffix }: { schema: Schema; suffix: string }, off: 
   const lines = Object.entries(schema.properties ?? {}).map(([key, value], index) => {
     const part = asSchema(value);
     const about = part.description ? `  (${part.description})` : "";
-    return `${off}${index === 0 ? first : rest}${key}: ${kindOf(part)}${about}\n`;
+    return `${off}${index === 0 ? first : rest}${key}: ${plainKindOf(part)}${about}\n`;
   });
   return head + lines.join("");
 }

@@ -1,5 +1,5 @@
 import * as diagnostics from "node:diagnostics_channel";
-import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
+import type { AttachmentHandle, Speaker, ToolStatus } from "../agent/messages.ts";
 
 export type { AttachmentHandle };
 
@@ -115,12 +115,31 @@ export type Verdict =
   | { kind: "stopping"; thread: ThreadId }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId }
-  /** A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it. */
-  | { kind: "acted"; thread: ThreadId; reply?: string }
+  /**
+   * A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it.
+   * `unchanged`: it was so already, after an earlier press or the same one at another gateway.
+   */
+  | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
   /** Refused, and the person should read why. */
   | { kind: "refused"; reply: string };
+
+/** What the person should read who pressed a button, if it did not do what it says. */
+export function problemOf(verdict: Verdict): string | undefined {
+  switch (verdict.kind) {
+    case "refused":
+      return verdict.reply;
+    case "ignored":
+      return `That did nothing: ${verdict.why}.`;
+    case "accepted":
+    case "duplicate":
+    case "stopping":
+    case "amended":
+    case "acted":
+      return undefined;
+  }
+}
 
 /** The one way in. Throws only when Redis cannot be reached; then the event must not be acknowledged. */
 export interface Door {
@@ -130,6 +149,13 @@ export interface Door {
 /** The state of a person's message, shown as a reaction where the platform has them. */
 export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed";
 
+export interface MarkOptions {
+  /** Of a message that waits: how many are worked on before it. */
+  place?: number;
+  /** There is no earlier mark. */
+  isFirst?: boolean;
+}
+
 export interface OutboundMessage {
   /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
   markdown: string;
@@ -138,20 +164,33 @@ export interface OutboundMessage {
   footer?: string;
   /** Whether a Stop button belongs to it. */
   stoppable?: boolean;
-  /** The same with its list of tasks apart, for platforms that show tasks as cards. */
-  cards?: TaskCards;
+  /** The same with its tool calls apart, for platforms that have more than text to show them. */
+  calls?: CallList;
   /** Buttons, at most five; an edit without them takes them away. */
   actions?: ActionButton[];
   /** W3C `traceparent` of the turn that says it, where traces are taken; no surface shows it. */
   trace?: string;
 }
 
-export interface TaskCards {
-  /** Everything but the tasks, as Markdown. */
-  markdown: string;
-  /** Over the tasks; plain text, as theirs. */
+/** Tool calls, and the Markdown that stands above and below them. */
+export interface CallList {
+  above: string;
+  below: string;
+  /** What the calls are together; plain text, as all that is said of them. */
   title: string;
-  tasks: { id: string; title: string; state: "running" | "done" | "failed" }[];
+  items: ShownCall[];
+}
+
+export interface ShownCall {
+  /** Unique in its message, and the same in every edit of it. */
+  id: string;
+  name: string;
+  /** The argument that tells most, on one line; may be empty. */
+  about: string;
+  /** `pending`: it waits for a decision. */
+  state: ToolStatus | "running" | "pending";
+  /** As much of its result as is kept, where people want to see it: to be folded away where that is possible. */
+  result?: string;
 }
 
 /** Pressing it brings an `action` event. */
@@ -177,6 +216,8 @@ export interface SurfaceLimits {
   editIntervalMs: number;
   /** A message older than this, in milliseconds, is better replaced by a new one than edited. Absent: never. */
   editableMs?: number;
+  /** How soon a status may change, and how soon an unchanged one fades and is shown again, in milliseconds. */
+  status?: { changeMs: number; fadesMs: number };
   /** Characters of one message; longer answers are split by the surface. */
   messageChars: number;
 }
@@ -210,13 +251,11 @@ export interface ChatSurface {
   remove(ref: MessageRef): Promise<void>;
   /** Asks the platform which thread a message is in; undefined when there is no such message. */
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
+  /** Shows the state of somebody's message, replacing the earlier mark. */
+  mark(ref: MessageRef, mark: MessageMark, options?: MarkOptions): Promise<void>;
   /**
-   * Shows the state of somebody's message, replacing the earlier mark.
-   * @param place of a message that waits: how many are worked on before it
-   */
-  mark(ref: MessageRef, mark: MessageMark, place?: number): Promise<void>;
-  /**
-   * Shows beside the thread what the bot does ("is thinking…"), or takes it away; never fails.
+   * Shows beside the thread what the bot does ("is thinking…") or that it does something, or takes it away. Rejects
+   * where that is not possible at all.
    * @param waits it does nothing because people are to decide something
    */
   status?(thread: ThreadRef, text: string | undefined, waits?: boolean): Promise<void>;
@@ -227,6 +266,8 @@ export interface ChatSurface {
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What people wrote in the thread before that message, oldest first, at most `limit`. */
   earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<RoomMessage[]>;
+  /** What people call the channel; undefined where it has no name. */
+  channelName?(thread: ThreadRef): Promise<string | undefined>;
   /** Who that is there at this moment, for what was asked for earlier. Absent where all are the operator. */
   person?(thread: ThreadRef, id: string): Promise<Author | undefined>;
 }
@@ -254,6 +295,18 @@ export class SurfaceError extends Error {
   }
 }
 
+/** Waits for a write; false where the platform takes no such thing and it is better shown in another way. */
+export async function isTaken(write: Promise<unknown>): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (error) {
+    if (error instanceof SurfaceError && (error.kind === "forbidden" || error.kind === "rejected"))
+      return false;
+    throw error;
+  }
+}
+
 /** A connection to one platform that brings events in. Its surface works without it, in any process. */
 export interface ChatAdapter {
   readonly platform: string;
@@ -276,8 +329,8 @@ export interface Attendance {
 /** A thread as its person sees it in a list. */
 export interface RecentThread {
   thread: ThreadRef;
-  /** What the person began it with. */
-  title: string;
+  /** What the person began it with, as it was written. */
+  beginning: string;
   status: "running" | "waiting" | "idle";
   /** When something last happened there, ms. */
   activeAt: number;

@@ -12,7 +12,8 @@ export interface Attending {
   disconnected(): void;
   /** An event has arrived and could not be kept. */
   missed(): void;
-  close(): Promise<void>;
+  /** Gives up a catch-up, which may wait for the platform's limits: whoever listens next does it again. */
+  close(): void;
 }
 
 /** Catches up where something may have been missed; then it notes regularly that nothing is, while connected. */
@@ -22,6 +23,7 @@ export function attend(
   log: BaseLogger,
 ): Attending {
   let isConnected = false;
+  let isClosed = false;
   /** Counts gaps: what was read before one has no say about it. */
   let gaps = 0;
   let caughtUp = -1;
@@ -32,17 +34,19 @@ export function attend(
       const until = gaps;
       if (caughtUp !== until) await work.catchUp();
       caughtUp = until;
-      if (isConnected && gaps === until) await work.present();
+      // A catch-up that was given up has not heard everything.
+      if (isConnected && !isClosed && gaps === until) await work.present();
     } catch (error) {
-      log.warn(
-        { err: error },
-        `It could not be found out whether ${platform} messages were missed; it is tried again.`,
-      );
+      if (!isClosed)
+        log.warn(
+          { err: error },
+          `It could not be found out whether ${platform} messages were missed; it is tried again.`,
+        );
     }
     working = undefined;
   };
   const tick = () => {
-    if (isConnected) working ??= look();
+    if (isConnected && !isClosed) working ??= look();
   };
   const timer = setInterval(tick, presenceMs);
   return {
@@ -61,10 +65,10 @@ export function attend(
         tick();
       }, againMs);
     },
-    async close() {
+    close() {
       clearInterval(timer);
       clearTimeout(retry);
-      await working;
+      isClosed = true;
     },
   };
 }

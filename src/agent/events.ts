@@ -1,5 +1,12 @@
 import type { Usage } from "./llm/model.ts";
-import type { AssistantMessage, SummaryMessage, ToolCall, ToolMessage, UserMessage } from "./messages.ts";
+import type {
+  AssistantMessage,
+  SummaryMessage,
+  ToolCall,
+  ToolMessage,
+  ToolStatus,
+  UserMessage,
+} from "./messages.ts";
 import type { UsedUp } from "./purse.ts";
 import type { Question } from "./questions.ts";
 
@@ -12,16 +19,12 @@ import type { Question } from "./questions.ts";
  * The others are for live display.
  */
 export type AgentEvent =
-  /** A model call begins. What an earlier call of the same step has streamed is void. */
-  | { type: "step-start"; step: number }
+  | StepEvent
   | { type: "text-delta"; step: number; delta: string }
   | { type: "thinking-delta"; step: number; delta: string }
-  /** The model call is tried again; what it streamed so far is void. */
-  | { type: "retry"; step: number; attempt: number; delayMs: number; reason: string }
-  | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage }
   | CallEvent
-  /** A sub-agent's own call under way, in the call `callId` of the turn. Known before its tool runs. */
-  | { type: "helper"; callId: string; event: CallEvent }
+  /** What a sub-agent does in the call `callId` of the turn. A call of its is known before its tool runs. */
+  | { type: "helper"; callId: string; event: StepEvent | CallEvent }
   /** Live output of a running tool, already masked; may be dropped under load. */
   | { type: "tool-output"; callId: string; chunk: string }
   /** People must decide before the call goes on; the turn then ends as `waiting`. */
@@ -37,15 +40,55 @@ export type AgentEvent =
   /** Something the thread should be told, in one sentence. */
   | { type: "notice"; text: string };
 
-/** The start and the end of a tool call. `usage`: of the models that the tool itself has called. */
+/** The start and the end of a model call, and what is tried again between them. */
+export type StepEvent =
+  /** What an earlier call of the same step has streamed is void. */
+  | { type: "step-start"; step: number }
+  /** What the call has streamed so far is void. */
+  | { type: "retry"; step: number; attempt: number; delayMs: number; reason: string }
+  /** `troubles`: a sentence for each attempt of the call that broke off, and for what was done about it. */
+  | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage; troubles?: string[] };
+
+/**
+ * The start and the end of a tool call. `usage`: of the models that the tool itself has called; `inner`: what a
+ * sub-agent did in it.
+ */
 export type CallEvent =
   | { type: "tool-start"; step: number; call: ToolCall }
-  | { type: "tool-end"; step: number; message: ToolMessage; durationMs: number; usage?: Usage };
+  | {
+      type: "tool-end";
+      step: number;
+      message: ToolMessage;
+      durationMs: number;
+      usage?: Usage;
+      inner?: InnerCalls;
+    };
+
+/** What a sub-agent did, kept with the result of the call that started it: for people who look. No model reads it. */
+export interface InnerCalls {
+  /** The last ones. */
+  calls: InnerCall[];
+  /** How many there were before them. */
+  omitted: number;
+}
+
+export interface InnerCall {
+  name: string;
+  /** The beginning of its arguments, as JSON. */
+  input: string;
+  /** `unknown` also when the sub-agent ended before it. */
+  status: ToolStatus;
+  /** The beginning of its result. */
+  text: string;
+  durationMs: number;
+}
 
 /** Who stopped a turn; `at` is the platform's time of the stopping message in milliseconds. */
 export interface StopOrder {
   by: string;
   at: number;
+  /** When it was recorded, by the clock that all processes share, ms. */
+  heardAt?: number;
 }
 
 /**

@@ -59,8 +59,6 @@ export interface History {
 /** What to store for an event; undefined for those that are for display only. */
 export function recordOf(event: AgentEvent, at: number): JournalRecord | undefined {
   switch (event.type) {
-    case "assistant":
-      return { type: "assistant", step: event.step, message: event.message, usage: event.usage, at };
     case "tool-start":
       return { type: "tool-start", callId: event.call.id, at };
     case "tool-end":
@@ -69,12 +67,14 @@ export function recordOf(event: AgentEvent, at: number): JournalRecord | undefin
         message: event.message,
         durationMs: event.durationMs,
         ...(event.usage && { usage: event.usage }),
+        ...(event.inner && { inner: event.inner }),
         at,
       };
     case "question":
       return { type: "question", question: event.question, at };
     case "nudge":
       return { type: "nudge", message: event.message };
+    case "assistant":
     case "summary":
     case "trim":
       return { ...event, at };

@@ -1,6 +1,6 @@
 import type { Usage } from "./llm/model.ts";
 import type { AssistantMessage, Image, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
-import type { TurnOutcome } from "./events.ts";
+import type { InnerCalls, TurnOutcome } from "./events.ts";
 import type { Decision, Question } from "./questions.ts";
 
 /**
@@ -18,10 +18,25 @@ export type JournalRecord =
   | { type: "withdrawn"; id: string; reason: "stopped" }
   /** What the loop itself tells the model, e.g. to go on after a cut reply. */
   | { type: "nudge"; message: UserMessage }
-  | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage; at: number }
+  /** `troubles` as in `AgentEvent`. */
+  | {
+      type: "assistant";
+      step: number;
+      message: AssistantMessage;
+      usage: Usage;
+      troubles?: string[];
+      at: number;
+    }
   /** Written before the tool runs. A start without a result is never run again: its outcome is unknown. */
   | { type: "tool-start"; callId: string; at: number }
-  | { type: "tool-result"; message: ToolMessage; durationMs: number; usage?: Usage; at: number }
+  | {
+      type: "tool-result";
+      message: ToolMessage;
+      durationMs: number;
+      usage?: Usage;
+      inner?: InnerCalls;
+      at: number;
+    }
   /** A call waits for what people decide. */
   | { type: "question"; question: Question; at: number }
   /** Written by whoever runs the agent, for the question of this id. */

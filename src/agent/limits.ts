@@ -29,14 +29,18 @@ export function limitReached(
   limits: TurnLimits,
   { steps, usage, elapsedMs }: Spent,
 ): { kind: "step-limit" | "budget"; limit: string } | undefined {
-  if (steps >= limits.steps) return { kind: "step-limit", limit: `${limits.steps} steps` };
+  if (steps >= limits.steps) return { kind: "step-limit", limit: counted(limits.steps, "step") };
   if (elapsedMs >= limits.wallMs)
-    return { kind: "budget", limit: `${Math.round(limits.wallMs / 60_000)} minutes` };
+    return { kind: "budget", limit: counted(Math.round(limits.wallMs / 60_000), "minute") };
   if (limits.tokens !== undefined && tokensOf(usage) >= limits.tokens)
     return { kind: "budget", limit: `${limits.tokens} tokens` };
   if (limits.cost !== undefined && usage.cost >= limits.cost)
     return { kind: "budget", limit: `$${limits.cost}` };
   return undefined;
+}
+
+function counted(number: number, unit: string): string {
+  return number === 1 ? `1 ${unit}` : `${number} ${unit}s`;
 }
 
 export function budgetLeft({ wallMs, tokens, cost }: TurnLimits, { usage, elapsedMs }: Spent): Budget {

@@ -97,6 +97,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   async function* wrapUp(why: string, limit: string): AsyncGenerator<AgentEvent, TurnOutcome> {
     yield* tell(
       `${why} Without using tools, summarise for the people in the thread what is done, what is still open and how to go on.`,
+      wrapUpMark,
     );
     yield* makeRoom(false);
     const reply = yield* callModel(turn, steps + 1, messages, "none");
@@ -106,7 +107,46 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     return { kind: "step-limit", limit, text: said || lastWords(messages), ...totals() };
   }
 
+  /** The end of a turn whose last reply is on record, made by a worker that died before it could say so. */
+  function wrappedUp(reply: AssistantMessage): TurnOutcome {
+    const equal = repeatedSteps(messages.slice(0, -2));
+    const limit = equal >= equalSteps.end ? equalInARow(equal) : (limitReached(limits, spent())?.limit ?? "");
+    // That reply is no step.
+    steps -= 1;
+    return { kind: "step-limit", limit, text: textOf(reply).trim() || lastWords(messages), ...totals() };
+  }
+
+  /** What a reply without tool calls means: the end of the turn, or, with undefined, that the model is to go on. */
+  async function* judge(message: AssistantMessage): AsyncGenerator<AgentEvent, TurnOutcome | undefined> {
+    answer += textOf(message);
+    if (message.stop === "pause") return undefined;
+    if (message.stop === "refusal") {
+      return { kind: "refused", text: answer.trim() || "The model declined to answer this.", ...totals() };
+    }
+    const isCut = message.stop === "max-tokens" || message.stop === "context-window";
+    if (message.stop === "context-window") yield* makeRoom(true);
+    if (isCut && textOf(message).trim()) {
+      yield* tell("Your reply was cut. Continue exactly where it stopped, repeating nothing.");
+      return undefined;
+    }
+    // One that was cut within its thoughts counts as empty: told to continue, it would be cut there again and again.
+    if (answer.trim() && (!isCut || nudged)) return { kind: "answered", text: answer.trim(), ...totals() };
+    if (nudged) return { kind: "model-error", text: noAnswer, ...totals() };
+    nudged = true;
+    yield* tell("Your last reply was empty. Please answer, or use a tool.");
+    return undefined;
+  }
+
   let open = turn.history.open;
+  if (turn.history.turn && open.length === 0) {
+    const said = repliesSoFar(messages);
+    // Stored by a worker that died before it could act on it.
+    const last = messages.at(-1)?.role === "assistant" ? said.pop() : undefined;
+    answer = said.map(textOf).join("");
+    const end = last && (isWrapUp(messages.at(-2)) ? wrappedUp(last) : yield* judge(last));
+    if (turn.signal.aborted) return aborted();
+    if (end) return end;
+  }
   for (;;) {
     if (open.length > 0) {
       const { tools, signal, context } = turn;
@@ -129,7 +169,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     if (equal >= equalSteps.end) {
       return yield* wrapUp(
         `The last ${equal} steps were the same calls with the same results, so this turn ends here.`,
-        `${equal} equal steps in a row`,
+        equalInARow(equal),
       );
     }
     // Also when the hint was stored and the worker replaced, it is given once.
@@ -185,22 +225,26 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
       continue;
     }
 
-    answer += textOf(message);
-    if (message.stop === "pause") continue;
-    if (message.stop === "refusal") {
-      return { kind: "refused", text: answer.trim() || "The model declined to answer this.", ...totals() };
-    }
-    const cut = message.stop === "max-tokens" || message.stop === "context-window";
-    if (cut && message.parts.length > 0) {
-      if (message.stop === "context-window") yield* makeRoom(true);
-      yield* tell("Your reply was cut. Continue exactly where it stopped, repeating nothing.");
-      continue;
-    }
-    if (answer.trim()) return { kind: "answered", text: answer.trim(), ...totals() };
-    if (nudged) return { kind: "model-error", text: noAnswer, ...totals() };
-    nudged = true;
-    yield* tell("Your last reply was empty. Please answer, or use a tool.");
+    const end = yield* judge(message);
+    if (end) return end;
   }
+}
+
+/** Ends the id of the message that asks for a turn's last reply. */
+const wrapUpMark = ":wrap-up";
+
+function isWrapUp(message: Message | undefined): boolean {
+  return message?.role === "user" && message.author.id === heddle.id && message.id.endsWith(wrapUpMark);
+}
+
+function equalInARow(steps: number): string {
+  return `${steps} equal steps in a row`;
+}
+
+/** What the model has replied since it was asked or got the result of a call: the parts of one answer. */
+function repliesSoFar(messages: readonly Message[]): AssistantMessage[] {
+  const asked = messages.findLastIndex((message) => message.role === "tool" || isFromPerson(message));
+  return messages.slice(asked + 1).filter((message) => message.role === "assistant");
 }
 
 /** How the turn asks people, if it can. */
@@ -223,6 +267,7 @@ async function* callModel(
   toolChoice: "auto" | "none",
 ): AsyncGenerator<AgentEvent, Reply> {
   const request = { system: turn.system, messages, tools: turn.tools.definitions, toolChoice };
+  const troubles: string[] = [];
   yield { type: "step-start", step };
   try {
     for await (const event of turn.model.stream(request, turn.signal)) {
@@ -234,16 +279,21 @@ async function* callModel(
           yield { type: "thinking-delta", step, delta: event.delta };
           break;
         case "retry":
+          troubles.push(`${event.reason} Tried again after ${(event.delayMs / 1_000).toFixed(1)} s.`);
           yield { ...event, step };
           break;
-        case "fallback":
+        case "fallback": {
+          const text = `${event.reason} Going on with ${event.model}.`;
+          troubles.push(text);
           yield { type: "step-start", step };
-          yield { type: "notice", text: `${event.reason} Going on with ${event.model}.` };
+          yield { type: "notice", text };
           break;
+        }
         case "done":
           if (event.message.parts.length > 0) {
             const message = turn.context.measure(event.message);
-            yield { type: "assistant", step, message, usage: event.usage };
+            const told = troubles.length > 0 && { troubles };
+            yield { type: "assistant", step, message, usage: event.usage, ...told };
           }
           return { kind: "message", message: event.message, usage: event.usage };
       }

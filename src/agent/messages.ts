@@ -40,7 +40,7 @@ export interface Enclosed {
   files?: AttachmentHandle[];
   /** What the person points at. */
   about?: Quote;
-  /** What people without permission wrote before it. */
+  /** What people without permission wrote meanwhile. */
   overheard?: Quote[];
   /** The thread may have begun without Heddle: what was said before belongs to the message. */
   room?: true;
@@ -159,6 +159,12 @@ export type Message = UserMessage | AssistantMessage | ToolMessage | SummaryMess
 /** The author of what Heddle itself adds to a conversation. */
 export const heddle: Speaker = { id: "heddle", name: "Heddle" };
 
+/** A name that a stranger may have chosen: nothing that ends a line or a bracket, hides, turns the text or makes a link. */
+export function plainName(name: string): string {
+  const plain = name.replaceAll(/[\s\p{C}[\]<>`]+/gu, " ").trim();
+  return plain.slice(0, 80).toWellFormed() || "Somebody";
+}
+
 /** Whether a person said it, and not Heddle itself. */
 export function isFromPerson(message: Message): message is UserMessage {
   return message.role === "user" && message.author.id !== heddle.id;
@@ -166,17 +172,22 @@ export function isFromPerson(message: Message): message is UserMessage {
 
 /** The tool calls of a message, in order. */
 export function toolCalls(message: AssistantMessage): ToolCall[] {
-  return message.parts.flatMap((part) => (part.type === "tool-call" ? [part.call] : []));
+  // Without `flatMap`, which is slow here: it runs over the whole history in each step.
+  const calls: ToolCall[] = [];
+  for (const part of message.parts) if (part.type === "tool-call") calls.push(part.call);
+  return calls;
 }
 
 /** The visible text of a message. */
 export function textOf(message: AssistantMessage): string {
-  return message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+  let text = "";
+  for (const part of message.parts) if (part.type === "text") text += part.text;
+  return text;
 }
 
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
 export function userText(message: UserMessage): string {
-  const name = message.author.name.replaceAll(/[\]\n]/g, " ");
+  const name = plainName(message.author.name);
   const speaker = message.scheduled ? `scheduled by ${name}` : name;
   const text = message.author.id === heddle.id ? message.text : `[${speaker}] ${message.text}`;
   return message.beside ? `${text}\n\n${message.beside}`.trim() : text;

@@ -32,8 +32,8 @@ const strictness: Record<ToolAction, number> = { allow: 0, ask: 1, deny: 2 };
 export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): Policy {
   const compiled = rules.map((rule) => ({
     rule,
-    tool: pattern(rule.tool),
-    command: rule.command === undefined ? undefined : pattern(rule.command),
+    tool: globMatcher(rule.tool),
+    command: rule.command === undefined ? undefined : globMatcher(rule.command),
   }));
   return (tool, input) => {
     const mine = compiled.filter(
@@ -74,7 +74,7 @@ function defaultWhy(what: string): string {
 }
 
 /** Whether a text is the pattern from its first to its last character. Linear in the text. */
-function pattern(glob: string): (text: string) => boolean {
+export function globMatcher(glob: string): (text: string) => boolean {
   const [first = "", ...rest] = glob.split("*");
   const last = rest.pop();
   return (text) => {

@@ -16,13 +16,16 @@ const grammar = new Set([
 /** They begin a line that holds no command of its own: what it substitutes and what follows is found by itself. */
 const headers = new Set(["for", "case", "select"]);
 
-const shells = new Set(["sh", "bash", "dash", "ash", "zsh", "ksh"]);
+const shells = new Set(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "fish"]);
+
+/** Programs that may hand what is behind them to a shell. */
+const evaluators = new Set(["su", "ssh", "script", "watch", "parallel", "flock"]);
 
 /** Programs that run what is behind them, after options that we do not know. */
 const wrappers = new Set([
-  ...["sudo", "doas", "su", "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt"],
-  ...["timeout", "xargs", "parallel", "watch", "setsid", "stdbuf", "busybox", "find", "unshare", "chroot"],
-  ...["strace", "ssh", "script", "flock"],
+  ...evaluators,
+  ...["sudo", "doas", "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt", "timeout"],
+  ...["xargs", "setsid", "stdbuf", "busybox", "find", "unshare", "chroot", "strace"],
 ]);
 
 /**
@@ -31,33 +34,43 @@ const wrappers = new Set([
  * behind `sudo`, `env`, `xargs` and their like comes as well, beside the command that runs it.
  */
 export function simpleCommands(script: string): string[] {
-  const found = new Set<string>();
+  const found: Found = new Map();
   collect(script, 0, found);
-  return [...found];
+  return [...new Set(found.values())];
 }
 
-function collect(script: string, depth: number, found: Set<string>): void {
+/** Commands by their words, NUL between them: a quoted one looks like several otherwise. */
+type Found = Map<string, string>;
+
+/** It may stand for nothing at all, and then the words around it are what runs. */
+const expansion = /\$\([^()]*\)|`[^`]*`|\$\{[^{}]*\}|\$(?:\w+|[@*#?!-])/g;
+
+function collect(script: string, depth: number, found: Found): void {
   const { commands, certain } = takeApart(script, depth);
-  for (const words of commands) derive(words, depth, found);
-  if (certain) return;
-  // A quote without its end or a here-document: the quotes may hide commands, so they do not count.
+  for (const words of commands) {
+    derive(words, depth, found);
+    const bare = words.map((word) => word.replaceAll(expansion, "")).filter(Boolean);
+    // At the end of a command nothing is what it may stand for in any case.
+    if (bare.some((word, index) => word !== words[index])) derive(bare, depth, found);
+  }
+  if (certain && !commands.some(readsCommands)) return;
+  // A quote without its end, a here-document, a shell behind a pipe: the quotes may hide commands, so they do not count.
   // Looking back, so that a long number is not read again from each of its digits.
-  const bare = script.replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
+  const bare = script.replaceAll("<<<", ";").replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
   for (const piece of bare.split(/[;&|()`{}"'\n]/))
     derive(piece.split(/\s+/).filter(Boolean), maxDepth, found);
 }
 
 /** The command itself, and those that it is known to run. */
-function derive(all: readonly string[], depth: number, found: Set<string>, wrapped = maxWrapped): void {
+function derive(all: readonly string[], depth: number, found: Found, wrapped = maxWrapped): void {
   let words = all;
   for (let before = wordsBefore(words); before > 0; before = wordsBefore(words)) words = words.slice(before);
   const [program, ...rest] = words;
   if (program === undefined || headers.has(program)) return;
-  const text = words.join(" ");
-  if (found.has(text)) return;
-  found.add(text);
+  if (found.has(words.join("\0"))) return;
+  found.set(words.join("\0"), words.join(" "));
   const name = program.replace(/^.*\//, "");
-  found.add(name + text.slice(program.length));
+  found.set([name, ...rest].join("\0"), [name, ...rest].join(" "));
   if (wrappers.has(name)) {
     for (let n = 0; n < Math.min(rest.length, wrapped); n += 1)
       derive(rest.slice(n), depth, found, wrapped - n - 1);
@@ -67,12 +80,24 @@ function derive(all: readonly string[], depth: number, found: Set<string>, wrapp
   if (given !== undefined) collect(given, depth + 1, found);
 }
 
+/** Whether a shell reads its commands from what the script puts before it, as in `echo … | sh`. */
+function readsCommands(words: readonly string[]): boolean {
+  const isShell = (word: string) => shells.has(word.replace(/^.*\//, ""));
+  const has = (pattern: RegExp) => words.some((word) => pattern.test(word));
+  // Only options behind it, and no name of a file.
+  if (isShell(words.findLast((word) => !/^[-+]/.test(word)) ?? "")) return true;
+  const shell = words.some(isShell);
+  return (shell && has(/^-\w*s$/)) || ((shell || has(/^(source|\.)$/)) && has(/^(<\(|\/dev\/)/));
+}
+
 /** The script among a program's arguments, if it runs one. */
 function scriptGivenTo(name: string, rest: readonly string[]): string | undefined {
-  if (name === "eval") return rest.join(" ");
+  if (name === "eval") return rest.slice(rest[0] === "--" ? 1 : 0).join(" ");
+  if (evaluators.has(name)) return rest.join("\n");
   if (name === "trap") return rest.find((word) => !word.startsWith("-"));
+  if (name === "alias") return rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n");
   const option = shells.has(name) ? rest.findIndex((word) => /^-\w*c/.test(word)) : -1;
-  return option < 0 ? undefined : rest.slice(option + 1).find((word) => word !== "--");
+  return option < 0 ? undefined : rest.slice(option + 1).find((word) => !/^[-+]/.test(word));
 }
 
 /** How many words stand before the command and are no part of it; 0 when it begins here. */
@@ -81,6 +106,12 @@ function wordsBefore([first = "", second, third]: readonly string[]): number {
   if (first === "coproc" && third === "{") return 2;
   if (first === "time" && second === "-p") return 2;
   return grammar.has(first) || /^\w+(\[[^\]]*\])?\+?=/.test(first) ? 1 : 0;
+}
+
+/** The character behind a backslash in `$'…'`: `x67`, `u0067`, `147`. */
+function decoded(code: string): string {
+  const number = /^[0-7]/.test(code) ? Number.parseInt(code, 8) : Number.parseInt(code.slice(1), 16);
+  return number <= 0x10_ff_ff ? String.fromCodePoint(number) : "";
 }
 
 interface Parts {
@@ -192,7 +223,14 @@ function takeApart(script: string, startDepth: number): Parts {
         at += 1;
         return text;
       }
-      if (char === "\\" && escapes) {
+      const coded =
+        end === "'" && escapes
+          ? /^\\(x\p{AHex}{1,2}|u\p{AHex}{1,4}|U\p{AHex}{1,8}|[0-7]{1,3})/u.exec(script.slice(at, at + 10))
+          : null;
+      if (coded) {
+        text += decoded(coded[1] ?? "");
+        at += coded[0].length;
+      } else if (char === "\\" && escapes) {
         if (script[at + 1] === "`") certain = false;
         text += script[at + 1] ?? "";
         at += 2;

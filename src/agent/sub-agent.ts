@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { ContextKeeper } from "./context/compaction.ts";
-import type { AgentEvent, CallEvent, TurnOutcome } from "./events.ts";
+import type { AgentEvent, CallEvent, StepEvent, TurnOutcome } from "./events.ts";
+import { followTurn } from "./follow.ts";
+import { gatherCalls } from "./inner-calls.ts";
 import { type TurnLimits, within } from "./limits.ts";
 import type { LanguageModel } from "./llm/model.ts";
 import { runTurn } from "./loop.ts";
@@ -20,8 +22,11 @@ export interface SubAgentOptions {
   pay?(model: LanguageModel): LanguageModel;
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
-  /** Told of each call of a sub-agent in the call `callId`. A tool runs only when this has resolved. */
-  onCall?(callId: string, event: CallEvent): void | Promise<void>;
+  /**
+   * Told what a sub-agent does in the call `callId`. A tool of its runs only when this has resolved; where it
+   * rejects, the sub-agent ends.
+   */
+  onEvent?(callId: string, event: StepEvent | CallEvent): void | Promise<void>;
   /** How many levels of sub-agents there may be. Default 1: they have none of their own. */
   depth?: number;
 }
@@ -37,9 +42,14 @@ const delegator: Speaker = { id: "agent", name: "The agent that asks" };
 const part = `## Your part
 You are not talking to people now: another agent has handed you one piece of its work. You see nothing else of the conversation and cannot ask back. Do that piece and no more. Your last reply goes to that agent alone: what you did, what you found, the paths of files, and what stayed open.`;
 
+const input = z.object({
+  task: z.string().trim().min(1).max(20_000),
+  access: z.enum(["read", "all"]).default("read").describe("read: the helper can look and change nothing"),
+});
+
 /**
  * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Nothing of it is
- * in the journal but its report, so an interrupted one is never resumed.
+ * in the journal but its report and the beginnings of its calls, so an interrupted one is never resumed.
  */
 export function createTaskTool(options: SubAgentOptions): Tool {
   const { depth = 1, limits = defaultLimits } = options;
@@ -49,21 +59,16 @@ export function createTaskTool(options: SubAgentOptions): Tool {
       "Hand a self-contained piece of work to a helper with a context of its own, and get its report: for what takes " +
       "much reading and has a short result. It knows nothing of this conversation, so say all that it needs and what " +
       "to report.",
-    input: z.object({
-      task: z.string().trim().min(1).max(20_000),
-      access: z
-        .enum(["read", "all"])
-        .default("read")
-        .describe("read: the helper can look and change nothing"),
-    }),
+    input,
     effect: "write",
     timeoutMs: limits.wallMs + overshootMs,
     async run({ task, access }, { callId, signal, output, now, budget }) {
       const tools = () => options.tools().filter(({ effect }) => access === "all" || effect === "read");
-      const onCall: SubAgentOptions["onCall"] = (inner, event) =>
-        options.onCall?.(`${callId}/${inner}`, event);
-      const below = depth > 1 ? [createTaskTool({ ...options, tools, onCall, depth: depth - 1 })] : [];
+      const onEvent: SubAgentOptions["onEvent"] = (inner, event) =>
+        options.onEvent?.(`${callId}/${inner}`, event);
+      const below = depth > 1 ? [createTaskTool({ ...options, tools, onEvent, depth: depth - 1 })] : [];
       const id = `${callId}:task`;
+      const ending = new AbortController();
       const turn = runTurn({
         id,
         history: {
@@ -77,22 +82,31 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         tools: options.dispatcher([...tools(), ...below]),
         limits: budget ? within(limits, budget) : limits,
         ...(options.pay && { pay: options.pay }),
-        signal,
+        signal: AbortSignal.any([signal, ending.signal]),
         now,
       });
       const log: string[] = [];
-      for (;;) {
-        const next = await turn.next();
-        if (next.done) return report(next.value, log);
-        const event = next.value;
-        if (event.type === "tool-start" || event.type === "tool-end") await options.onCall?.(callId, event);
-        const line = lineOf(event);
-        if (line === undefined) continue;
-        log.push(line);
-        output(`${line}\n`);
-      }
+      const calls = gatherCalls();
+      const outcome = await followTurn(
+        turn,
+        (reason) => ending.abort(reason),
+        async (event) => {
+          calls.add(event);
+          if (isWork(event)) await options.onEvent?.(callId, event);
+          const line = lineOf(event);
+          if (line === undefined) return;
+          log.push(line);
+          output(`${line}\n`);
+        },
+      );
+      const inner = calls.gathered();
+      return { ...report(outcome, log), ...(inner && { inner }) };
     },
   });
+}
+
+function isWork(event: AgentEvent): event is StepEvent | CallEvent {
+  return ["step-start", "retry", "assistant", "tool-start", "tool-end"].includes(event.type);
 }
 
 /** What the thread sees of a sub-agent's work, and the agent when that was cut short. */
@@ -137,8 +151,8 @@ function report(outcome: TurnOutcome, log: readonly string[]): ToolResult {
   }
 }
 
-function briefly({ name, input }: ToolCall): string {
-  return `${name} ${oneLine(JSON.stringify(input))}`;
+function briefly(call: ToolCall): string {
+  return `${call.name} ${oneLine(JSON.stringify(call.input))}`;
 }
 
 function oneLine(text: string): string {

@@ -1,7 +1,7 @@
-import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
 import { openRedis } from "../redis.ts";
@@ -9,6 +9,7 @@ import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
 import { checkedLog, holdingAudit } from "../telemetry/audit/files.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { setUp, UsageError } from "./setup.ts";
+import { withoutControls } from "./terminal-view.ts";
 
 const usage =
   "Write heddle audit verify [--anchor <n>:<hash>], heddle audit show [--thread <thread>], or heddle audit export [file.jsonl] [--thread <thread>].";
@@ -29,21 +30,30 @@ export async function command(args: string[]): Promise<number> {
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
 
   const setup = await setUp("warn");
+  const out = file === undefined ? process.stdout : await writerOf(resolve(file));
   const server = await openRedis(setup.config, setup.log);
-  const out = file === undefined ? process.stdout : createWriteStream(resolve(file), { mode: 0o600 });
   const log = { redis: server.connect(), folder: auditFolder(setup.config), anchor };
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";
-    return `${verb === "show" ? setup.masker.mask(shown(entry)) : line}\n`;
+    return `${verb === "show" ? setup.masker.mask(withoutControls(shown(entry))) : line}\n`;
   };
   try {
     return await holdingAudit(log.redis, () => read(log, out, print));
+  } catch (error) {
+    // Whoever reads the output has seen enough, as in `heddle audit show | head`.
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") return 1;
+    throw error;
   } finally {
-    if (out !== process.stdout) {
-      out.end();
-      await once(out, "close");
-    }
     await server.close();
+  }
+}
+
+async function writerOf(path: string): Promise<Writable> {
+  try {
+    return (await open(path, "w", 0o600)).createWriteStream();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`The log cannot be written to ${path} (${why}): name another file.`);
   }
 }
 
@@ -52,22 +62,27 @@ async function read(
   out: Writable,
   print: (entry: AuditEntry, line: string) => string,
 ): Promise<number> {
-  for await (const next of checkedLog(redis, folder, anchor)) {
-    switch (next.kind) {
-      case "entry": {
-        const text = print(next.entry, next.line);
-        if (text !== "" && !out.write(text)) await once(out, "drain");
-        break;
+  let code = 1;
+  async function* lines(): AsyncGenerator<string> {
+    for await (const next of checkedLog(redis, folder, anchor)) {
+      switch (next.kind) {
+        case "entry":
+          yield print(next.entry, next.line);
+          break;
+        case "fault":
+          process.stderr.write(`${next.fault} The entries up to ${next.link.n} are sound.\n`);
+          break;
+        case "whole":
+          process.stderr.write(
+            `The audit log is whole: ${next.link.n} entries. Head ${anchorOf(next.link)}\n`,
+          );
+          code = 0;
+          break;
       }
-      case "fault":
-        process.stderr.write(`${next.fault} The entries up to ${next.link.n} are sound.\n`);
-        return 1;
-      case "whole":
-        process.stderr.write(`The audit log is whole: ${next.link.n} entries. Head ${anchorOf(next.link)}\n`);
-        return 0;
     }
   }
-  return 1;
+  await pipeline(lines, out, { end: out !== process.stdout });
+  return code;
 }
 
 const anchorOf = ({ n, hash }: Link) => `${n}:${hash}`;

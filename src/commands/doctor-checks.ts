@@ -1,9 +1,11 @@
+import manifest from "../../package.json" with { type: "json" };
 import type { Finding } from "../adapters/adapter.ts";
 import { checkAccess } from "../agent/llm/access.ts";
-import { createMcpPool } from "../agent/mcp/pool.ts";
+import { openMcpPool } from "../agent/mcp/pool.ts";
 import { createSkillLibrary } from "../agent/skills/library.ts";
 import type { Skill, SkillSet } from "../agent/skills/library.ts";
 import { type SetUp, shippedSkills } from "../foundation.ts";
+import { nobodyOnDiscord } from "../config/access.ts";
 import { type Config, strangeVariables } from "../config/load.ts";
 import { chooseModel, namedModel } from "../config/model-choice.ts";
 import { furtherModels } from "../models.ts";
@@ -18,7 +20,7 @@ export type Check = (setup: SetUp, signal: AbortSignal) => Promise<Finding[]>;
 
 /** In the order in which they are printed. */
 export const checks: readonly { what: string; run: Check }[] = [
-  { what: "node", run: async () => [{ level: "ok", text: process.version }] },
+  { what: "node", run: async () => [judgeNode(process.version)] },
   { what: "settings", run: checkSettings },
   { what: "model", run: checkModels },
   { what: "redis", run: checkRedis },
@@ -30,6 +32,17 @@ export const checks: readonly { what: string; run: Check }[] = [
   { what: "skills", run: checkSkills },
   { what: "clock", run: checkClock },
 ];
+
+/** The bootstrap provides the right one; who starts the program without it may have another. */
+export function judgeNode(version: string): Finding {
+  const oldest = manifest.engines.node.replace(/^>=/, "");
+  const [major = 0, minor = 0] = version.slice(1).split(".").map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = oldest.split(".").map(Number);
+  const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
+  if (!isOld) return { level: "ok", text: version };
+  const text = `${version} is older than ${oldest}: start Heddle by npm start, which brings a newer one, or install one from https://nodejs.org.`;
+  return { level: "error", text };
+}
 
 /** Less than the limit of a check, so that the line says what did not answer. */
 const patienceMs = 8_000;
@@ -159,7 +172,7 @@ async function checkSlackApp({ config: { environment, settings } }: SetUp): Prom
 async function checkDiscordApp({ config: { environment, settings } }: SetUp): Promise<Finding[]> {
   const { DISCORD_TOKEN, DISCORD_API_URL } = environment;
   if (!DISCORD_TOKEN) {
-    return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord in five steps”)" }];
+    return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord”)" }];
   }
   const { checkDiscord } = await import("../adapters/discord/check.ts");
   const findings = await checkDiscord({
@@ -167,22 +180,21 @@ async function checkDiscordApp({ config: { environment, settings } }: SetUp): Pr
     ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
     messageContent: settings.discord.messageContent,
   });
-  const { administrators, discord: allowed } = settings.access;
-  const listed = [administrators, allowed.guilds, allowed.roles, allowed.users].flat();
-  if (listed.length > 0) return findings;
-  const text =
-    "Nobody on Discord may give work: list servers, roles or people under access.discord in heddle.yaml.";
-  return [...findings, { level: "warning", text }];
+  const text = nobodyOnDiscord(settings.access);
+  return text === undefined ? findings : [...findings, { level: "warning", text }];
 }
 
-async function checkMcp({ mcp: config }: SetUp, signal: AbortSignal): Promise<Finding[]> {
-  const pool = createMcpPool({ config, patienceMs });
+async function checkMcp(setup: SetUp, signal: AbortSignal): Promise<Finding[]> {
+  const pool = await openMcpPool({ config: setup.mcp, patienceMs });
   try {
     await pool.tools(signal);
-    return pool.status().map(({ server, state, tools, problem }): Finding => {
+    const servers = pool.status();
+    if (servers.length === 0) return [{ level: "note", text: "no servers: mcp.json would name them" }];
+    return servers.map(({ server, state, tools, problem }): Finding => {
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
       const why = problem ? `. ${problem.charAt(0).toUpperCase()}${problem.slice(1)}` : "";
-      const text = `${server}: ${state}, ${tools.length} tools${why}`;
+      const fix = isFine ? "" : `; correct its entry in ${setup.config.settings.mcp.config}, or disable it`;
+      const text = `${server}: ${state}, ${tools.length} tools${why}${fix}`;
       return { level: isFine ? "ok" : "warning", text };
     });
   } finally {
@@ -211,6 +223,7 @@ async function checkClock({ config: { environment } }: SetUp, signal: AbortSigna
     ...(SLACK_BOT_TOKEN || SLACK_CLIENT_ID ? [["Slack", SLACK_API_URL ?? "https://slack.com/api/"]] : []),
     ...(DISCORD_TOKEN ? [["Discord", DISCORD_API_URL ?? "https://discord.com/api"]] : []),
   ];
+  if (servers.length === 0) return [{ level: "note", text: "no chat platform to compare it with" }];
   return await Promise.all(
     servers.map(async ([name = "", url = ""]): Promise<Finding> => {
       try {

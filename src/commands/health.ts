@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { hasWorker, isAlive } from "../queue/heartbeat.ts";
+import { hasWorker, isAlive } from "../queue/presence.ts";
 import { openRedis } from "../redis.ts";
 import { setUp, UsageError } from "./setup.ts";
 

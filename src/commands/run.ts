@@ -12,6 +12,7 @@ import { type Models, openModels } from "../models.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { followLive } from "../queue/live.ts";
 import { setUp, UsageError } from "./setup.ts";
+import { watchTask } from "./task-watch.ts";
 import { decideAtTerminal } from "./terminal-decision.ts";
 import { terminalView } from "./terminal-view.ts";
 
@@ -34,22 +35,30 @@ function exitCode(outcome: TurnOutcome): number {
   }
 }
 
-/** How often it is looked whether anybody still serves, in ms. */
+const lost =
+  "heddle: The task is lost: Redis does not know it any more, perhaps because it was started again without its data. Run it again.";
+
+/** How often it is looked whether anybody still serves, and how the task stands, in ms. */
 const lookEveryMs = 1_000;
 
-/** A worker that is already serving takes the turn; where there is none, or no longer, this process is the worker. */
+/**
+ * A worker that is already serving takes the turn; where there is none, or no longer, this process is the worker. Looks
+ * how things stand all the while.
+ */
 async function workUntil(
   ended: Promise<unknown>,
-  foundation: Foundation,
-  models: Models,
+  look: () => Promise<void>,
+  { foundation, models }: { foundation: Foundation; models: Models },
 ): Promise<Running | undefined> {
+  let worker: Running | undefined;
   for (;;) {
-    if ((await foundation.queue.workers()) === 0) return startWorker(foundation, models);
-    const look = new AbortController();
-    const pause = setTimeout(lookEveryMs, "look", { signal: look.signal }).catch(() => "look");
-    const next = await Promise.race([ended, pause]);
-    look.abort();
-    if (next !== "look") return undefined;
+    if (!worker && (await foundation.queue.workers()) === 0) worker = await startWorker(foundation, models);
+    const waiting = new AbortController();
+    const pause = setTimeout(lookEveryMs, "look", { signal: waiting.signal }).catch(() => "look");
+    const next = await Promise.race([ended.then(() => "ended"), pause]);
+    waiting.abort();
+    if (next === "ended") return worker;
+    await look();
   }
 }
 
@@ -79,22 +88,29 @@ export async function command(args: string[]): Promise<number> {
       await foundation.door.receive({ kind: "action", ...about, ...press, at: Date.now() });
     };
     let asking = Promise.resolve();
-    const ended = new Promise<TurnOutcome>((resolve) => {
-      void followLive(foundation.server.connect(), threadId(thread), (event) => {
-        const live = event as LiveEvent; // Published by our own workers only.
-        if (values.json) process.stdout.write(`${setup.masker.mask(JSON.stringify(live))}\n`);
-        view?.show(live);
-        if (live.type === "question") {
-          // One after the other; a turn that has ended meanwhile asks nothing any more.
-          asking = asking
-            .then(() => decide(live.question))
-            .catch((error: unknown) => {
-              if (!over.signal.aborted) setup.log.error({ err: error }, "the question could not be decided");
-            });
-        }
-        if (live.type === "turn-end") resolve(live.outcome);
-      });
-    });
+    const questions = new Set<string>();
+    let isOver = false;
+    const { promise: ended, resolve: end } = Promise.withResolvers<TurnOutcome | undefined>();
+    const take = (live: LiveEvent) => {
+      if (isOver || (live.type === "question" && questions.has(live.question.id))) return;
+      if (values.json) process.stdout.write(`${setup.masker.mask(JSON.stringify(live))}\n`);
+      view?.show(live);
+      if (live.type === "question") {
+        questions.add(live.question.id);
+        // One after the other; a turn that has ended meanwhile asks nothing any more.
+        asking = asking
+          .then(() => decide(live.question))
+          .catch((error: unknown) => {
+            if (!over.signal.aborted) setup.log.error({ err: error }, "the question could not be decided");
+          });
+      }
+      if (live.type === "turn-end") {
+        isOver = true;
+        end(live.outcome);
+      }
+    };
+    // Before the task is given: a worker that already serves may be done with it at once. Only workers publish.
+    await followLive(foundation.server.connect(), threadId(thread), (event) => take(event as LiveEvent));
 
     let presses = 0;
     process.on("SIGINT", () => {
@@ -107,12 +123,17 @@ export async function command(args: string[]): Promise<number> {
       process.stderr.write(`${verdict.kind === "refused" ? verdict.reply : `Not taken: ${verdict.why}.`}\n`);
       return 1;
     }
-    const worker = await workUntil(ended, foundation, models);
+    const look = watchTask(foundation.redis, threadId(thread), (event) =>
+      event ? take(event) : end(undefined),
+    );
+    const worker = await workUntil(ended, look, { foundation, models });
     const outcome = await ended;
     over.abort();
     await asking;
     await worker?.close();
-    return exitCode(outcome);
+    if (outcome) return exitCode(outcome);
+    process.stderr.write(`${lost}\n`);
+    return 1;
   } finally {
     await foundation.close();
   }

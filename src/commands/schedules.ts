@@ -4,6 +4,7 @@ import { type Foundation, layFoundation } from "../foundation.ts";
 import { openScheduleClock } from "../queue/schedule-clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
 import { setUp, UsageError } from "./setup.ts";
+import { withoutControls } from "./terminal-view.ts";
 
 /** Lists what is planned in all threads, or cancels one. */
 export async function command(args: string[]): Promise<number> {
@@ -16,15 +17,14 @@ export async function command(args: string[]): Promise<number> {
   const setup = await setUp("warn");
   const foundation = await layFoundation(setup);
   try {
-    if (lists) {
-      process.stdout.write(setup.masker.mask(await list(foundation)));
+    if (!cancels) {
+      process.stdout.write(setup.masker.mask(withoutControls(await list(foundation))));
       return 0;
     }
     const { redis, telemetry } = foundation;
-    const cancelled = { thread: thread ?? "", schedule: id ?? "" };
-    const wasThere = await cancelSchedule(redis, cancelled.thread, cancelled.schedule);
+    const wasThere = await cancelSchedule(redis, thread, id);
     const by = { ...consoleAuthor(), id: "operator" };
-    if (wasThere) telemetry.note({ action: "schedule-cancelled", ...cancelled, by });
+    if (wasThere) telemetry.note({ action: "schedule-cancelled", thread, schedule: id, by });
     process.stdout.write(
       wasThere ? `Schedule ${id} is cancelled.\n` : `There is no schedule ${id} in ${thread}.\n`,
     );

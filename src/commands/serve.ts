@@ -1,3 +1,4 @@
+import { flushCompileCache } from "node:module";
 import { hostname } from "node:os";
 import { type Foundation, layFoundation, type Running, type SetUp } from "../foundation.ts";
 import { startGateway } from "../gateway.ts";
@@ -6,11 +7,11 @@ import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
 import { serveMetrics } from "../adapters/local/metrics.ts";
 import { ConfigError } from "../config/load.ts";
 import { openModels } from "../models.ts";
-import { startHeartbeat } from "../queue/heartbeat.ts";
+import { startHeartbeat } from "../queue/presence.ts";
 import type { Role } from "./start.ts";
 
-/** Runs until SIGTERM or SIGINT; running turns are handed over before the process ends. */
-export async function serve(role: Role, setup: SetUp): Promise<number> {
+/** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */
+export async function serve(role: Role, setup: SetUp): Promise<never> {
   const models = await openModels(setup.config, setup.log);
   const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
   const foundation = await layFoundation(setup, { measures: role !== "worker" || metricsPort !== undefined });
@@ -29,7 +30,6 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
       await startHeartbeat({
         redis: foundation.redis,
         host: hostname(),
-        worker: role !== "gateway",
         onError: (error) => setup.log.warn({ err: error }, "the heartbeat was not written"),
       }),
     );
@@ -41,11 +41,14 @@ export async function serve(role: Role, setup: SetUp): Promise<number> {
     process.once("SIGTERM", () => resolve("SIGTERM"));
     process.once("SIGINT", () => resolve("SIGINT"));
   });
+  // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
+  flushCompileCache();
   process.stdout.write(banner(foundation, models.model.id, url));
   const signal = await signalled;
   setup.log.info(`${signal}: handing over running turns and stopping.`);
   await closeAll(parts, foundation);
-  return 0;
+  // What a platform was asked and has not answered must not keep the process.
+  process.exit(0);
 }
 
 /** `/metrics` of a worker, which has no console. @throws ConfigError */
@@ -68,14 +71,14 @@ async function startMetrics({ config, telemetry, log }: Foundation, port: number
     return served;
   } catch (error) {
     throw new ConfigError(
-      `HEDDLE_METRICS_PORT ${port} of ${host} cannot be listened on (${String(error)}); choose a free one.`,
+      `HEDDLE_METRICS_PORT ${port} of ${host} cannot be listened on (${error instanceof Error ? error.message : String(error)}): choose a free one.`,
     );
   }
 }
 
-/** The gateway first, so that nothing new comes in while turns are handed over. */
+/** All at once: a platform that a gateway waits for must not hold up the turns that others are to go on with. */
 async function closeAll(parts: readonly Running[], foundation: Foundation): Promise<void> {
-  for (const part of parts) await part.close();
+  await Promise.all(parts.map((part) => part.close()));
   await foundation.close();
 }
 

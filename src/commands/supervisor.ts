@@ -24,7 +24,7 @@ export interface SupervisorOptions {
  * frozen, can neither stop a turn nor say so: it is killed, which ends its sandboxes too, and started anew. Its
  * turns are taken over, and a stop that waited for it is carried out there.
  *
- * Resolves with the exit code of the program when it ends by itself or by a signal.
+ * Resolves with the exit code of the program when it ends by itself; a signal that ends it ends this process too.
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
   const ending = new AbortController();
@@ -34,23 +34,30 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     child?.kill(signal);
   };
   process.on("SIGTERM", passOn).on("SIGINT", passOn);
-  try {
-    for (;;) {
-      child = start(options);
-      const { code, signal, hung } = await watch(child, options.hangMs);
-      if (signal && !(hung && !ending.signal.aborted)) process.kill(process.pid, signal);
-      if (!hung || ending.signal.aborted) return code ?? 1;
+  for (;;) {
+    child = start(options);
+    const { code, signal, hung } = await watch(child, options.hangMs);
+    if (hung && !ending.signal.aborted) {
       options.warn(
         `A worker did not respond for ${options.hangMs / 1_000} s, so it was killed and is started anew.`,
       );
+      continue;
     }
-  } finally {
     process.off("SIGTERM", passOn).off("SIGINT", passOn);
+    if (signal) process.kill(process.pid, signal);
+    return code ?? 1;
   }
 }
 
+/**
+ * What streams through hundreds of turns is garbage at once. V8 would let it pile up to several times of what lives;
+ * with less room it collects as much, but earlier. `node --max-old-space-size=… src/main.ts start` gives more.
+ */
+const heap = ["--max-semi-space-size=4", "--max-old-space-size=1536"];
+
 function start({ entry, args }: SupervisorOptions): ChildProcess {
   return fork(entry, args, {
+    execArgv: [...heap, ...process.execArgv],
     env: { ...process.env, [mark]: "1" },
     // A group of its own: Ctrl-C reaches it through us, and once.
     detached: true,

@@ -103,8 +103,8 @@ function erasing(text: string, { columns = 80, rows = 0 }: Output): string {
   return `\r${used > 1 ? `\u001b[${used - 1}A` : ""}\u001b[J`;
 }
 
-/** Without control characters: a model or a file must not steer the terminal. */
-function withoutControls(text: string): string {
+/** Without control characters: what a stranger, a model or a file says must not steer the terminal. */
+export function withoutControls(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what must go
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }

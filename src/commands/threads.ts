@@ -1,9 +1,11 @@
-import { layFoundation } from "../foundation.ts";
+import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import { textOf, toolCalls, userText } from "../agent/messages.ts";
 import { describeCall } from "../progress/describe.ts";
 import { listSessions, readJournal } from "../queue/sessions.ts";
+import { openRedis } from "../redis.ts";
 import { setUp, UsageError } from "./setup.ts";
+import { withoutControls } from "./terminal-view.ts";
 
 /** Lists the sessions, newest first, or prints what was said and done in one. */
 export async function command(args: string[]): Promise<number> {
@@ -12,17 +14,18 @@ export async function command(args: string[]): Promise<number> {
   const shows = verb === "show" && thread && rest.length === 0;
   if (!lists && !shows) throw new UsageError("Write heddle threads list, or heddle threads show <thread>.");
   const setup = await setUp("warn");
-  const foundation = await layFoundation(setup);
+  const server = await openRedis(setup.config, setup.log);
   try {
-    const text = lists ? await list(foundation.redis) : await show(foundation.redis, thread ?? "");
-    process.stdout.write(setup.masker.mask(text));
+    const redis = server.connect();
+    const text = shows ? await show(redis, thread) : await list(redis);
+    process.stdout.write(setup.masker.mask(withoutControls(text)));
     return 0;
   } finally {
-    await foundation.close();
+    await server.close();
   }
 }
 
-async function list(redis: Parameters<typeof listSessions>[0]): Promise<string> {
+async function list(redis: Redis): Promise<string> {
   const sessions = await listSessions(redis);
   if (sessions.length === 0) return "There are no threads yet.\n";
   return sessions
@@ -33,7 +36,7 @@ async function list(redis: Parameters<typeof listSessions>[0]): Promise<string> 
     .join("");
 }
 
-async function show(redis: Parameters<typeof listSessions>[0], thread: string): Promise<string> {
+async function show(redis: Redis, thread: string): Promise<string> {
   const records = await readJournal(redis, thread);
   if (records.length === 0)
     throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);

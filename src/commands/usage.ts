@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { layFoundation } from "../foundation.ts";
 import { addUsage } from "../agent/llm/model.ts";
 import { lastDays, readUsage, type UsageRow } from "../queue/usage.ts";
+import { openRedis } from "../redis.ts";
 import { setUp, UsageError } from "./setup.ts";
 
 const dimensionOf = { day: "all", user: "user", channel: "channel", model: "model" } as const;
@@ -17,15 +17,15 @@ export async function command(args: string[]): Promise<number> {
   if (!by || !Number.isInteger(count) || count < 1 || count > 3_650)
     throw new UsageError("Write heddle usage [--days 1 to 3650] [--by day|user|channel|model].");
   const setup = await setUp("warn");
-  const foundation = await layFoundation(setup);
+  const server = await openRedis(setup.config, setup.log);
   try {
     const days = lastDays(setup.config.settings.budgets.timeZone, Date.now(), count);
-    const rows = await readUsage(foundation.redis, days);
+    const rows = await readUsage(server.connect(), days);
     const wanted = rows.filter(({ dimension }) => dimension === dimensionOf[by]);
     process.stdout.write(setup.masker.mask(table(by, wanted)));
     return 0;
   } finally {
-    await foundation.close();
+    await server.close();
   }
 }
 

@@ -31,7 +31,9 @@ export async function command(args: string[]): Promise<number> {
       process.stdout.write(await list(workspaces));
       return 0;
     }
-    const { archived, forgotten, failed } = await workspaces.clean(cleanPolicy(config));
+    const report = await workspaces.clean(cleanPolicy(config));
+    if (!report) throw new UsageError("A worker is cleaning up at this moment: wait until it is done.");
+    const { archived, forgotten, failed } = report;
     const lines = [
       ...archived.map((id) => `archived    ${id}`),
       ...forgotten.map((id) => `removed     ${id} (its archive was too old)`),

@@ -12,6 +12,16 @@ const ids = z
 
 const who = z.enum(["everyone", "requester", "administrators"]);
 
+/** What the operator should know as long as nobody on Discord is listed. */
+export function nobodyOnDiscord({
+  administrators,
+  discord,
+}: z.infer<typeof accessSchema>): string | undefined {
+  const { guilds, roles, users } = discord;
+  if ([administrators, guilds, roles, users].some((listed) => listed.length > 0)) return undefined;
+  return "Nobody on Discord may give work: list servers, roles or people under access.discord in heddle.yaml.";
+}
+
 /** Who may do what. `src/intake/access.ts` is the table that reads it. */
 export const accessSchema = z
   .strictObject({
@@ -37,7 +47,9 @@ export const accessSchema = z
       })
       .prefault({})
       .describe("nobody until something is listed"),
-    bots: ids.describe("bots that may give work; all others are ignored"),
+    bots: ids.describe(
+      "bots that may give work, by their user ids (on Slack U…, not B…); others are ignored",
+    ),
     botMessages: count(1, 100)
       .default(3)
       .describe("messages of bots that a thread takes without one of a person between them"),

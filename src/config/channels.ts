@@ -17,7 +17,7 @@ export const channelsSchema = z
       skills: names.exactOptional().describe("only these skills"),
       tools: names
         .exactOptional()
-        .describe("only these tools, e.g. read_file; a * at the end stands for anything: mcp_github_*"),
+        .describe("only these tools, e.g. read_file; a * at the end stands for anything: github__*"),
       instructions: z.string().max(20_000).exactOptional().describe("added to agent.instructions"),
       verbosity: z
         .enum(["quiet", "normal", "full"])

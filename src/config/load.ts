@@ -1,10 +1,12 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
+import { passwordsIn } from "../agent/context/secrets.ts";
 import { collectorHeaders } from "./collector-headers.ts";
-import { type Environment, environmentSchema, type Settings, settingsSchema } from "./schema.ts";
+import { type Environment, environmentSchema } from "./environment.ts";
+import { type Settings, settingsSchema } from "./schema.ts";
 
 /** A configuration that cannot be used. The message lists every fault with its place and an example. */
 export class ConfigError extends Error {
@@ -39,7 +41,7 @@ const secretNames = [
 ] as const satisfies readonly (keyof Environment)[];
 
 /**
- * Reads the environment, `.env` beside the working directory (the environment wins) and the settings file.
+ * Reads the environment, `.env` in the working directory (the environment wins) and the settings file.
  * An empty variable counts as absent, because compose files and CI systems set them so.
  *
  * @throws ConfigError
@@ -54,7 +56,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const environment = check(environmentSchema, variables, "the environment");
 
   const path = resolve(cwd, environment.HEDDLE_CONFIG);
-  if (env["HEDDLE_CONFIG"] && !existsSync(path)) {
+  if (variables["HEDDLE_CONFIG"] !== undefined && !existsSync(path)) {
     throw new ConfigError(
       `HEDDLE_CONFIG names ${path}, which does not exist; create it or unset the variable.`,
     );
@@ -70,15 +72,14 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 
   if (settings.telemetry.auditFolder) settings.telemetry.auditFolder = beside(settings.telemetry.auditFolder);
 
-  const password = environment.REDIS_URL?.match(/:\/\/[^/@]*:([^@/]+)@/)?.[1];
   return {
     environment,
     settings,
     settingsFile,
-    dataDir: resolve(cwd, environment.HEDDLE_DATA_DIR),
+    dataDir: checkDataDir(resolve(cwd, environment.HEDDLE_DATA_DIR)),
     secrets: [
       ...secretNames.map((name) => environment[name]),
-      password,
+      ...addressesIn(variables).flatMap(passwordsIn),
       ...collectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => headerSecrets(variables[variable])),
     ].filter((value) => value !== undefined),
@@ -86,10 +87,27 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   };
 }
 
+/** Making folders in /proc never comes back: Node takes the kernel's answer for a missing parent and tries again. */
+function checkDataDir(dataDir: string): string {
+  let existing = dataDir;
+  while (!existsSync(existing)) existing = dirname(existing);
+  if (!/^\/proc(\/|$)/.test(realpathSync(existing))) return dataDir;
+  throw new ConfigError(
+    "HEDDLE_DATA_DIR: expected a folder that can hold files, which /proc cannot, e.g. ./data.",
+  );
+}
+
 /** Variables that look like ours and are none, mostly because their name was remembered wrongly. */
 export function strangeVariables(variables: Config["variables"]): string[] {
   return Object.keys(variables).filter(
     (name) => /^(HEDDLE|SLACK|DISCORD)_/.test(name) && !(name in environmentSchema.shape),
+  );
+}
+
+/** What may hold an address with a password: our own variables, and those that name a proxy. */
+function addressesIn(variables: Config["variables"]): string[] {
+  return Object.entries(variables).flatMap(([name, value]) =>
+    name in environmentSchema.shape || /^(https?|all)_proxy$/i.test(name) ? [value] : [],
   );
 }
 
@@ -143,11 +161,12 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   // Walks the JSON form of the schema, which is stable and public, instead of zod's internals.
   let node: unknown = schema.toJSONSchema({ io: "input", unrepresentable: "any" });
   for (const step of path) {
-    const { properties, additionalProperties } = node as {
+    const { properties, additionalProperties, items } = node as {
       properties?: Record<string, unknown>;
       additionalProperties?: unknown;
+      items?: unknown;
     };
-    node = properties?.[String(step)] ?? additionalProperties ?? {};
+    node = properties?.[String(step)] ?? additionalProperties ?? items ?? {};
   }
   return Object.keys((node as { properties?: object }).properties ?? {});
 }

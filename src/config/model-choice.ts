@@ -1,5 +1,5 @@
+import type { Environment } from "./environment.ts";
 import { ConfigError } from "./load.ts";
-import type { Environment, Settings } from "./schema.ts";
 
 export type Provider = "anthropic" | "openai" | "minimax";
 
@@ -33,13 +33,6 @@ export function chooseModel(environment: Environment, fromSettings: string | und
     if (apiKey) return { provider, model, apiKey, baseUrl: environment[account[provider].baseUrl] };
   }
   return { provider: "demo" };
-}
-
-/** The models that the configuration names, the first one first. */
-export function modelNames(environment: Environment, settings: Settings): string[] {
-  const first = chooseModel(environment, settings.model);
-  const name = first.provider === "demo" ? "demo" : `${first.provider}/${first.model}`;
-  return [...new Set([name, ...settings.fallbackModels, ...Object.keys(settings.models)])];
 }
 
 /** @throws ConfigError when the model's key is missing */

@@ -29,10 +29,11 @@ export interface OperationsOptions {
 export function openOperations(options: OperationsOptions): Operations & { close(): void } {
   const { redis, server, budgets, mask, now } = options;
   const feed = createLiveFeed(server.connect({ maxRetriesPerRequest: null }), options.onError);
+  const threads = createThreadBook({ redis, feed, mask });
   return {
-    threads: createThreadBook({ redis, feed, mask }),
+    threads,
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
-    system: () => reportSystem(options),
+    system: () => reportSystem({ ...options, threads }),
     audit: (before) => reportAudit(redis, options.auditFolder, mask, before),
     close: () => feed.close(),
   };

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { SystemReport, WorkerReport } from "../adapters/local/operations.ts";
+import type { SystemReport, ThreadBook, WorkerReport } from "../adapters/local/operations.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import { readPresence } from "../queue/presence.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
@@ -8,6 +8,8 @@ import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
 
 const shownWorkers = 100;
+/** Of one worker. */
+const titledTurns = 50;
 
 /** The state of the installation as this process sees it, and what the workers say of themselves. */
 export async function reportSystem(options: {
@@ -16,20 +18,29 @@ export async function reportSystem(options: {
   queue: Pick<TurnQueue, "depth">;
   skills: SkillLibrary;
   limits: SandboxLimits;
+  threads: Pick<ThreadBook, "find">;
   mask: Mask;
 }): Promise<SystemReport> {
-  const { redis, server, queue, skills, limits, mask } = options;
+  const { redis, server, queue, skills, limits, threads, mask } = options;
   const [depth, present, library] = await Promise.all([queue.depth(), readPresence(redis), skills.current()]);
   // Only workers of this program write there.
   const workers = (present as WorkerReport[]).toSorted((a, b) => a.startedAt - b.startedAt);
   return {
     redis: { kind: server.kind, describe: mask(server.describe), warnings: server.warnings.map(mask) },
     queue: depth,
-    workers: workers.slice(0, shownWorkers),
+    workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => titled(worker, threads))),
     limits: limitsInWords(limits),
     skills: library.skills.map(({ name, description }) => ({ name, description: mask(description) })),
     skillProblems: library.problems.map(({ path, reason }) => ({ path, reason: mask(reason) })),
   };
+}
+
+async function titled(worker: WorkerReport, threads: Pick<ThreadBook, "find">): Promise<WorkerReport> {
+  const running = worker.running.map(async (turn, index) => {
+    const title = index < titledTurns ? (await threads.find(turn.thread))?.title : undefined;
+    return { ...turn, ...(title && { title }) };
+  });
+  return { ...worker, running: await Promise.all(running) };
 }
 
 function limitsInWords(limits: SandboxLimits): SystemReport["limits"] {

@@ -2,11 +2,13 @@ import type { ThreadBook, ThreadLine } from "../adapters/local/operations.ts";
 import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { Redis } from "ioredis";
+import { titleOf } from "../progress/title.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import { channels } from "../queue/keys.ts";
 import type { LiveFeed } from "../queue/live.ts";
 import { createOverview, type SessionLine } from "../queue/overview.ts";
 import { continueAction, pausedTurn } from "../queue/paused.ts";
+import { channelId, namesOf } from "./names.ts";
 import { readJournalSlice } from "../queue/sessions.ts";
 import type { Mask } from "./excerpt.ts";
 import { endingOf, passingOf, timelineOf } from "./timeline.ts";
@@ -20,22 +22,24 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
   const { redis, feed, mask } = options;
   const overview = createOverview(redis);
 
-  const lineOf = ({
-    thread,
-    text,
-    status,
-    questions,
-    ended,
-    activeAt,
-    cost,
-    place,
-  }: SessionLine): ThreadLine => ({
+  const linesOf = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
+    const places = sessions.map(({ thread }) => channelId(parseThreadId(thread)));
+    const names = await namesOf(redis, places);
+    return sessions.map((session, index) => lineOf(session, names.get(places[index] ?? "")));
+  };
+
+  const lineOf = (
+    { thread, text, author, status, questions, ended, activeAt, cost, place, unsaid }: SessionLine,
+    channel: string | undefined,
+  ): ThreadLine => ({
     ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
     platform: parseThreadId(thread).platform,
-    title: titleOf(mask(text)),
+    ...(channel !== undefined && { channel: mask(channel) }),
+    author: mask(author),
+    title: titleOf(mask(text), titleChars),
     ...(cost !== undefined && { cost }),
     ...(place !== undefined && { place }),
-    ...(ended !== undefined && { ended: endingOf(ended) }),
+    ...(ended !== undefined && { ended: unsaid ? "failed" : endingOf(ended) }),
   });
 
   /** Who is asked for is the latest person: their message carries the mark of what goes on. */
@@ -50,10 +54,10 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
   };
 
   return {
-    list: async () => (await overview.lines(listedThreads)).filter(({ text }) => text !== "").map(lineOf),
+    list: async () => linesOf(await overview.lines(listedThreads)),
     async find(thread) {
-      const line = await overview.line(thread);
-      return line && lineOf(line);
+      const session = await overview.line(thread);
+      return session && (await linesOf([session]))[0];
     },
     async timeline(thread, where) {
       const { records, from, length } = await readJournalSlice(redis, thread, where, pageRecords);
@@ -75,10 +79,4 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
         if (news !== undefined) onNews(news);
       }),
   };
-}
-
-/** The first line that says something. */
-function titleOf(text: string): string {
-  const line = text.split("\n").find((one) => one.trim() !== "") ?? "";
-  return line.trim().slice(0, titleChars).toWellFormed();
 }

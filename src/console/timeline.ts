@@ -1,5 +1,5 @@
 import type { Ending, Excerpt, Passing, TimelineEntry } from "../adapters/local/operations.ts";
-import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
+import type { AgentEvent, CallEvent, InnerCalls, StepEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, type ToolCall, textOf, toolCalls } from "../agent/messages.ts";
 import type { Decision } from "../agent/questions.ts";
@@ -69,11 +69,12 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
     case "nudge":
       return { kind: "nudge", text: cut(record.message.text) };
     case "assistant": {
-      const { message, step, usage, at } = record;
+      const { message, step, usage, troubles = [], at } = record;
       return {
         ...{ kind: "model", step, model: message.model, stop: message.stop, figures: usage },
         text: cut(textOf(message)),
         thinking: cut(thinkingOf(message)),
+        troubles: cut(troubles.join("\n"), detailChars),
         calls: toolCalls(message).map((call) => ({
           id: call.id,
           name: mask(call.name),
@@ -97,6 +98,7 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
         },
         tookMs: record.durationMs,
         ...(record.usage && { figures: record.usage }),
+        ...(record.inner && { inner: innerOf(record.inner, cut) }),
       };
     }
     case "trim":
@@ -172,6 +174,15 @@ function decided(decision: Decision): [by: string, text: string] {
   }
 }
 
+function innerOf({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt) {
+  return {
+    omitted,
+    calls: calls.map(({ name, input, status, text, durationMs }) => {
+      return { name: cut(name).text, arguments: cut(input), status, text: cut(text), tookMs: durationMs };
+    }),
+  };
+}
+
 function thinkingOf({ parts }: AssistantMessage): string {
   return parts.flatMap((part) => (part.type === "thinking" && part.text ? [part.text] : [])).join("\n\n");
 }
@@ -202,11 +213,29 @@ export function passingOf(
     }
     case "notice":
       return { kind: "notice", text: mask(event.text).slice(0, detailChars) };
+    case "helper": {
+      const text = helperWords(event.event);
+      return text === undefined ? undefined : { kind: "step", text: mask(text).slice(0, detailChars) };
+    }
     case "text-delta":
     case "thinking-delta":
     case "tool-output":
       return undefined;
     default:
       return null;
+  }
+}
+
+/** What a sub-agent does at this moment. */
+function helperWords(event: StepEvent | CallEvent): string | undefined {
+  switch (event.type) {
+    case "step-start":
+      return `A helper is at its step ${event.step}: waiting for the model.`;
+    case "tool-start":
+      return `A helper is at its step ${event.step}: running ${event.call.name}.`;
+    case "retry":
+    case "assistant":
+    case "tool-end":
+      return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import type { Quote } from "../agent/messages.ts";
+import { plainName, type Quote } from "../agent/messages.ts";
 
 /** Somebody's words as data. */
 export interface Quotation extends Pick<Quote, "text"> {
@@ -10,7 +10,8 @@ export interface Quotation extends Pick<Quote, "text"> {
 /** Everything that some reader of text takes for the end of a line. */
 const lineEnds = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 
-const nameChars = 80;
+/** What a person does not see and a model reads: zero width, turned around, and the tags that spell whole sentences. */
+const hidden = /[\u200B\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
 
 /**
  * The words of others, so that they cannot pass for anything else: each of their lines begins with `> `, and no
@@ -31,17 +32,16 @@ export function quoted(quotations: readonly Quotation[], maxChars: number): stri
 
 /** Undefined when hardly anything of it would fit. */
 function quoteOne({ author, text, note }: Quotation, room: number): string | undefined {
-  const head = `${oneLine(author.name)}${note ? ` (${note})` : ""}:`;
-  const lines = text.split(lineEnds).map((line) => `> ${line}`);
+  // Nor for a note of ours.
+  const name = plainName(author.name.replaceAll(/[():]+/g, " "));
+  const head = `${name}${note ? ` (${note})` : ""}:`;
+  const lines = text
+    .replaceAll(hidden, "")
+    .split(lineEnds)
+    .map((line) => `> ${line}`);
   const body = lines.join("\n");
   const space = room - head.length - 1;
   if (body.length <= space) return `${head}\n${body}`;
   if (space < 200) return undefined;
   return `${head}\n${body.slice(0, space - 8).toWellFormed()}\n> (cut)`;
-}
-
-/** A name that a stranger may have chosen, as a part of one of our own lines. */
-function oneLine(name: string): string {
-  const plain = name.replaceAll(/[\p{C}\p{Zl}\p{Zp}[\]():>]+/gu, " ").trim();
-  return plain.slice(0, nameChars).toWellFormed() || "Somebody";
 }

@@ -46,8 +46,9 @@ type Rank = "known" | "listed-bot" | "stranger" | "bot";
  */
 const table: Record<InboundEvent["kind"], Record<Rank, "allow" | "refuse" | "ignore">> = {
   message: { known: "allow", "listed-bot": "allow", stranger: "refuse", bot: "ignore" },
-  // Only of messages that were accepted: whoever was allowed to write one may take it back.
-  edit: { known: "allow", "listed-bot": "allow", stranger: "ignore", bot: "ignore" },
+  // Only of messages that were accepted: whoever was allowed to write one may take it back. A bot that shows its
+  // progress by edits would speak with each of them, past `botMessages`.
+  edit: { known: "allow", "listed-bot": "ignore", stranger: "ignore", bot: "ignore" },
   delete: { known: "allow", "listed-bot": "allow", stranger: "ignore", bot: "ignore" },
   stop: { known: "allow", "listed-bot": "ignore", stranger: "refuse", bot: "ignore" },
   action: { known: "allow", "listed-bot": "ignore", stranger: "refuse", bot: "ignore" },
@@ -128,9 +129,12 @@ function isAmong(allowed: AccessSettings["slack"]["allow"], standing: Author["st
   }
 }
 
-function refusal({ platform }: Place, { standing }: Author): string {
+function refusal({ platform }: Place, { id, standing }: Author): string {
+  if (platform === "discord" && standing === "guest") {
+    return "I only take work from people who have accepted the rules of this server. Please accept them, then write again.";
+  }
   if (platform === "discord") {
-    return "I only take work from people whom my operator has listed, and you are not among them. Please ask the operator: the setting is access.discord.";
+    return `I only take work from people whom my operator has listed, and you are not among them. Please ask the operator: the setting is access.discord, and your id is ${id}.`;
   }
   const as = { guest: " as a guest", external: " as a visitor from another organisation" };
   const here = standing === "guest" || standing === "external" ? as[standing] : " without permission";

@@ -33,8 +33,8 @@ export interface ContinueOptions {
   now(): number;
 }
 
-/** Whoever writes it lets a paused turn go on. `paidBy`: see `UserMessage`. */
-type Leave = { allowed: true; paidBy?: string } | { allowed: false; reply: string };
+/** `deed`: what is to be noted when a paused turn goes on. `paidBy`: see `UserMessage`. */
+type Leave = { allowed: true; deed?: ContinueDeed; paidBy?: string } | { allowed: false; reply: string };
 
 /** Goes on with turns that a limit has ended: by a button, or by the word. */
 export interface Continuing {
@@ -56,10 +56,7 @@ export function createContinuing(options: ContinueOptions): Continuing {
     const { usedUp } = paused.outcome;
     const deed: ContinueDeed = { action: "continued", thread, turn: paused.turn, by: author };
     if (!usedUp || !budgets.isOfToday(usedUp.budget)) {
-      if (await mayContinue(author, thread)) {
-        audit(deed);
-        return { allowed: true };
-      }
+      if (await mayContinue(author, thread)) return { allowed: true, deed };
       return {
         allowed: false,
         reply: "You may not continue this: only those who asked for it, or administrators.",
@@ -72,8 +69,11 @@ export function createContinuing(options: ContinueOptions): Continuing {
       };
     }
     const paidBy = await budgets.extend(usedUp.budget, paused.turn);
-    audit({ ...deed, budget: usedUp.budget });
-    return { allowed: true, ...(paidBy !== undefined && { paidBy }) };
+    return {
+      allowed: true,
+      deed: { ...deed, budget: usedUp.budget },
+      ...(paidBy !== undefined && { paidBy }),
+    };
   };
 
   return {
@@ -92,9 +92,11 @@ export function createContinuing(options: ContinueOptions): Continuing {
         at,
         ...(leave.paidBy !== undefined && { paidBy: leave.paidBy }),
       };
-      await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+      const delivery = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+      const isFirst = delivery.kind === "accepted";
+      if (isFirst && leave.deed) audit(leave.deed);
       await queue.wake(thread);
-      return { kind: "acted", thread };
+      return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
     },
 
     async leave({ thread: place, author }) {

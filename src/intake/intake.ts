@@ -1,60 +1,51 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
-  type ChatSurface,
   type Door,
   type InboundEvent,
-  type MessageMark,
   type MessageRef,
   type ThreadId,
   type ThreadRef,
   threadId,
   type Verdict,
 } from "../adapters/adapter.ts";
+import { plainName, type Quote } from "../agent/messages.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
-import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
-import { markMessage } from "../queue/marks.ts";
-import { postNotice } from "../queue/notices.ts";
-import { forgetOverheard, overhear } from "../queue/overheard.ts";
-import type { OutputScheduler } from "../queue/output.ts";
+import { deliver, orderStop, rememberMessages, threadOfMessage, waitingIn } from "../queue/mailbox.ts";
+import { overhear, rehear } from "../queue/overheard.ts";
 import { turnToContinue } from "../queue/paused.ts";
 import { type Ratings, ratingIn } from "../queue/ratings.ts";
-import { lastRequesters, requestersOf } from "../queue/requesters.ts";
-import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
-import { listSchedules, type ScheduleDeed } from "../queue/schedules.ts";
+import { lastRequesters, requestersOf } from "../queue/requesters.ts";
+import type { ScheduleDeed } from "../queue/schedules.ts";
 import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
 import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
-import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
-import { isStatusWord } from "./status-word.ts";
-import { isStopWord } from "./stop-word.ts";
+import { createReplies, type ReplyOptions } from "./replies.ts";
 import { userMessage } from "./user-message.ts";
-import { verbosityReply, verbosityWord } from "./verbosity-word.ts";
+import { createWords, type WordOptions } from "./words.ts";
 
 /** What people do that the verdicts on their events do not tell: for the audit log. */
 export type IntakeDeed = QuestionDeed | ContinueDeed | ScheduleDeed;
 
-export interface IntakeOptions extends Omit<QuestionOptions, "mayApprove" | "audit"> {
+export interface IntakeOptions
+  extends Omit<QuestionOptions, "mayApprove" | "audit">,
+    Omit<WordOptions, "stop" | "audit">,
+    ReplyOptions {
   access: Access;
   audit(deed: IntakeDeed): void;
-  /** What `/status` answers. */
-  status(thread: ThreadId): Promise<string>;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
-  output: OutputScheduler;
-  /** The surface of a platform, for marks and short replies. */
-  surface(platform: string): ChatSurface;
+  /** How many are worked on before a turn that this person begins there now, should it have to wait. */
+  ahead(thread: ThreadId, person: string): Promise<number>;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
   /** Absent where answers do not ask for opinions. */
   ratings?: Ratings;
-  onProblem(problem: string, error: unknown): void;
 }
 
-/** How often a channel's people without permission are told so, each of them. */
-const strangerSeconds = 600;
-/** A mark that has not been set by then is left to the worker. */
-const markMs = 30_000;
+/** A message that waits is not shown as such before: a worker that has nothing to do takes it sooner. */
+const graceMs = 600;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -73,34 +64,15 @@ export function createIntake(options: IntakeOptions): Door {
     mayContinue: (author, thread) => access.mayContinue(author, () => lastRequesters(redis, thread)),
   });
   const questions = createQuestionDesk({ ...options, mayApprove: access.mayApprove });
+  const { reply, refuse, refuseStranger, mark } = createReplies(options);
 
-  /** Says something about a message, or to whoever pressed its button, once: a platform may tell of it more than once. */
-  const reply = async (event: MessageEvent | ActionEvent, markdown: string): Promise<void> => {
-    const message =
-      event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
-    const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
-    if (isFirst) say(event.thread, message, markdown);
-  };
-
-  const say = (thread: ThreadRef, message: string, markdown: string) => {
-    const surface = options.surface(thread.platform);
-    postNotice(thread, { key: `reply:${message}`, markdown }, { ...options, surface });
-  };
-
-  /** Whoever calls again and again must not use up what the channel takes of answers and receipts. */
-  const refuseStranger = async (event: MessageEvent, markdown: string): Promise<Verdict> => {
-    const told = keys.replied({ ...event.ref, message: `stranger~${event.author.id}` });
-    const isFirst = await redis.set(told, "1", "EX", strangerSeconds, "NX");
-    if (isFirst) say(event.thread, event.ref.message, markdown);
-    return { kind: "refused", reply: markdown };
-  };
-
-  /** Nobody waits for a mark. */
-  const mark = (ref: MessageRef, state: MessageMark, place?: number) => {
-    const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
-    markMessage(chat, ref, state, AbortSignal.timeout(markMs), place).catch((error: unknown) =>
-      options.onProblem("A message could not be marked.", error),
-    );
+  /** Whoever takes it marks it as taken. */
+  const markIfWaiting = async (thread: ThreadId, ref: MessageRef, place: number) => {
+    await delay(graceMs, undefined, { ref: false });
+    // Heddle was closed meanwhile.
+    if (redis.status === "end") return;
+    const waiting = await waitingIn(redis, thread);
+    if (waiting.some(({ id }) => id === ref.message)) mark(ref, "waiting", place);
   };
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
@@ -139,11 +111,8 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "stopping", thread };
   };
 
-  /** Tells the person why; nothing is started. */
-  const refuse = async (event: MessageEvent, markdown: string): Promise<Verdict> => {
-    await reply(event, markdown);
-    return { kind: "refused", reply: markdown };
-  };
+  /** What was refused last for want of memory: there is no room to note it in Redis. */
+  let refusedLast = "";
 
   /** Nothing can be stored, so that the person is told at once and past the line. */
   const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<Verdict> => {
@@ -151,66 +120,18 @@ export function createIntake(options: IntakeOptions): Door {
     const markdown =
       "I could not take this message: my memory is full. Please write again when it is mended.";
     const key = `reply:${event.ref.message}`;
+    if (key === refusedLast) return { kind: "refused", reply: markdown };
+    refusedLast = key;
     await options.surface(event.thread.platform).post(event.thread, { kind: "notice", markdown }, key);
     return { kind: "refused", reply: markdown };
   };
 
-  const receiveStopWord = async (event: MessageEvent): Promise<Verdict> => {
-    const { author, at } = event;
-    const verdict = await receiveStop({ kind: "stop", target: { thread: event.thread }, author, at });
-    if (verdict.kind === "refused") return refuse(event, verdict.reply);
-    if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
-    await reply(event, "Nothing is running in this thread.");
-    return verdict;
-  };
-
-  const receiveStatusWord = async (event: MessageEvent): Promise<Verdict> => {
-    const thread = threadId(event.thread);
-    if (event.addressed === "follow-up" && !(await redis.exists(keys.head(thread)))) {
-      return { kind: "ignored", why: "no session in that thread" };
-    }
-    await reply(event, await options.status(thread));
-    mark(event.ref, "answered");
-    return { kind: "acted", thread };
-  };
-
-  const receiveVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<Verdict> => {
-    const thread = threadId(event.thread);
-    if (await setVerbosity(redis, thread, verbosity)) {
-      await reply(event, verbosityReply[verbosity]);
-      return { kind: "acted", thread };
-    }
-    if (event.addressed === "follow-up") return { kind: "ignored", why: "no session in that thread" };
-    return refuse(
-      event,
-      "Nothing was asked in this thread yet. Give me a task first, then say how much to show.",
-    );
-  };
-
-  const receiveScheduleWords = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
-    const thread = threadId(event.thread);
-    const planned = await listSchedules(redis, thread, options.now());
-    if (event.addressed === "follow-up" && planned.length === 0) {
-      return { kind: "ignored", why: "nothing is planned in that thread" };
-    }
-    const answer = await answerScheduleWords(redis, thread, words, planned);
-    if (answer.cancelled !== undefined) {
-      const by = event.author;
-      options.audit({ action: "schedule-cancelled", thread, schedule: answer.cancelled, by });
-    }
-    await reply(event, answer.markdown);
-    mark(event.ref, "answered");
-    return { kind: "acted", thread };
-  };
+  const receiveWord = createWords({ ...options, stop: receiveStop }, { reply, refuse, mark });
 
   const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
     const isBot = event.author.standing === "bot";
-    if (!isBot && isStopWord(event.text)) return receiveStopWord(event);
-    const verbosity = isBot ? undefined : verbosityWord(event.text);
-    if (verbosity) return receiveVerbosity(event, verbosity);
-    if (!isBot && isStatusWord(event.text)) return receiveStatusWord(event);
-    const words = isBot ? undefined : scheduleWordsIn(event.text);
-    if (words) return receiveScheduleWords(event, words);
+    const order = isBot ? undefined : await receiveWord(event);
+    if (order) return order;
     if (event.text.trim() === "" && event.attachments.length === 0 && !event.about) {
       if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
       return refuse(
@@ -221,12 +142,16 @@ export function createIntake(options: IntakeOptions): Door {
     const { model } = event.options ?? {};
     const choice = model === undefined ? [] : options.models(event.thread);
     if (model !== undefined && !choice.includes(model)) {
-      const known = choice.length > 0 ? `one of ${choice.join(", ")}` : "none: leave the option out";
-      return refuse(event, `The model ${model} cannot be chosen here; expected ${known}.`);
+      const instead = choice.length > 0 ? `choose one of ${choice.join(", ")}` : "leave the model out";
+      return refuse(event, `The model ${model} cannot be chosen here: ${instead}, and ask again.`);
     }
 
     const thread = threadId(event.thread);
-    const leave = isContinueWord(event.text) ? await continuing.leave(event) : undefined;
+    const asksToGoOn =
+      isContinueWord(event.text) &&
+      // Told again, it must not extend the budget of a later pause.
+      !(await redis.exists(keys.seen(thread, event.ref.message)));
+    const leave = asksToGoOn ? await continuing.leave(event) : undefined;
     if (leave?.allowed === false) return refuse(event, leave.reply);
     const paid = leave?.paidBy === undefined ? {} : { paidBy: leave.paidBy };
     const delivery = await deliver(
@@ -248,21 +173,25 @@ export function createIntake(options: IntakeOptions): Door {
         await questions.written(event);
         await options.queue.wake(thread);
         return { kind: "duplicate" };
-      case "accepted":
+      case "accepted": {
+        if (leave?.deed) options.audit(leave.deed);
         await questions.written(event);
-        await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
-        if (delivery.position === 0) mark(event.ref, "taken");
-        else mark(event.ref, "waiting", delivery.position);
+        const [ahead] = await Promise.all([
+          delivery.position || options.ahead(thread, event.author.id),
+          rememberMessages(redis, thread, [event.ref]),
+          options.queue.wake(thread),
+        ]);
+        markIfWaiting(thread, event.ref, ahead).catch((error: unknown) =>
+          options.onProblem("It was not found out whether a message waits.", error),
+        );
         return { kind: "accepted", thread, position: delivery.position };
+      }
     }
   };
 
   /** What somebody without permission wrote is no work; people who have it may still want it looked at. */
-  const overhearMessage = async (event: MessageEvent): Promise<void> => {
-    const { author, text, at } = event;
-    const quote = { author: { id: author.id, name: author.name }, text, at };
-    await overhear(redis, threadId(event.thread), event.ref.message, quote);
-  };
+  const overhearMessage = (event: MessageEvent): Promise<void> =>
+    overhear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
 
   const receiveAmendment = async (event: AmendmentEvent): Promise<Verdict> => {
     const thread = threadId(event.thread);
@@ -292,9 +221,10 @@ export function createIntake(options: IntakeOptions): Door {
   const receiveRating = async ({ thread, author, action }: ActionEvent): Promise<Verdict | undefined> => {
     const rating = ratingIn(action);
     if (!rating || !options.ratings) return undefined;
-    if (!(await options.ratings.rate(thread, author.id, rating)))
-      return { kind: "ignored", why: "that answer is not known any more" };
-    return { kind: "acted", thread: threadId(thread), reply: "Thank you, that is noted." };
+    const done = await options.ratings.rate(thread, author.id, rating);
+    if (done === "unknown-answer") return { kind: "ignored", why: "that answer is not known any more" };
+    const unchanged = done === "unchanged" && ({ unchanged: true } as const);
+    return { kind: "acted", thread: threadId(thread), reply: "Thank you, that is noted.", ...unchanged };
   };
 
   const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
@@ -307,10 +237,14 @@ export function createIntake(options: IntakeOptions): Door {
   };
 
   return {
-    async receive(event) {
+    async receive(told) {
+      const event = { ...told, author: { ...told.author, name: plainName(told.author.name) } };
       const decision = access.permission(event);
+      // What was overheard is nobody's work, so its author may change it without permission.
+      if (event.kind === "edit" || event.kind === "delete") {
+        await rehear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
+      }
       if (!decision.allowed) {
-        if (event.kind === "delete") await forgetOverheard(redis, threadId(event.thread), event.ref.message);
         if (!decision.reply) return { kind: "ignored", why: decision.why };
         if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
         await overhearMessage(event);
@@ -336,4 +270,9 @@ export function createIntake(options: IntakeOptions): Door {
       }
     },
   };
+}
+
+function quoteOf(event: MessageEvent | AmendmentEvent): Quote {
+  const { id, name } = event.author;
+  return { author: { id, name }, text: event.kind === "delete" ? "" : event.text, at: event.at };
 }

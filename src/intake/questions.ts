@@ -70,7 +70,7 @@ export function createQuestionDesk(options: QuestionOptions): QuestionDesk {
       const decision = question && decisionOf(press, question, event);
       if (!question || !decision) return { kind: "refused", reply: closed };
       if (!mayDecide(question, event.author)) return refuse(thread, question, event.author, decision);
-      if (now() >= question.expiresAt) return { kind: "refused", reply: "The time to decide this is over." };
+      if (now() >= question.expiresAt) return { kind: "refused", reply: late };
 
       const done = await decide(redis, thread, question.id, decision, now());
       if (done.kind === "closed") return { kind: "refused", reply: closed };
@@ -79,9 +79,8 @@ export function createQuestionDesk(options: QuestionOptions): QuestionDesk {
         options.audit({ action: "decided", thread, question, by: event.author, decision });
         return { kind: "acted", thread };
       }
-      return isSame(done.decision, decision)
-        ? { kind: "duplicate" }
-        : { kind: "refused", reply: "Somebody was faster: this is decided already." };
+      if (isSame(done.decision, decision)) return { kind: "duplicate" };
+      return { kind: "refused", reply: done.decision.kind === "expired" ? late : faster };
     },
 
     async written(event) {
@@ -103,6 +102,8 @@ export function createQuestionDesk(options: QuestionOptions): QuestionDesk {
 }
 
 const closed = "This question is settled already.";
+const late = "The time to decide this is over.";
+const faster = "Somebody was faster: this is decided already.";
 
 /** The buttons of questions; `progress/questions.ts` offers them. An answer without a number is the person's own. */
 function parsePress({

@@ -6,13 +6,10 @@ import { cancelSchedule } from "../queue/schedules.ts";
 /** What a person asks for about the schedules of a thread, without a model. */
 export type ScheduleWords = { do: "list" } | { do: "cancel"; id: string };
 
-/**
- * The whole message must be `/schedules` or `/unschedule <id>`; without the slash too, because some platforms
- * keep messages that begin with one to themselves.
- */
+/** The whole message must be `schedules` or `unschedule <id>`: Slack keeps the leading slash that others have to itself. */
 export function scheduleWordsIn(text: string): ScheduleWords | undefined {
-  if (/^\s*\/?schedules\s*$/i.test(text)) return { do: "list" };
-  const id = /^\s*\/?unschedule\s+`?(\w+)`?\s*$/i.exec(text)?.[1];
+  if (/^\s*[/!]?schedules\s*$/i.test(text)) return { do: "list" };
+  const id = /^\s*[/!]?unschedule\s+`?(\w+)`?\s*$/i.exec(text)?.[1];
   return id === undefined ? undefined : { do: "cancel", id };
 }
 
@@ -28,8 +25,8 @@ export async function answerScheduleWords(
     const { id } = words;
     return (await cancelSchedule(redis, thread, id))
       ? { markdown: `Schedule ${id} is cancelled.`, cancelled: id }
-      : { markdown: `There is no schedule ${id} in this thread; \`/schedules\` lists them.` };
+      : { markdown: `There is no schedule ${id} in this thread; \`schedules\` lists them.` };
   }
   const list = planned.map((schedule) => `- ${describeSchedule(schedule)}`);
-  return { markdown: [...list, "", "`/unschedule <id>` cancels one."].join("\n") };
+  return { markdown: [...list, "", "`unschedule <id>` cancels one."].join("\n") };
 }

@@ -2,8 +2,8 @@ import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ActionButton, OutboundMessage } from "../adapters/adapter.ts";
-import type { Receipt } from "../queue/drive.ts";
-import { continueAction } from "../queue/paused.ts";
+import type { Receipt } from "../queue/turn-contracts.ts";
+import { continueAction, type PausedTurn } from "../queue/paused.ts";
 import { rateAction } from "../queue/ratings.ts";
 
 /** Words and figures that are the same on every platform. */
@@ -12,13 +12,18 @@ const shownCharacters = 120;
 
 /** One line about a tool call: its name and the argument that tells most. */
 export function describeCall(call: ToolCall): string {
+  return `\`${call.name}\` ${inlineCode(gistOf(call))}`;
+}
+
+/** The argument of a call that tells most, on one line; empty when it has none. */
+export function gistOf(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
   const told = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
     .map((key) => input[key])
     .find((value) => typeof value === "string");
   const text =
     typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
-  return `\`${call.name}\` ${inlineCode(cut(firstLine(text), shownCharacters))}`;
+  return text === "{}" ? "" : cut(firstLine(text), shownCharacters);
 }
 
 const shownItems = 20;
@@ -44,7 +49,7 @@ export function describeCompaction(event: Extract<AgentEvent, { type: "summary" 
 }
 
 function inlineCode(text: string): string {
-  if (text === "" || text === "{}") return "";
+  if (text === "") return "";
   // A fence longer than any run of backticks inside keeps the text in one span.
   const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
   return fence.length > 1 ? `${fence} ${text} ${fence}` : `\`${text}\``;
@@ -65,8 +70,12 @@ export function duration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return both(`${minutes} min`, seconds % 60, "s");
+  return both(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
+}
+
+function both(greater: string, rest: number, unit: string): string {
+  return rest === 0 ? greater : `${greater} ${rest} ${unit}`;
 }
 
 export function count(n: number, one: string, many = `${one}s`): string {
@@ -80,29 +89,44 @@ function cost(usage: Usage): string[] {
   return usage.cost > 0 ? [...parts, usage.priceUnknown ? `at most ${dollars}` : dollars] : parts;
 }
 
-function files(changed: readonly string[]): string[] {
-  if (changed.length === 0) return [];
-  const shown = changed.slice(0, 5).map((path) => cut(path, 60));
-  const more = changed.length > shown.length ? ` and ${changed.length - shown.length} more` : "";
-  return [`${changed.length === 1 ? "file" : "files"} changed: ${shown.join(", ")}${more}`];
+function files(what: "changed" | "deleted", paths: readonly string[]): string[] {
+  if (paths.length === 0) return [];
+  const shown = paths.slice(0, 5).map((path) => cut(path, 60));
+  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
+  return [`${paths.length === 1 ? "file" : "files"} ${what}: ${shown.join(", ")}${more}`];
 }
 
 /**
- * The last message of a turn: the answer, or what ended it, with the receipt as small print.
+ * The last messages of a turn: the answer, or what ended it, with the receipt as small print; below it the offer to go
+ * on with a turn that was paused, apart, so that it can be edited when somebody has.
  *
  * @param options.asksRating whether people can say what they think of an answer
  */
-export function closingMessage(
+export function closingMessages(
   turn: string,
   receipt: Receipt,
-  { asksRating = false }: { asksRating?: boolean } = {},
+  options: { asksRating?: boolean } = {},
+): [OutboundMessage, offer?: OutboundMessage] {
+  const { outcome } = receipt;
+  const closing = closingMessage(turn, receipt, options);
+  if (outcome.kind !== "step-limit" && outcome.kind !== "budget") return [closing];
+  const offer = pausedMessage({ turn, outcome });
+  // Before its first step it has said nothing.
+  return outcome.steps > 0 ? [closing, offer] : [{ ...closing, ...offer }];
+}
+
+function closingMessage(
+  turn: string,
+  receipt: Receipt,
+  { asksRating = false }: { asksRating?: boolean },
 ): OutboundMessage {
   const { outcome } = receipt;
   const figures = [
     ...(outcome.steps > 0 ? [count(outcome.steps, "step")] : []),
     ...(receipt.durationMs > 0 ? [duration(receipt.durationMs)] : []),
     ...cost(outcome.usage),
-    ...files(receipt.filesChanged),
+    ...files("changed", receipt.files.changed),
+    ...files("deleted", receipt.files.deleted),
   ].join(" · ");
   const small = figures ? { footer: figures } : {};
   switch (outcome.kind) {
@@ -117,12 +141,6 @@ export function closingMessage(
       return { kind: "receipt", markdown: stopReceipt(receipt, outcome.order.by), ...small };
     case "step-limit":
     case "budget":
-      return {
-        kind: "answer",
-        markdown: pausedText(outcome),
-        actions: [{ id: continueAction(turn), label: "Continue", style: "primary" }],
-        ...small,
-      };
     case "refused":
       return { kind: "answer", markdown: outcome.text, ...small };
     case "model-error":
@@ -141,26 +159,35 @@ function ratingButtons(turn: string): ActionButton[] {
   ];
 }
 
-function pausedText(outcome: Extract<TurnOutcome, { kind: "step-limit" | "budget" }>): string {
-  const { text, limit, usedUp, steps } = outcome;
-  if (!usedUp) {
-    return `${text}\n\n**Paused at the limit of ${limit} for one turn.** Press Continue or write “continue”, and I go on from here.`;
-  }
-  const why =
-    `**Paused: the budget of ${limit} is used up, or too small for the next step.** It begins anew at ${usedUp.resets}; ` +
-    `write “continue” then. Before that an administrator can add ${usedUp.extension} for today: with the Continue button, or with the word “continue”.`;
-  return steps > 0 ? `${text}\n\n${why}` : why;
+/** Says which limit has paused a turn, with the button to go on; or without, and who has let it go on. */
+export function pausedMessage(
+  { turn, outcome: { limit, usedUp } }: PausedTurn,
+  continuedBy?: string,
+): OutboundMessage {
+  const why = usedUp
+    ? `**Paused: the budget of ${limit} is used up, or too small for the next step.**`
+    : `**Paused at the limit of ${limit} for one turn.**`;
+  if (continuedBy !== undefined) return { kind: "notice", markdown: `${why} ▶️ Continued by ${continuedBy}.` };
+  const how = usedUp
+    ? `It begins anew at ${usedUp.resets}; write “continue” then. Before that an administrator can add ${usedUp.extension} for today: with the Continue button, or with the word “continue”.`
+    : "Press Continue or write “continue”, and I go on from here.";
+  const actions: ActionButton[] = [{ id: continueAction(turn), label: "Continue", style: "primary" }];
+  return { kind: "notice", markdown: `${why} ${how}`, actions };
 }
 
 function stopReceipt(receipt: Receipt, by: string): string {
-  const { killed, stopMs, silent = 0, withdrawn, outcome } = receipt;
+  const { killed, stopMs, cutOff = 0, silent = 0, withdrawn, outcome } = receipt;
   const sentences = [`🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${duration(stopMs)}.`}`];
-  if (killed) {
+  if (cutOff > 0)
     sentences.push(
-      killed.commands > 0
-        ? `${count(killed.commands, "command")} ended (${count(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`
-        : "No command was running.",
+      `${count(cutOff, "tool call")} had ended with the worker that ran ${cutOff === 1 ? "it" : "them"}: the outcome is unknown.`,
     );
+  if (killed) {
+    if (killed.commands > 0)
+      sentences.push(
+        `${count(killed.commands, "command")} ended (${count(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`,
+      );
+    else if (cutOff === 0) sentences.push("No command was running.");
     if (killed.survivors > 0)
       sentences.push("Some processes could not be ended: an administrator must look at the host.");
   }
@@ -172,7 +199,7 @@ function stopReceipt(receipt: Receipt, by: string): string {
   // Without a turn nobody has looked at the files.
   if (killed && outcome.steps > 0)
     sentences.push(
-      receipt.filesChanged.length > 0 ? "What was written so far is kept." : "No files were changed.",
+      receipt.files.changed.length > 0 ? "What was written so far is kept." : "No files were written.",
     );
   return sentences.join(" ");
 }

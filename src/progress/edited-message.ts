@@ -12,10 +12,10 @@ import { LeaseLost } from "../queue/session.ts";
 
 /** One message that is edited in place: the latest content wins, edits keep the platform's pace. */
 export interface EditedMessage {
-  /** Shows this content as soon as the pace allows. */
-  show(message: OutboundMessage): void;
-  /** Writes no more. Resolves when nothing is under way. */
-  close(): Promise<void>;
+  /** Shows what this gives as soon as the pace allows; it is asked then, and only when nothing newer is there. */
+  show(render: () => OutboundMessage): void;
+  /** Writes no more. Resolves when nothing is under way, and tells whether it may be there without being known. */
+  close(): Promise<boolean>;
 }
 
 export interface EditedMessageOptions {
@@ -46,14 +46,15 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
   let ref = options.known;
   let postedAt = options.knownSince;
   let { lookSince } = options;
-  let latest: OutboundMessage | undefined;
-  let shown: OutboundMessage | undefined;
+  let latest: (() => OutboundMessage) | undefined;
+  let shown: typeof latest;
   let writing: Promise<void> | undefined;
 
   const write = async () => {
-    const message = latest;
-    if (!message) return;
+    const render = latest;
+    if (!render) return;
     if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince)) ?? [];
+    const message = render();
     const known = ref;
     const isOld = Date.now() - postedAt > (surface.limits.editableMs ?? Number.POSITIVE_INFINITY);
     if (known && !isOld) {
@@ -65,7 +66,6 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
       // Until it is known, a broken connection leaves open whether it is there.
       lookSince = startedAt;
       [ref] = await faultPoint("progress", () => surface.post(thread, message, key));
-      lookSince = undefined;
       postedAt = Date.now();
       const posted = ref;
       if (posted) {
@@ -75,9 +75,10 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
           throw error;
         });
       }
+      lookSince = undefined;
       if (known) await surface.remove(known);
     }
-    shown = message;
+    shown = render;
   };
 
   const isBehind = () => latest !== shown;
@@ -99,13 +100,14 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
   };
 
   return {
-    show(message) {
-      latest = message;
+    show(render) {
+      latest = render;
       if (!closing.signal.aborted) writing ??= keepUp();
     },
     async close() {
       closing.abort();
       await writing;
+      return lookSince !== undefined;
     },
   };
 }

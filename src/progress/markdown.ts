@@ -30,6 +30,15 @@ export function splitMarkdown(text: string, limit: number): [string, ...string[]
   return [first, ...others];
 }
 
+/** A text that would be a flood of messages, as the file that people get with its beginning; undefined for others. */
+export function wholeAnswer(
+  markdown: string,
+  mostChars: number,
+): { name: string; data: Buffer; comment: string } | undefined {
+  if (markdown.length <= mostChars) return undefined;
+  return { name: "answer.md", data: Buffer.from(markdown), comment: "The whole answer is in this file." };
+}
+
 /** The beginning of the text, with an ellipsis if something was left out; at most `limit` characters. */
 export function cutMarkdown(text: string, limit: number): string {
   const ellipsis = "\n…";

@@ -1,22 +1,32 @@
-import type { ChatSurface, OutboundMessage } from "../adapters/adapter.ts";
+import type { ChatSurface, OutboundMessage, ShownCall } from "../adapters/adapter.ts";
 
 type Mask = (text: string) => string;
 
 /** The message with secrets hidden wherever people read it. */
 export function maskedMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
-  const { markdown, footer, cards, actions } = message;
+  const { markdown, footer, calls, actions } = message;
   return {
     ...message,
     markdown: mask(markdown),
     ...(footer !== undefined && { footer: mask(footer) }),
-    ...(cards && {
-      cards: {
-        markdown: mask(cards.markdown),
-        title: mask(cards.title),
-        tasks: cards.tasks.map((task) => ({ ...task, title: mask(task.title) })),
+    ...(calls && {
+      calls: {
+        above: mask(calls.above),
+        below: mask(calls.below),
+        title: mask(calls.title),
+        items: calls.items.map((call) => maskedCall(call, mask)),
       },
     }),
     ...(actions && { actions: actions.map((action) => ({ ...action, label: mask(action.label) })) }),
+  };
+}
+
+function maskedCall({ name, about, result, ...call }: ShownCall, mask: Mask): ShownCall {
+  return {
+    ...call,
+    name: mask(name),
+    about: mask(about),
+    ...(result !== undefined && { result: mask(result) }),
   };
 }
 

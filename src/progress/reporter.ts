@@ -8,13 +8,21 @@ import {
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolCall, ToolMessage, UserMessage } from "../agent/messages.ts";
-import type { Receipt, ShownTurn, TurnDisplay } from "../queue/drive.ts";
+import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turn-contracts.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { isOver } from "../queue/stops.ts";
 import type { Verbosity } from "../queue/sessions.ts";
-import { checklist, closingMessage, count, describeCompaction, duration, verdict } from "./describe.ts";
+import {
+  checklist,
+  closingMessages,
+  count,
+  describeCompaction,
+  duration,
+  pausedMessage,
+  verdict,
+} from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 import { maskedMessage } from "./masked.ts";
 import { questionMessage, settledMessage } from "./questions.ts";
@@ -108,27 +116,23 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   // The surface masks as well; before that, messages lie in the outbox.
   const masked = (message: OutboundMessage) => maskedMessage(message, options.mask);
 
-  const taskCards = (title: string, around: string[]): Pick<OutboundMessage, "cards"> => {
-    // Cards have no room for results.
-    if (tools.isEmpty || options.verbosity === "full") return {};
+  const withCalls = (title: string, over: string[], under: string[]) => {
+    const below = paragraphs(under);
     return {
-      cards: {
-        title: [title, ...tools.earlier()].join(" · "),
-        tasks: tools.tasks(),
-        markdown: around.filter(Boolean).join("\n\n"),
-      },
+      markdown: paragraphs([...over, tools.text(), below]),
+      ...(!tools.isEmpty && {
+        calls: { title, above: paragraphs([...over, tools.earlier()]), items: tools.items(), below },
+      }),
     };
   };
 
   const progressMessage = (headline: string): OutboundMessage => {
     const above = [banner, `${headline} · step ${step}`, plan];
     const below: string[] = [];
-    if (tail) below.push(fenced(tail));
+    if (tail) below.push(fenced(tail.trimEnd()));
     if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
     if (notice) below.push(`_${notice}_`);
-    const markdown = [...above, tools.text(), ...below].filter(Boolean).join("\n\n");
-    const cards = taskCards("Working", [...above, ...below]);
-    return masked({ kind: "progress", stoppable: true, markdown, ...cards });
+    return masked({ kind: "progress", stoppable: true, ...withCalls("Working", above, below) });
   };
 
   // What `todo` gives is shown as the plan.
@@ -194,7 +198,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       case "nudge":
         return;
     }
-    if (options.verbosity !== "quiet") progress.show(progressMessage("⏳ **Working**"));
+    if (options.verbosity !== "quiet") progress.show(() => progressMessage("⏳ **Working**"));
   };
 
   const over = (outcome: TurnOutcome) => asked.filter((message) => isOver(message, outcome));
@@ -207,13 +211,16 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         .map((ref) => [`${turn.id}:mark:${ref.message}`, { do: "mark", ref, mark: state }]),
     );
 
-  const lastMessage = (receipt: Receipt) => {
-    const message = closingMessage(turn.id, receipt, options);
-    return masked({ ...message, markdown: [banner, message.markdown].filter(Boolean).join("\n\n") });
+  const lastMessages = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
+    const [first, offer] = closingMessages(turn.id, receipt, options);
+    const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
+    const message = masked({ ...first, markdown });
+    return offer ? [message, masked(offer)] : [message];
   };
 
   return {
     took(messages) {
+      if (turn.resumed) status.takeOver();
       asked.push(...messages);
       for (const taken of messages.filter(isMarked)) marking.push(showTaken(refOf(taken)));
       options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
@@ -224,6 +231,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     question: (question, call) => masked(questionMessage(question, call)),
     settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
+    continued: (paused, by) => masked(pausedMessage(paused, by)),
     waiting() {
       isWaiting = true;
       const message = progressMessage("⏸️ **Waiting for your decision**");
@@ -232,22 +240,16 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     closing(receipt) {
       const { outcome } = receipt;
+      const [message, offer] = lastMessages(receipt);
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
       // Without a tool call the progress message has nothing to say that the answer does not.
       const last: OutboundMessage | null =
         options.verbosity !== "quiet" && (!tools.isEmpty || plan)
-          ? masked({
-              kind: "progress",
-              markdown: [headline, plan, tools.text()].filter(Boolean).join("\n\n"),
-              ...taskCards("What was done", [headline, plan]),
-            })
+          ? masked({ kind: "progress", ...withCalls("What was done", [headline, plan], []) })
           : null;
       const entries: Record<string, OutboxEntry> = {
-        [`${turn.id}:answer`]: {
-          do: "post",
-          message: lastMessage(receipt),
-          attempts: 0,
-        },
+        [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },
+        ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
         [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
         ...marks(over(outcome), finalMark(outcome)),
         ...marks(receipt.withdrawn, "stopped"),
@@ -257,12 +259,18 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     async close() {
       closing.abort();
       status.end(isWaiting);
-      await Promise.all([progress.close(), ...marking]);
+      const [mayBeShown] = await Promise.all([progress.close(), ...marking]);
+      return mayBeShown;
     },
     ended(receipt) {
       const { outcome } = receipt;
       const messages = [...over(outcome), ...receipt.withdrawn].map(({ id }) => id);
-      options.publish({ type: "turn-end", turn: turn.id, outcome, messages, closing: lastMessage(receipt) });
+      const [first, offer] = lastMessages(receipt);
+      const markdown = [first.markdown, ...(offer ? [offer.markdown] : [])].join("\n\n");
+      options.publish({
+        ...{ type: "turn-end", turn: turn.id, outcome, messages },
+        closing: { ...first, markdown },
+      });
     },
   };
 }
@@ -283,6 +291,10 @@ function finalMark(outcome: TurnOutcome): MessageMark {
     case "lost-lease":
       return "waiting";
   }
+}
+
+function paragraphs(parts: readonly string[]): string {
+  return parts.filter(Boolean).join("\n\n");
 }
 
 function lastLines(output: string): string {

@@ -1,6 +1,6 @@
-import type { TaskCards } from "../adapters/adapter.ts";
-import type { ToolCall, ToolMessage, ToolStatus } from "../agent/messages.ts";
-import { count, describeCall } from "./describe.ts";
+import type { ShownCall } from "../adapters/adapter.ts";
+import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import { count, describeCall, gistOf } from "./describe.ts";
 
 /** The calls of a turn as its thread shows them. */
 export interface ToolList {
@@ -10,39 +10,42 @@ export interface ToolList {
   readonly isEmpty: boolean;
   /** Markdown, a line a call, the newest last. */
   text(): string;
-  /** The same as cards. */
-  tasks(): TaskCards["tasks"];
+  /** The same apart. */
+  items(): ShownCall[];
   /** How many calls are left out at the beginning, in words; empty without any. */
-  earlier(): string[];
+  earlier(): string;
 }
 
-interface ToolLine {
+interface ToolLine extends ShownCall {
   callId: string;
   text: string;
-  status: ToolStatus | "running" | "pending";
-  result: string;
+  /** The very beginning of the result. */
+  start: string;
 }
 
 /** Calls that are shown; of the earlier ones only the number. */
 const shownTools = 12;
-/** How much of a result is shown. */
-const resultLines = 4;
-const resultChars = 300;
+/** How much of a result is kept, and how much of it stands in the text, where nothing can be folded away. */
+const kept = { lines: 60, chars: 2_000 };
+const start = { lines: 4, chars: 300 };
 
-/** @param withResults whether the beginning of each result is shown under its call */
+/** @param withResults whether the beginning of each result is shown with its call */
 export function createToolList({ withResults }: { withResults: boolean }): ToolList {
   const tools: ToolLine[] = [];
   let hidden = 0;
-  const earlier = () => (hidden > 0 ? [count(hidden, "earlier call")] : []);
+  const earlier = () => (hidden > 0 ? `… ${count(hidden, "earlier call")}` : "");
   return {
     earlier,
     start(call, state) {
-      const waiting = tools.find(({ callId, status }) => callId === call.id && status === "pending");
+      const waiting = tools.find((tool) => tool.callId === call.id && tool.state === "pending");
       if (waiting) {
-        waiting.status = state;
+        waiting.state = state;
         return;
       }
-      tools.push({ callId: call.id, text: describeCall(call), status: state, result: "" });
+      // Call ids repeat with some models; the place in the turn does not.
+      const id = String(hidden + tools.length);
+      const text = describeCall(call);
+      tools.push({ id, callId: call.id, name: call.name, about: gistOf(call), text, state, start: "" });
       if (tools.length <= shownTools) return;
       tools.shift();
       hidden += 1;
@@ -50,22 +53,24 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
     end({ callId, status, text }) {
       const line = tools.findLast((tool) => tool.callId === callId);
       if (!line) return;
-      line.status = status;
-      if (withResults) line.result = folded(text);
+      line.state = status;
+      if (!withResults || text.trim() === "") return;
+      line.result = beginning(text, kept);
+      line.start = beginning(text, start);
     },
     get isEmpty() {
       return tools.length === 0;
     },
     text() {
-      const lines = tools.map(({ status, text, result }) => {
-        const line = `${sign(status)} ${text}`;
-        return result ? `${line}\n${fenced(result)}` : line;
+      const lines = tools.map((tool) => {
+        const line = `${sign(tool.state)} ${tool.text}`;
+        return tool.start ? `${line}\n${fenced(tool.start)}` : line;
       });
-      return [...earlier().map((words) => `… ${words}`), ...lines].join("  \n");
+      return [earlier(), ...lines].filter(Boolean).join("  \n");
     },
-    tasks: () =>
-      tools.map(({ callId, text, status }) => {
-        return { id: callId, title: text.replaceAll("`", ""), state: cardState(status) };
+    items: () =>
+      tools.map(({ id, name, about, state, result }) => {
+        return { id, name, about, state, ...(result !== undefined && { result }) };
       }),
   };
 }
@@ -75,31 +80,16 @@ export function fenced(output: string): string {
   return `\`\`\`\n${output.replaceAll("```", "ʼʼʼ")}\n\`\`\``;
 }
 
-function folded(text: string): string {
+function beginning(text: string, most: { lines: number; chars: number }): string {
   const lines = text.trim().split("\n");
-  const start = lines.slice(0, resultLines).join("\n");
-  const short = start.slice(0, resultChars).toWellFormed();
-  if (short.length < start.length) return `${short}…`;
-  return lines.length > resultLines ? `${short}\n… ${count(lines.length - resultLines, "more line")}` : short;
+  const first = lines.slice(0, most.lines).join("\n");
+  const short = first.slice(0, most.chars).toWellFormed();
+  if (short.length < first.length) return `${short}…`;
+  return lines.length > most.lines ? `${short}\n… ${count(lines.length - most.lines, "more line")}` : short;
 }
 
-function cardState(status: ToolLine["status"]): TaskCards["tasks"][number]["state"] {
-  switch (status) {
-    case "running":
-    case "pending":
-      return "running";
-    case "ok":
-    case "partial":
-      return "done";
-    case "error":
-    case "stopped":
-    case "unknown":
-      return "failed";
-  }
-}
-
-function sign(status: ToolLine["status"]): string {
-  switch (status) {
+function sign(state: ShownCall["state"]): string {
+  switch (state) {
     case "running":
       return "▸";
     case "pending":

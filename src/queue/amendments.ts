@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
-import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { heddle, type Speaker } from "../agent/messages.ts";
 import { channels, keys } from "./keys.ts";
+import { heard } from "./mailbox.ts";
 import { scriptJson, scripts } from "./scripts.ts";
 
 /** What people do to messages that they have sent: edit and delete them. */
@@ -54,7 +54,7 @@ export async function deleteMessage(
     heddle,
     `(${author.name} has deleted one of the messages of this task. Do no more of what only it asked for.)`,
   );
-  const order: StopOrder = { by: `${author.name}, who deleted the message`, at };
+  const order = await heard(redis, { by: `${author.name}, who deleted the message`, at });
   const result = await scripts.delete.run(
     redis,
     [

@@ -180,7 +180,7 @@ function inScript({ cost = 0, tokens = 0 }: DayBudget, measure: Measure): number
 }
 
 function measured(usage: Usage, turns: number): (string | number)[] {
-  const { input, output, cacheRead, cacheWrite, calls } = usage;
+  const { input, output, cacheRead, cacheWrite, calls, priceUnknown } = usage;
   const figures = { input, output, cacheRead, cacheWrite, cost: microDollars(usage.cost), calls, turns };
-  return Object.entries(figures).flat();
+  return [...Object.entries(figures).flat(), "unpriced", priceUnknown ? calls : 0];
 }

@@ -1,8 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import type { MessageRef, OutboundMessage, ThreadId } from "../adapters/adapter.ts";
-import type { AgentEvent, StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
+import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
+import { followTurn } from "../agent/follow.ts";
 import {
-  type Enclosure,
   type History,
   isUndecided,
   type OpenCall,
@@ -12,90 +13,25 @@ import {
   workedMs,
 } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { isFromPerson, type ToolCall, type UserMessage } from "../agent/messages.ts";
-import type { Question } from "../agent/questions.ts";
+import { isFromPerson } from "../agent/messages.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
 import { type BackgroundJobs, sumOfKills } from "./background.ts";
-import { listedAt, readStop, unlist } from "./mailbox.ts";
-import type { OutboxEntry } from "./outbox.ts";
-import { abandoned, asked, decisionsSince, merged, type Settled } from "./questions.ts";
+import { listedAt, readStop, sinceOrder, unlist } from "./mailbox.ts";
+import { offerTaken } from "./paused.ts";
+import { abandoned, asked, decisionsSince, merged } from "./questions.ts";
 import { type Flush, stored, tellStopped } from "./stop-notice.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { Verbosity } from "./sessions.ts";
 import { isOver, type StopWatch } from "./stops.ts";
+import {
+  noChanges,
+  type Receipt,
+  type ShownTurn,
+  type TurnDisplay,
+  type TurnRunner,
+} from "./turn-contracts.ts";
 import { type Drive, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
-
-/** Runs the agent for one turn. The rest of the queue does not know how. */
-export interface TurnRunner {
-  run(input: {
-    thread: ThreadId;
-    turn: string;
-    history: History;
-    followUps(): Promise<UserMessage[]>;
-    /** Stores what came with a message, once it was looked at. */
-    store(record: Enclosure): Promise<void>;
-    /** For events from outside the loop, such as live output. A helper's call begins when this has resolved. */
-    emit(event: AgentEvent): void | Promise<void>;
-    signal: AbortSignal;
-  }): AsyncGenerator<AgentEvent, TurnOutcome>;
-  /** Ends every process of the thread, background jobs too, and counts what is left. */
-  killAll(thread: ThreadId): Promise<KillReport>;
-  /** Resolves when the last background job of the thread in this process has ended; undefined when none runs. */
-  jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
-  /** Files of the workspace that changed since `since` (ms). */
-  filesChanged(thread: ThreadId, since: number): Promise<string[]>;
-}
-
-/** The facts about a turn's end, from the journal and the machine, never from what the model claims. */
-export interface Receipt {
-  outcome: TurnOutcome;
-  /** The waiting for people left out. */
-  durationMs: number;
-  filesChanged: string[];
-  /** Present when something was killed on a stop. */
-  killed?: KillReport;
-  /** From the order to the last process gone, ms. */
-  stopMs?: number;
-  /** Workers that had background jobs and have not said in time what became of them. */
-  silent?: number;
-  /** Queued messages that the stop overtook. */
-  withdrawn: UserMessage[];
-}
-
-/** Shows one turn in its thread. Its methods do not throw; what must not be lost goes through the outbox. */
-export interface TurnDisplay {
-  /** The messages that this turn works on; again for those that come later. */
-  took(messages: readonly UserMessage[]): void;
-  event(event: AgentEvent): void;
-  /** The message that puts the question to people, with its buttons. */
-  question(question: Question, call: ToolCall): OutboundMessage;
-  /** What that message says in the end. */
-  settled: Settled;
-  /** What must be in the thread while the turn waits for people. */
-  waiting(): Record<string, OutboxEntry>;
-  /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
-  closing(receipt: Receipt): Record<string, OutboxEntry>;
-  /** Shows nothing more; resolves when nothing is under way. */
-  close(): Promise<void>;
-  /** Tells those who look on at this moment. */
-  ended(receipt: Receipt): void;
-}
-
-/** What a display must know about its turn. */
-export interface ShownTurn {
-  id: string;
-  /** Milliseconds since the epoch. */
-  startedAt: number;
-  /** Another worker began it, and may have shown something. */
-  resumed: boolean;
-  /** The progress message, if one is known. */
-  progress: MessageRef | undefined;
-  /** What it has done so far. */
-  calls: OpenTurn["calls"];
-  /** What people of the thread have asked for, if they have. */
-  verbosity?: Verbosity | undefined;
-}
 
 export interface DriveOptions {
   redis: Redis;
@@ -107,7 +43,7 @@ export interface DriveOptions {
   flushOutbox(
     lease: SessionLease,
     signal: AbortSignal,
-    quiet: Promise<void>,
+    quiet: Promise<boolean>,
   ): Promise<{ rest: Promise<void> }>;
   expireSeconds: number;
   now(): number;
@@ -116,6 +52,8 @@ export interface DriveOptions {
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
 const claimsBeforeGivingUp = 4;
+/** While marks are still being made: how often the mailbox is looked into, ms. */
+const lookAgainMs = 500;
 
 /** Drives one thread until its mailbox is empty: claims it, resumes what was interrupted, runs turn after turn. */
 export function createDrive(options: DriveOptions): Drive {
@@ -155,13 +93,13 @@ async function driveTurns(
   const { thread } = lease;
   // Of the turn that this claim has found; none of a later one.
   let claims = lease.claimsWithoutProgress;
-  const flush = async (quiet: Promise<void>) => {
+  const flush = async (quiet: Promise<boolean>) => {
     const flushed = await options.flushOutbox(lease, job, quiet);
     rest.push(flushed.rest);
     // Who waits for them below is told of a failure.
     flushed.rest.catch(() => undefined);
   };
-  await flush(Promise.resolve());
+  await flush(Promise.resolve(true));
   while (!job.aborted) {
     const listed = await listedAt(options.redis, thread);
     const head = await lease.head();
@@ -175,7 +113,13 @@ async function driveTurns(
       withdrawals.messages.push(...withdrawn);
       await tellStopped(lease, options, flush, withdrawals, stop);
       if (taken.length === 0) {
-        await Promise.all(rest);
+        // The platform may let marks wait for a minute, and a new message must not wait with them.
+        const isQuiet = await Promise.race([
+          Promise.all(rest).then(() => true),
+          delay(lookAgainMs, false, { ref: false }),
+        ]);
+        // What a shutdown has cut short is left to the next worker.
+        if (!isQuiet || job.aborted) continue;
         await unlist(options.redis, thread, listed);
         return "done";
       }
@@ -196,13 +140,14 @@ async function driveTurns(
       // Only `setVerbosity` writes it.
       verbosity: head["verbosity"] as Verbosity | undefined,
     });
-    const news = decisionsSince(history.open, head, display.settled, options.now());
+    const { redis } = options;
+    const news = await decisionsSince(redis, thread, history.open, display.settled, options.now());
     if (news.records.length > 0) {
       await lease.append(news.records, news.change);
       history = replay([...records, ...news.records]);
-      await flush(Promise.resolve());
+      await flush(Promise.resolve(true));
     }
-    const until = await parkedUntil(options.redis, thread, history);
+    const until = await parkedUntil(redis, thread, history);
     if (until !== undefined) {
       // Coming back is no sign of a crash.
       await lease.append([], { fields: { handover: "1" } });
@@ -211,26 +156,39 @@ async function driveTurns(
       await unlist(options.redis, thread, listed, until);
       return "done";
     }
+    const offer = offerTaken(head, records, (paused) =>
+      display.continued(paused, turn.asked[0]?.author.name ?? "somebody"),
+    );
+    if (offer) {
+      await lease.append([], { outbox: stored(offer) });
+      await flush(Promise.resolve(true));
+    }
     display.took(turn.asked);
     const isStuck = claims >= claimsBeforeGivingUp;
     claims = 1;
-    const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
-    if (receipt.outcome.kind === "lost-lease") return "done";
-    if (receipt.outcome.kind === "suspended") break;
-    if (receipt.outcome.kind === "waiting") {
-      await lease.append([], { outbox: stored(display.waiting()) });
-      await flush(display.close());
-      // They may have decided already.
-      continue;
+    try {
+      const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
+      if (receipt.outcome.kind === "lost-lease") return "done";
+      if (receipt.outcome.kind === "suspended") break;
+      if (receipt.outcome.kind === "waiting") {
+        await lease.append([], { outbox: stored(display.waiting()) });
+        await flush(display.close());
+        // They may have decided already.
+        continue;
+      }
+      await endTurn(lease, options, flush, {
+        display,
+        turn,
+        receipt,
+        withdrawals,
+        open: history.open,
+        cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
+      });
+    } catch (error) {
+      // It would go on telling that the agent works.
+      void display.close();
+      throw error;
     }
-    await endTurn(lease, options, flush, {
-      display,
-      turn,
-      receipt,
-      withdrawals,
-      open: history.open,
-      cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
-    });
   }
   await lease.append([], { fields: { handover: "1" } });
   return "handover";
@@ -272,11 +230,9 @@ async function runOneTurn(
   job.addEventListener("abort", onJobAbort, { once: true });
   if (job.aborted) onJobAbort();
 
-  let stoppedAt = 0;
   let killing: Promise<KillReport> | undefined;
   const onStop = (order: StopOrder) => {
     if (order.at < turn.since || controller.signal.aborted) return;
-    stoppedAt = options.now();
     // Counting starts before the abort, which ends the same processes.
     killing = options.runner.killAll(thread);
     abort({ kind: "stop", order });
@@ -287,11 +243,11 @@ async function runOneTurn(
     const outcome: TurnOutcome =
       isStuck && !controller.signal.aborted
         ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
-        : await consume(lease, options, { ...current, onStop, signal: controller.signal });
+        : await consume(lease, options, { ...current, onStop, abort, signal: controller.signal });
     const receipt: Receipt = {
       outcome,
       durationMs: workedMs(turn, options.now()),
-      filesChanged: [],
+      files: noChanges,
       withdrawn: [],
     };
     if (outcome.kind === "waiting") return receipt;
@@ -305,20 +261,19 @@ async function runOneTurn(
       receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
       if (elsewhere?.silent) receipt.silent = elsewhere.silent;
       await elsewhere?.forget();
-      receipt.stopMs = options.now() - stoppedAt;
+      const stopMs = await sinceOrder(options.redis, outcome.order);
+      if (stopMs !== undefined) receipt.stopMs = stopMs;
+      // After a later step the model knows of them, and the stop has met other calls.
+      if (outcome.steps === turn.steps)
+        receipt.cutOff = current.history.open.filter(({ started }) => started).length;
       withdrawals.messages.push(...(await lease.withdraw()));
     }
     receipt.withdrawn = untold(withdrawals);
     // A turn of one step has run no tool.
     if (outcome.steps > 1 || receipt.killed) {
-      receipt.filesChanged = await options.runner.filesChanged(thread, turn.startedAt);
+      receipt.files = await options.runner.fileChanges(thread, turn.startedAt);
     }
     return receipt;
-  } catch (error) {
-    // Ends what the turn has running, whatever went wrong here.
-    abort({ kind: "lost-lease" });
-    void display.close();
-    throw error;
   } finally {
     unwatch();
     job.removeEventListener("abort", onJobAbort);
@@ -336,10 +291,11 @@ async function consume(
     display: TurnDisplay;
     withdrawals: Withdrawals;
     onStop(order: StopOrder): void;
+    abort(reason: TurnAbort): void;
     signal: AbortSignal;
   },
 ): Promise<TurnOutcome> {
-  const { turn, history, display, withdrawals, onStop, signal } = current;
+  const { turn, history, display, withdrawals, onStop, abort, signal } = current;
   const events = options.runner.run({
     thread: lease.thread,
     turn: turn.id,
@@ -357,16 +313,13 @@ async function consume(
     emit: (event) => display.event(event),
     signal,
   });
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    const event = next.value;
+  return followTurn(events, abort, async (event) => {
     const record = recordOf(event, options.now());
     const change =
       event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
     if (record) await lease.append([record], change);
     display.event(event);
-  }
+  });
 }
 
 async function endTurn(
@@ -395,7 +348,7 @@ async function endTurn(
   const end: Change = {
     fields: {
       status: newer.length > 0 ? "running" : "idle",
-      endedAt: String(now),
+      unsaid: "",
       cost: String(cost),
       ...toldOf(withdrawals),
     },

@@ -16,13 +16,13 @@ const placeOf = ({ platform, workspace, channel, message }: MessageRef) =>
   `${platform}:${workspace}:${channel}:${message}`;
 
 export const keys = {
-  /** Hash: see `HeadField` in session.ts. */
+  /** Hash: see `HeadFields` in session.ts. */
   head: (thread: ThreadId) => session(thread, "head"),
   /** List of journal records. A compacted session may start a new generation; the old list stays. */
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
-  /** List: what people without permission wrote since the last accepted message; see overheard.ts. */
+  /** List: what people without permission wrote since a turn took messages; see overheard.ts. */
   overheard: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),
@@ -64,8 +64,6 @@ export const keys = {
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
   /** Present while the Heddle of that host serves. */
   alive: (host: string) => `heddle:alive:${host}`,
-  /** Present while any worker serves. */
-  workerAlive: "heddle:worker-alive",
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 
@@ -93,6 +91,9 @@ export const keys = {
   workers: "heddle:workers",
   /** JSON of what a worker says of itself; gone when it is silent. */
   worker: (id: string) => `heddle:worker:${id}`,
+
+  /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
+  names: "heddle:names",
 
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,

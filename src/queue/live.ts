@@ -2,18 +2,44 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import { channels } from "./keys.ts";
 
+/** `delta`: what a model has streamed since the last event of the same type. */
+interface Passing {
+  type: string;
+  delta?: string;
+}
+
+/** What a model streams is handed on in pieces of this time, ms: it comes in hundreds of them a second. */
+const gatherMs = 50;
+
 /**
- * Publishes and follows the events of a thread for whoever looks on at this moment. Nothing depends on it:
- * what must not be lost is in the journal and the outbox.
+ * Gives what publishes the events of a thread to whoever looks on at this moment. Nothing depends on it: what must
+ * not be lost is in the journal and the outbox.
  */
-export function publishLive(
+export function livePublisher(
   redis: Redis,
   thread: ThreadId,
-  event: { type: string },
   onError: (error: unknown) => void,
-): void {
-  redis.publish(channels.live(thread), JSON.stringify(event)).catch(onError);
-  if (["turn-start", "question", "turn-end"].includes(event.type)) announceSession(redis, thread, onError);
+): (event: Passing) => void {
+  let gathered: Passing | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const send = (event: Passing) =>
+    void redis.publish(channels.live(thread), JSON.stringify(event)).catch(onError);
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (gathered) send(gathered);
+    gathered = undefined;
+  };
+  return (event) => {
+    if (gathered?.type !== event.type) flush();
+    if (event.delta !== undefined) {
+      gathered = { ...event, delta: (gathered?.delta ?? "") + event.delta };
+      timer ??= setTimeout(flush, gatherMs).unref();
+      return;
+    }
+    send(event);
+    if (["turn-start", "question", "turn-end"].includes(event.type)) announceSession(redis, thread, onError);
+  };
 }
 
 /**

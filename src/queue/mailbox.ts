@@ -39,7 +39,7 @@ export async function deliver(
   try {
     result = await scripts.deliver.run(
       redis,
-      [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id), keys.overheard(thread)],
+      [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
       [
         scriptJson(record),
         daySeconds,
@@ -81,7 +81,7 @@ export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder
   const result = await scripts.stop.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
-    [scriptJson(order), daySeconds],
+    [scriptJson(await heard(redis, order)), daySeconds],
   );
   if (result !== 1) return false;
   await redis.publish(channels.stops, thread);
@@ -105,6 +105,22 @@ export async function unlist(
   until?: number,
 ): Promise<void> {
   if (listed !== null) await scripts.rest.run(redis, [keys.waiting], [thread, listed, until ?? ""]);
+}
+
+/** How long ago the order was recorded, ms, by the one clock that all processes share. */
+export async function sinceOrder(redis: Redis, { heardAt }: StopOrder): Promise<number | undefined> {
+  if (heardAt === undefined) return undefined;
+  return Math.max(0, (await redisTime(redis)) - heardAt);
+}
+
+/** The order as it is recorded. */
+export async function heard(redis: Redis, order: StopOrder): Promise<StopOrder> {
+  return { ...order, heardAt: await redisTime(redis) };
+}
+
+async function redisTime(redis: Redis): Promise<number> {
+  const [seconds = 0, microseconds = 0] = (await redis.time()).map(Number);
+  return seconds * 1_000 + Math.floor(microseconds / 1_000);
 }
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {

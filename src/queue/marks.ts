@@ -24,9 +24,10 @@ const lookAgainMs = 500;
 /**
  * Shows the state of somebody's message. Several processes mark the same message, and a slow one must not put an
  * earlier state over a later one. Whoever has written therefore looks whether it still holds, and if not writes
- * again. It may die before it looks: so the one that shows the end looks until nobody else is writing.
+ * again; if it has to leave before, it notes what is shown. It may die before it looks: so the one that shows the end
+ * looks until nobody else is writing.
  *
- * @param place see `ChatSurface.mark`
+ * @param place see `MarkOptions`
  */
 export async function markMessage(
   { redis, output, surface }: { redis: Redis; output: OutputScheduler; surface: ChatSurface },
@@ -35,8 +36,9 @@ export async function markMessage(
   signal: AbortSignal,
   place?: number,
 ): Promise<void> {
-  // The door has shown it, or does at this moment: a call less. Only the end is worth making sure of.
-  if (rank[mark] < final && (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`) return;
+  const isEnd = rank[mark] === final;
+  // Whoever worked on the message before has shown it: a call less. Only the end is worth making sure of.
+  if (!isEnd && (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`) return;
   const writer = randomUUID();
   const state = async (writingMs: number) =>
     // See the header of mark.lua; the mark is one of those that it was given.
@@ -44,27 +46,31 @@ export async function markMessage(
       redis,
       [keys.marked(ref), keys.marking(ref)],
       [mark, rank[mark], daySeconds, writer, writingMs],
-    )) as [MessageMark, number];
+    )) as [MessageMark, number, MessageMark | ""];
   const write = async (): Promise<MessageMark> => {
-    const [now] = await state(deadMs);
-    await faultPoint("mark", () => surface.mark(ref, now, now === "waiting" ? place : undefined));
+    const [now, , before] = await state(deadMs);
+    // An end comes after another mark, which may have been forgotten since.
+    const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
+    await faultPoint("mark", () => surface.mark(ref, now, shown));
     return now;
   };
-  // Once something is written it must be put right, whoever wants to leave by then.
-  const never = new AbortController().signal;
-  let patience = signal;
+  let isWrong = false;
   try {
     for (;;) {
-      const shown = await output.write(surface, ref, "mark", patience, write);
-      const [now, others] = await state(0);
-      patience = never;
-      if (now !== shown) continue;
-      if (rank[mark] < final || others === 0) return;
-      await delay(lookAgainMs, undefined, { signal }).catch(() => {
-        throw signal.reason;
-      });
+      const shown = await output.write(surface, ref, "mark", signal, write);
+      const [now, writers, before] = await state(isEnd ? 0 : deadMs);
+      isWrong = now !== shown || now !== before;
+      let others = isEnd ? writers : 0;
+      if (!isWrong && others === 0) return;
+      while (others > 0) {
+        await delay(lookAgainMs, undefined, { signal }).catch(() => {
+          throw signal.reason;
+        });
+        [, others] = await state(0);
+      }
     }
   } finally {
+    if (isWrong) await redis.del(keys.marked(ref));
     await state(0);
   }
 }

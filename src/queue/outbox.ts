@@ -14,6 +14,7 @@ import { keys } from "./keys.ts";
 import { rememberMessages } from "./mailbox.ts";
 import { markMessage } from "./marks.ts";
 import type { OutputScheduler } from "./output.ts";
+import { turnToContinue } from "./paused.ts";
 import { postedField, unasked } from "./questions.ts";
 import type { Change, SessionLease } from "./session.ts";
 
@@ -48,8 +49,8 @@ export interface OutboxOptions {
   output: OutputScheduler;
   /** Ends the waiting for a rate limit; what is left is done by the next flush. */
   signal: AbortSignal;
-  /** Resolves when nobody else writes to the progress message any more. */
-  progressQuiet: Promise<void>;
+  /** Resolves when nobody else writes to the progress message, with whether there may be one that the head does not know. */
+  progressQuiet: Promise<boolean>;
   onProblem(problem: string, error: unknown): void;
 }
 
@@ -73,10 +74,11 @@ export async function flushOutbox(
     });
   await untilAborted(
     (async () => {
-      for (const { key, entry } of entries) if (entry.do === "post") await post(lease, key, entry, options);
-      await options.progressQuiet;
       for (const { key, entry } of entries)
-        if (entry.do === "settle") await settle(lease, key, entry, options);
+        if (entry.do === "post") await post(lease, key, entry, marksBeside(key, entries), options);
+      const mayBeShown = await options.progressQuiet;
+      for (const { key, entry } of entries)
+        if (entry.do === "settle") await settle(lease, key, entry, mayBeShown, options);
     })(),
   );
   const rest = entries.map(async ({ key, entry }) => {
@@ -86,19 +88,35 @@ export async function flushOutbox(
   return { rest: untilAborted(Promise.all(rest).then(() => undefined)) };
 }
 
+type Mark = { key: string; entry: Extract<OutboxEntry, { do: "mark" }> };
+
+/** The marks that say of what a turn's last message answers that it was answered. */
+function marksBeside(key: string, entries: readonly { key: string; entry: OutboxEntry }[]): Mark[] {
+  const [turn] = key.split(":");
+  return entries.flatMap(({ key: other, entry }) =>
+    other.startsWith(`${turn}:`) && entry.do === "mark" && entry.mark === "answered"
+      ? [{ key: other, entry }]
+      : [],
+  );
+}
+
+/** @param answered are marked as failed where the platform takes no answer */
 async function post(
   lease: SessionLease,
   key: string,
   entry: Extract<OutboxEntry, { do: "post" }>,
+  answered: readonly Mark[],
   options: OutboxOptions,
 ): Promise<void> {
   const { surface, output, signal } = options;
   const thread = parseThreadId(lease.thread);
-  const { question, message: whole } = entry;
-  const { kind } = whole;
+  const { question } = entry;
+  const { kind } = entry.message;
+  let whole = entry.message;
   const urgency = kind === "receipt" || kind === "question" ? kind : "final";
   let { begun, attempts } = entry;
   let fields: Change["fields"] = {};
+  const outbox: Record<string, string | null> = { [key]: null };
   const store = () => {
     const now: OutboxEntry = { ...entry, attempts };
     if (begun === undefined) delete now.begun;
@@ -129,7 +147,8 @@ async function post(
       const refs = await output.write(surface, thread, urgency, signal, tryOnce);
       await rememberMessages(options.redis, lease.thread, refs);
       const last = refs.at(-1);
-      if (question && last) fields = { [postedField(question)]: JSON.stringify(last) };
+      const asks = question ?? whole.actions?.map(({ id }) => turnToContinue(id)).find(Boolean);
+      if (asks && last) fields = { [postedField(asks)]: JSON.stringify(last) };
       break;
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;
@@ -139,21 +158,33 @@ async function post(
         continue;
       }
       options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
-      // One that may have arrived may be answered.
-      if (question && error.kind !== "uncertain") fields = unasked(question, error.message, Date.now());
-      break;
+      if (question) {
+        // One that may have arrived may be answered.
+        if (error.kind !== "uncertain") fields = unasked(question, error.message, Date.now());
+        break;
+      }
+      fields = { unsaid: "1" };
+      for (const beside of answered) {
+        beside.entry.mark = "failed";
+        outbox[beside.key] = JSON.stringify(beside.entry);
+      }
+      // The thread takes messages, only not this one.
+      if (error.kind !== "rejected" || whole.kind === "notice") break;
+      whole = { kind: "notice", markdown: unpostable(error.message) };
+      [begun, attempts] = [undefined, 0];
     }
   }
-  await lease.append([], { fields, outbox: { [key]: null } });
+  await lease.append([], { fields, outbox });
 }
 
 async function edit(
   lease: SessionLease,
   key: string,
-  { field, message }: Extract<OutboxEntry, { do: "edit" }>,
+  entry: Extract<OutboxEntry, { do: "edit" }>,
   options: OutboxOptions,
 ): Promise<void> {
   const { surface, output, signal } = options;
+  const { field, message } = entry;
   await attempt(`A message in ${lease.thread} could not be edited.`, options, async () => {
     const json = (await lease.head())[field];
     if (!json) return;
@@ -162,8 +193,9 @@ async function edit(
       faultPoint("settle", () => surface.edit(ref, message)),
     );
   });
-  // The progress message goes on; a question has ended with its edit.
-  await lease.append([], { fields: field === "progress" ? {} : { [field]: "" }, outbox: { [key]: null } });
+  // The progress message goes on; a question, or an offer, has ended with its edit.
+  const fields = field === "progress" ? {} : { [field]: "" };
+  await lease.append([], { fields, done: { [key]: JSON.stringify(entry) } });
 }
 
 /** The parts that are there already, as far as the platform tells. */
@@ -190,19 +222,19 @@ const settledSeconds = 3_600;
 async function settle(
   lease: SessionLease,
   key: string,
-  entry: Extract<OutboxEntry, { do: "settle" }>,
+  { message, since }: Extract<OutboxEntry, { do: "settle" }>,
+  mayBeShown: boolean,
   options: OutboxOptions,
 ): Promise<void> {
   const { surface, output, signal } = options;
   const thread = parseThreadId(lease.thread);
-  const { message } = entry;
   // Before the edit: whoever writes later finds it.
   await options.redis.set(keys.settled(lease.thread, key), JSON.stringify(message), "EX", settledSeconds);
   await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
     const { progress } = await lease.head();
     const known = progress ? (JSON.parse(progress) as MessageRef) : undefined;
     // Posted by a worker that died before it could note so.
-    const ref = known ?? (await findPosted(surface, thread, key, entry.since))[0];
+    const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since))[0] : undefined);
     if (!ref) return;
     await output.write(surface, thread, "progress", signal, () =>
       faultPoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),
@@ -235,7 +267,7 @@ async function mark(
   await attempt(`A message in ${lease.thread} could not be marked as ${entry.mark}.`, options, () =>
     markMessage(options, entry.ref, entry.mark, options.signal),
   );
-  await lease.append([], { outbox: { [key]: null } });
+  await lease.append([], { done: { [key]: JSON.stringify(entry) } });
 }
 
 /** Does what may be left undone if the platform refuses it. Doing it twice is the same as once. */
@@ -260,6 +292,9 @@ async function pause(attempts: number, signal: AbortSignal): Promise<void> {
     throw signal.reason;
   });
 }
+
+const unpostable = (why: string) =>
+  `⚠️ I have finished, but my message could not be posted: ${why} Whoever runs Heddle finds it in the console.`;
 
 const repeated = "This may be a repeat: the connection broke the first time.";
 

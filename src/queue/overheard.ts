@@ -4,13 +4,13 @@ import type { Quote } from "../agent/messages.ts";
 import { keys } from "./keys.ts";
 import { scriptJson, scripts } from "./scripts.ts";
 
-/** What is remembered of people without permission between two accepted messages. */
+/** What is remembered of people without permission until a turn takes messages. */
 const mostMessages = 20;
 const mostChars = 4_000;
 const seenSeconds = 86_400;
 const keptSeconds = 30 * 86_400;
 
-/** As `overhear.lua` stores it and `deliver.lua` reads it. */
+/** As `overhear.lua` stores it and `take.lua` reads it. */
 interface Overheard {
   message: string;
   quote: Quote;
@@ -18,28 +18,30 @@ interface Overheard {
 
 /**
  * Keeps what somebody without permission wrote in a thread with a session, once, as a quote that goes along with
- * the next accepted message. The oldest are dropped when there are many.
+ * the messages that are taken next. The oldest are dropped when there are many.
  */
-export async function overhear(
+export async function overhear(redis: Redis, thread: ThreadId, message: string, quote: Quote): Promise<void> {
+  if (quote.text.trim() !== "") await keep(redis, thread, { message, quote }, "0");
+}
+
+/** Whoever has written it has changed it, or deleted it without a text: until a turn takes it, that counts. */
+export function rehear(redis: Redis, thread: ThreadId, message: string, quote: Quote): Promise<void> {
+  return keep(redis, thread, { message, quote }, "1");
+}
+
+async function keep(
   redis: Redis,
   thread: ThreadId,
-  message: string,
-  { author, text, at }: Quote,
+  { message, quote: { author, text, at } }: Overheard,
+  onlyKnown: "0" | "1",
 ): Promise<void> {
-  if (text.trim() === "") return;
   const overheard: Overheard = { message, quote: { author, text: text.slice(0, mostChars), at } };
   await scripts.overhear.run(
     redis,
     [keys.head(thread), keys.seen(thread, message), keys.overheard(thread)],
-    [scriptJson(overheard), mostMessages, seenSeconds, keptSeconds],
+    [
+      ...[message, text.trim() === "" ? "" : scriptJson(overheard), onlyKnown],
+      ...[mostMessages, seenSeconds, keptSeconds],
+    ],
   );
-}
-
-/** Whoever has written it has deleted it: unless it has gone along already, nobody will read it. */
-export async function forgetOverheard(redis: Redis, thread: ThreadId, message: string): Promise<void> {
-  for (const entry of await redis.lrange(keys.overheard(thread), 0, -1)) {
-    // Only `overhear` writes there.
-    const { message: id } = JSON.parse(entry) as Overheard;
-    if (id === message) await redis.lrem(keys.overheard(thread), 0, entry);
-  }
 }

@@ -10,14 +10,18 @@ import { firstMessage, listSessions, sessionStatus, type SessionSummary } from "
 export interface SessionLine extends SessionSummary {
   /** Those that its turn has put to people. */
   questions: number;
-  /** What it began with, as it was written. */
+  /** What it began with, as it was written, or the names of the files that it began with. */
   text: string;
+  /** Who began it. */
+  author: string;
   /** Of its turns that have ended, US dollars; absent for sessions older than this figure. */
   cost?: number;
   /** Among the threads that wait, 1 is the next. */
   place?: number;
   /** How the last turn ended, unless something has happened since. */
   ended?: TurnOutcome["kind"];
+  /** The platform did not take what the last turn had to say. */
+  unsaid?: true;
 }
 
 /** Looks at all sessions without claiming them. */
@@ -30,36 +34,48 @@ export interface Overview {
 /** Of this many threads with something to do it is known which place they have. */
 const mostPlaces = 1_000;
 /** First messages never change, and may be long. */
-const rememberedTexts = 2_000;
+const remembered = 2_000;
 const textChars = 200;
 
-export function createOverview(redis: Redis): Overview {
-  const texts = new Map<ThreadId, string>();
+type Beginning = Pick<SessionLine, "text" | "author">;
 
-  const textOf = async (thread: ThreadId): Promise<string> => {
-    const known = texts.get(thread);
-    if (known !== undefined) return known;
-    const text = (await firstMessage(redis, thread))?.text.slice(0, textChars);
-    if (text === undefined) return "";
-    const oldest = texts.keys().next();
-    if (texts.size >= rememberedTexts && !oldest.done) texts.delete(oldest.value);
-    texts.set(thread, text);
-    return text;
+export function createOverview(redis: Redis): Overview {
+  const beginnings = new Map<ThreadId, Beginning>();
+
+  const beginningOf = async (thread: ThreadId): Promise<Beginning | undefined> => {
+    const known = beginnings.get(thread);
+    if (known) return known;
+    const message = await firstMessage(redis, thread);
+    if (!message) return undefined;
+    const files = message.enclosed?.files?.map(({ name }) => name).join(", ") ?? "";
+    const text = (message.text.trim() || files).slice(0, textChars);
+    const oldest = beginnings.keys().next();
+    if (beginnings.size >= remembered && !oldest.done) beginnings.delete(oldest.value);
+    const beginning = { text, author: message.author.name };
+    beginnings.set(thread, beginning);
+    return beginning;
   };
 
-  const complete = async (session: SessionSummary, waiting: readonly ThreadId[]): Promise<SessionLine> => {
+  /** Undefined when nothing was written there, or all of it has expired. */
+  const complete = async (
+    session: SessionSummary,
+    waiting: readonly ThreadId[],
+  ): Promise<SessionLine | undefined> => {
     const { thread, status } = session;
-    const [generation, cost] = await redis.hmget(keys.head(thread), "generation", "cost");
+    const beginning = await beginningOf(thread);
+    if (!beginning) return undefined;
+    const [generation, cost, unsaid] = await redis.hmget(keys.head(thread), "generation", "cost", "unsaid");
     const place = status === "waiting" ? waiting.indexOf(thread) + 1 : 0;
     const last = status === "idle" ? await redis.lindex(keys.log(thread, Number(generation ?? 0)), -1) : null;
     const record = last && (JSON.parse(last) as JournalRecord); // Only this program writes journals.
     return {
       ...session,
       questions: status === "running" ? (await openQuestions(redis, thread)).length : 0,
-      text: await textOf(thread),
+      ...beginning,
       ...(cost && { cost: Number(cost) }),
       ...(place > 0 && { place }),
       ...(record && record.type === "turn-end" && { ended: record.outcome.kind }),
+      ...(unsaid && { unsaid: true }),
     };
   };
 
@@ -67,7 +83,8 @@ export function createOverview(redis: Redis): Overview {
     async lines(limit) {
       const sessions = await listSessions(redis, limit);
       const waiting = await waitingThreads(redis);
-      return Promise.all(sessions.map((session) => complete(session, waiting)));
+      const lines = await Promise.all(sessions.map((session) => complete(session, waiting)));
+      return lines.filter((line) => line !== undefined);
     },
     async line(thread) {
       const activeAt = await redis.zscore(keys.threads, thread);

@@ -1,8 +1,10 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { OutboundMessage, ThreadId } from "../adapters/adapter.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { keys } from "./keys.ts";
+import type { OutboxEntry } from "./outbox.ts";
+import { postedField } from "./questions.ts";
 
 /** A turn that a limit has ended, and that can be gone on with. */
 export interface PausedTurn {
@@ -27,8 +29,23 @@ export async function pausedTurn(redis: Redis, thread: ThreadId): Promise<Paused
   const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
   const last = await redis.lindex(keys.log(thread, generation), -1);
   if (last === null) return undefined;
-  const record = JSON.parse(last) as JournalRecord;
-  if (record.type !== "turn-end") return undefined;
+  return pausedBy(JSON.parse(last) as JournalRecord);
+}
+
+/** What becomes of the message with the button when the next turn has begun, if the head knows it. */
+export function offerTaken(
+  head: Readonly<Record<string, string>>,
+  records: readonly JournalRecord[],
+  show: (last: PausedTurn) => OutboundMessage,
+): Record<string, OutboxEntry> | undefined {
+  const last = pausedBy(records.findLast(({ type }) => type === "turn-end"));
+  if (!last || !head[postedField(last.turn)]) return undefined;
+  return { [`${last.turn}:continued`]: { do: "edit", field: postedField(last.turn), message: show(last) } };
+}
+
+/** The turn that ends with this record, if a limit has ended it. */
+function pausedBy(record: JournalRecord | undefined): PausedTurn | undefined {
+  if (record?.type !== "turn-end") return undefined;
   const { turn, outcome } = record;
   return outcome.kind === "step-limit" || outcome.kind === "budget" ? { turn, outcome } : undefined;
 }

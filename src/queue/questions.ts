@@ -16,7 +16,7 @@ import type { Change } from "./session.ts";
  */
 const openField = (id: string) => `question:${id}` as const;
 const decisionField = (id: string) => `decision:${id}` as const;
-/** Where the question was posted. */
+/** Where the question was posted, or by the turn's id the offer to go on with it. */
 export const postedField = (id: string) => `asked:${id}` as const;
 
 /** The questions that a thread has open, decided or not. */
@@ -38,12 +38,22 @@ export async function decide(
   decision: Decision,
   now: number,
 ): Promise<Deciding> {
+  const done = await settle(redis, thread, question, decision);
+  // Also when it was decided before: that process may have died before it came here.
+  if (done.kind !== "closed") await listThreads(redis, thread, now);
+  return done;
+}
+
+async function settle(
+  redis: Redis,
+  thread: ThreadId,
+  question: string,
+  decision: Decision,
+): Promise<Deciding> {
   const args = [question, JSON.stringify(decision)];
   // See the header of decide.lua.
   const result = (await scripts.decide.run(redis, [keys.head(thread)], args)) as number | string;
   if (result === 0) return { kind: "closed" };
-  // Also when it was decided before: that process may have died before it came here.
-  await listThreads(redis, thread, now);
   if (result === 1) return { kind: "decided" };
   return { kind: "earlier", decision: JSON.parse(String(result)) as Decision };
 }
@@ -65,29 +75,42 @@ export function asked(question: Question, message: OutboundMessage): Change {
 /** What shows people how a question ended; without a decision the turn ended first. */
 export type Settled = (question: Question, call: ToolCall, decision?: Decision) => OutboundMessage;
 
-/** What has been decided since, and what nobody has decided in time, as records and the changes that go with them. */
-export function decisionsSince(
+/**
+ * What has been decided since, and what nobody has decided in time, as records and the changes that go with them. That
+ * the time is over is a decision like a person's: whichever of them comes first holds, and the other is told so.
+ */
+export async function decisionsSince(
+  redis: Redis,
+  thread: ThreadId,
   open: readonly OpenCall[],
-  head: Readonly<Record<string, string>>,
   show: Settled,
   now: number,
-): { records: JournalRecord[]; change: Change } {
+): Promise<{ records: JournalRecord[]; change: Change }> {
   const records: JournalRecord[] = [];
   const changes: Change[] = [];
   for (const { call, question, decision: known } of open) {
     if (!question || known) continue;
-    const stored = head[decisionField(question.id)];
-    const expired: Decision = { kind: "expired", at: question.expiresAt };
-    const decision = stored
-      ? (JSON.parse(stored) as Decision)
-      : now >= question.expiresAt
-        ? expired
-        : undefined;
+    const decision = await decisionOn(redis, thread, question, now);
     if (!decision) continue;
     records.push({ type: "decision", question: question.id, decision, at: now });
     changes.push(closed(question, show(question, call, decision)));
   }
   return { records, change: merged(changes) };
+}
+
+async function decisionOn(
+  redis: Redis,
+  thread: ThreadId,
+  question: Question,
+  now: number,
+): Promise<Decision | undefined> {
+  const expired: Decision = { kind: "expired", at: question.expiresAt };
+  if (now >= question.expiresAt) {
+    const done = await settle(redis, thread, question.id, expired);
+    return done.kind === "earlier" ? done.decision : expired;
+  }
+  const stored = await redis.hget(keys.head(thread), decisionField(question.id));
+  return stored === null ? undefined : (JSON.parse(stored) as Decision);
 }
 
 /** For the write of the turn's end: what is still open will not be decided. */
@@ -107,7 +130,7 @@ function entry(key: string, value: OutboxEntry): Record<string, string> {
 }
 
 /** All of them as one write; of the same field the last counts. */
-export function merged(changes: readonly Change[]): Change {
+export function merged(changes: readonly Omit<Change, "done">[]): Change {
   return changes.reduce(
     (all, { fields, outbox }) => ({
       fields: { ...all.fields, ...fields },

@@ -18,8 +18,15 @@ export function ratingIn(action: string): { turn: string; rating: Rating } | und
 }
 
 export interface Ratings {
-  /** Counts one person's opinion of a turn's answer; a later one replaces it. False when the answer is not known. */
-  rate(place: ThreadRef, person: string, of: { turn: string; rating: Rating }): Promise<boolean>;
+  /**
+   * Counts one person's opinion of a turn's answer; a later one replaces it. Of the same one told by several processes
+   * at once, one is `counted`.
+   */
+  rate(
+    place: ThreadRef,
+    person: string,
+    of: { turn: string; rating: Rating },
+  ): Promise<"counted" | "unchanged" | "unknown-answer">;
 }
 
 export function createRatings(
@@ -31,10 +38,10 @@ export function createRatings(
     async rate(place, person, { turn, rating }) {
       const thread = threadId(place);
       const answer = await answerOf(redis, thread, turn);
-      if (!answer) return false;
+      if (!answer) return "unknown-answer";
       const voted = keys.rated(thread, turn, person);
       const before = await redis.set(voted, rating, "EX", seconds, "GET");
-      if (before === rating) return true;
+      if (before === rating) return "unchanged";
       const usage = keys.usage(dayIn(timeZone, answer.at));
       const counting = redis.multi();
       for (const subject of [subjects.all, subjects.model(answer.model)]) {
@@ -42,7 +49,7 @@ export function createRatings(
         if (before !== null) counting.hincrby(usage, `${subject} ${before}`, -1);
       }
       await counting.expire(usage, seconds).exec();
-      return true;
+      return "counted";
     },
   };
 }

@@ -16,7 +16,7 @@ export function createRecentThreads(redis: Redis): RecentThreads {
         if (ref.platform !== platform || ref.workspace !== workspace) continue;
         const first = await firstMessage(redis, thread);
         if (first?.author.id !== person) continue;
-        found.push({ thread: ref, title: first.text, status, activeAt });
+        found.push({ thread: ref, beginning: first.text, status, activeAt });
         if (found.length === most) break;
       }
       return found;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../adapters/adapter.ts";
 import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
@@ -18,13 +19,13 @@ export interface FiringOptions {
   /** Whether that person may still ask for work there. `why` is a sentence for the thread. */
   mayAsk(thread: ThreadId, author: Speaker): Promise<{ allowed: true } | { allowed: false; why: string }>;
   audit(deed: ScheduleDeed): void;
-  /** Hides secrets; applied to what the thread is shown. */
-  mask(text: string): string;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
 
 const daySeconds = 86_400;
+/** What is due at once may tick before it is stored, which takes no longer than this, ms. */
+const storedMs = 1_000;
 /** From here on people are told how late it is, ms. */
 const lateMs = 60_000;
 /** What is announced later than this is of no use, ms. */
@@ -37,7 +38,11 @@ const announceMs = 60_000;
 export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire"] {
   const { redis, audit } = options;
   return async ({ thread, id }, due, closing) => {
-    const schedule = await readSchedule(redis, thread, id);
+    let schedule = await readSchedule(redis, thread, id);
+    if (!schedule) {
+      await delay(storedMs, undefined, { signal: closing });
+      schedule = await readSchedule(redis, thread, id);
+    }
     if (!schedule) return "remove";
     const remove = async () => {
       await cancelSchedule(redis, thread, id);
@@ -49,7 +54,8 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
     };
     const firing = `schedule-${id}-${due}`;
     const late = options.now() - due;
-    const delay = late > lateMs ? `${Math.round(late / 60_000)} min late, because nothing was running` : "";
+    const lateness =
+      late > lateMs ? `${Math.round(late / 60_000)} min late, because nothing was running` : "";
 
     const announce = (text: string) => postOnce(thread, firing, text, options, closing);
     const permission = await options.mayAsk(thread, schedule.author);
@@ -57,9 +63,9 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
       await announce(`Schedule ${id} is cancelled. ${permission.why}`);
       return cancel();
     }
-    if ((await announce(announcement(schedule, delay))) === "gone") return cancel();
+    if ((await announce(announcement(schedule, lateness))) === "gone") return cancel();
 
-    const context = [`scheduled for ${instant(due)}`, `id ${id}`, delay].filter(Boolean).join(", ");
+    const context = [`scheduled for ${instant(due)}`, `id ${id}`, lateness].filter(Boolean).join(", ");
     const message: UserMessage = {
       role: "user",
       id: firing,
@@ -75,9 +81,9 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
   };
 }
 
-function announcement({ id, task, author }: StoredSchedule, delay: string): string {
+function announcement({ id, task, author }: StoredSchedule, lateness: string): string {
   const quoted = task.split("\n").map((line) => `> ${line}`);
-  return [`⏰ Scheduled by ${author.name} (${id}${delay && `, ${delay}`}):`, ...quoted].join("\n");
+  return [`⏰ Scheduled by ${author.name} (${id}${lateness && `, ${lateness}`}):`, ...quoted].join("\n");
 }
 
 /** Posted at most once a firing: it only says why something begins. `gone`: nobody can be told anything there. */
@@ -85,7 +91,7 @@ async function postOnce(
   thread: ThreadId,
   firing: string,
   markdown: string,
-  { redis, output, surface: surfaceOf, mask, onProblem }: FiringOptions,
+  { redis, output, surface: surfaceOf, onProblem }: FiringOptions,
   closing: AbortSignal,
 ): Promise<"told" | "gone"> {
   const isFirst = await redis.set(keys.announced(thread, firing), "1", "EX", daySeconds, "NX");
@@ -95,9 +101,7 @@ async function postOnce(
   const signal = AbortSignal.any([AbortSignal.timeout(announceMs), closing]);
   try {
     const refs = await output.write(surface, place, "question", signal, () =>
-      faultPoint("reply", () =>
-        surface.post(place, { kind: "notice", markdown: mask(markdown) }, `announce:${firing}`),
-      ),
+      faultPoint("reply", () => surface.post(place, { kind: "notice", markdown }, `announce:${firing}`)),
     );
     await rememberMessages(redis, thread, refs);
   } catch (error) {

@@ -20,8 +20,8 @@ export interface HeadFields {
   progress?: string;
   /** How many of the session's withdrawn messages the thread was told of. */
   told?: string;
-  /** Times of the last turn's end, ms. */
-  endedAt?: string;
+  /** `1`: the platform did not take the last turn's message, so that only the journal has it for sure. */
+  unsaid?: string;
   /** What the turns that have ended cost together, US dollars. */
   cost?: string;
   /** By id; see questions.ts. */
@@ -32,6 +32,8 @@ export interface Change {
   fields?: HeadFields;
   /** Posting key to JSON; null removes the entry. */
   outbox?: Readonly<Record<string, string | null>>;
+  /** Posting key to JSON of entries that are done: removed unless the key has another entry by now. */
+  done?: Readonly<Record<string, string>>;
 }
 
 /** What has left the mailbox, and the newest stop order. */
@@ -82,7 +84,10 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
   };
 
   const move = async (start: string, takeAll: "0" | "1"): Promise<Taken> => {
-    const mailbox = [head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)];
+    const mailbox = [
+      ...[head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)],
+      keys.overheard(thread),
+    ];
     // See the header of take.lua.
     const result = (await write(scripts.take, mailbox, [start, takeAll])) as [string[], string[], string];
     const [taken, withdrawn, stop] = result;
@@ -104,6 +109,7 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     async append(records, change = {}) {
       const fields = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});
+      const done = Object.entries(change.done ?? {});
       await write(
         scripts.append,
         [head, log, keys.outbox(thread)],
@@ -112,6 +118,8 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
           ...fields.flat(),
           outbox.length,
           ...outbox.flatMap(([key, value]) => [key, value ?? ""]),
+          done.length,
+          ...done.flat(),
           ...records.map((record) => JSON.stringify(record)),
         ],
       );
@@ -126,7 +134,7 @@ function messageOf(entry: string): UserMessage {
   return (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message;
 }
 
-/** Lets everything of a session expire after `seconds` of silence. Called at the end of each turn. */
+/** Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn. */
 export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
   const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
   const pipeline = redis.pipeline();
@@ -143,4 +151,6 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     pipeline.expire(key, seconds);
   }
   await pipeline.exec();
+  // Those whose keys are gone leave the list. Twice, because work that took long has expired later than its message.
+  await redis.zremrangebyscore(keys.threads, "-inf", Date.now() - 2_000 * seconds);
 }

@@ -3,6 +3,7 @@ import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
 import { keys } from "./keys.ts";
 import { waitingIn } from "./mailbox.ts";
 import { scripts } from "./scripts.ts";
+import type { TurnQueue } from "./turns.ts";
 
 /** How many turns may run at once. */
 export interface SlotLimits {
@@ -29,14 +30,8 @@ const waitingMs = 2_000;
 export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: unknown) => void): Slots {
   return {
     async enter(thread) {
-      const { platform, workspace, channel } = parseThreadId(thread);
       const { user, isPerson } = await claimantIn(redis, thread);
-      const places = [
-        { place: "all", limit: limits.total },
-        { place: `channel:${platform}:${workspace}:${channel}`, limit: limits.perChannel },
-        // A turn that goes on after a crash has no message that waits; its slot is free soon enough.
-        ...(user ? [{ place: `user:${platform}:${workspace}:${user}`, limit: limits.perUser }] : []),
-      ];
+      const places = placesOf(thread, user, limits);
       const placeKeys = places.map(({ place }) => keys.slots(place));
       const lineKeys = places.map(({ place }) => keys.slotLine(place));
       const enter = () =>
@@ -55,6 +50,41 @@ export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: u
       };
     },
   };
+}
+
+/** Where a turn of the thread needs a slot. */
+function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits) {
+  const { platform, workspace, channel } = parseThreadId(thread);
+  return [
+    { place: "all", limit: limits.total },
+    { place: `channel:${platform}:${workspace}:${channel}`, limit: limits.perChannel },
+    // A turn that goes on after a crash has no message that waits; its slot is free soon enough.
+    ...(user ? [{ place: `user:${platform}:${workspace}:${user}`, limit: limits.perUser }] : []),
+  ];
+}
+
+/** How many are worked on before a turn that this person begins in the thread now, should it have to wait. */
+export async function aheadOf(
+  redis: Redis,
+  queue: Pick<TurnQueue, "line">,
+  limits: SlotLimits,
+  thread: ThreadId,
+  user: string,
+): Promise<number> {
+  const now = Date.now();
+  const [line, ...counts] = await Promise.all([
+    queue.line(),
+    ...placesOf(thread, user, limits).map(async ({ place, limit }) => {
+      const [taken, own, waiting] = await Promise.all([
+        redis.zcount(keys.slots(place), now, "+inf"),
+        redis.zscore(keys.slots(place), thread),
+        redis.zcount(keys.slotLine(place), now, "+inf"),
+      ]);
+      return own === null && taken >= limit ? waiting + 1 : 0;
+    }),
+  ]);
+  // Before all that are in the line, one at least is worked on.
+  return Math.max(line + 1, ...counts);
 }
 
 /** For whom the turn would run: the person who has waited longest, else whoever scheduled the first task. */

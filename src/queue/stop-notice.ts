@@ -1,13 +1,14 @@
 import type { StopOrder, TurnOutcome } from "../agent/events.ts";
 import { noUsage } from "../agent/llm/model.ts";
-import type { DriveOptions, Receipt } from "./drive.ts";
-import { readStop } from "./mailbox.ts";
+import type { DriveOptions } from "./drive.ts";
+import { readStop, sinceOrder } from "./mailbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 import type { SessionLease } from "./session.ts";
+import { noChanges, type Receipt } from "./turn-contracts.ts";
 import { toldOf, untold, type Withdrawals } from "./withdrawals.ts";
 
 /** Does what the outbox holds. @param quiet see `OutboxOptions` */
-export type Flush = (quiet: Promise<void>) => Promise<void>;
+export type Flush = (quiet: Promise<boolean>) => Promise<void>;
 
 /** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
 export async function tellStopped(
@@ -31,12 +32,14 @@ export async function tellStopped(
     calls: [],
   });
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
+  const stopMs = jobs && (await sinceOrder(options.redis, order));
   const receipt: Receipt = {
     outcome,
     durationMs: 0,
-    filesChanged: [],
+    files: noChanges,
     withdrawn,
     ...(jobs && { killed: jobs.killed, silent: jobs.silent }),
+    ...(stopMs !== undefined && { stopMs }),
   };
   await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
   withdrawals.told = withdrawals.messages.length;

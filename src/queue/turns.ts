@@ -12,6 +12,8 @@ export interface TurnQueue {
   /** Worker processes that are alive. */
   workers(): Promise<number>;
   depth(): Promise<QueueDepth>;
+  /** Threads of people that no worker has had room for yet. */
+  line(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -64,6 +66,7 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
       return { waiting: wait + prioritized, active, delayed, failed };
     },
+    line: () => queue.getJobCountByTypes("wait"),
     close: () => queue.close(),
   };
 }
@@ -100,6 +103,12 @@ export interface TurnWorker {
 /** When a thread without a slot asks again, ms. */
 const fullMs = 500;
 
+/**
+ * An idle worker looks for jobs this often although it is told of them: a worker that ends or dies may have taken the
+ * word of a job along, the one that it hands over above all.
+ */
+const lookSeconds = 0.5;
+
 /** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
   // BullMQ passes the signal only to a processor that declares three parameters.
@@ -117,16 +126,20 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     const slot = await options.slots.enter(thread);
     // Half of it is chance, so that those who wait do not come back together.
     if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
+    let outcome: Awaited<ReturnType<Drive>>;
     try {
-      if ((await options.drive(thread, signal)) === "handover") await again(0);
+      outcome = await options.drive(thread, signal);
     } finally {
+      // Before somebody else takes the thread, whose slot has the same name.
       await slot.leave();
     }
+    if (outcome === "handover") await again(0);
   };
   const worker = new Worker<{ thread: ThreadId }>(queueName, processor, {
     connection: options.redis,
     prefix: queuePrefix,
     concurrency: options.concurrency,
+    drainDelay: lookSeconds,
     lockDuration: options.lockMs,
     stalledInterval: Math.max(1_000, Math.floor(options.lockMs / 2)),
     // Crashes of workers are no fault of the turn; the session's claim counter ends crash loops.

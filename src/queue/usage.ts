@@ -3,8 +3,9 @@ import { addUsage, noUsage, type Usage } from "../agent/llm/model.ts";
 import { keys } from "./keys.ts";
 
 /**
- * What was used and how it was liked, by day and subject: everybody together, a channel, a person, a model. One hash a day, whose fields
- * are `<subject> <measure>`; the budgets are checked against these same figures. Cost is in millionths of a dollar.
+ * What was used and how it was liked, by day and subject: everybody together, a channel, a person, a model. One hash a
+ * day, whose fields are `<subject> <measure>`; the budgets are checked against these same figures. Cost is in
+ * millionths of a dollar.
  */
 
 export const subjects = {
@@ -32,10 +33,15 @@ export interface UsageRow {
   ratings: Record<Rating, number>;
 }
 
+/** Making one takes longer than all that a budget asks of Redis. */
+const dayFormats = new Map<string, Intl.DateTimeFormat>();
+
 /** The day there at that time (ms since the epoch), as YYYY-MM-DD. */
 export function dayIn(timeZone: string, at: number): string {
+  let format = dayFormats.get(timeZone);
   // Sweden writes dates this way.
-  return new Date(at).toLocaleDateString("sv-SE", { timeZone });
+  if (!format) dayFormats.set(timeZone, (format = new Intl.DateTimeFormat("sv-SE", { timeZone })));
+  return format.format(at);
 }
 
 /** The last `count` days, the latest first. */
@@ -74,6 +80,7 @@ function withFigure(row: UsageRow, measure: string, value: number): UsageRow {
   if (measure === "turns") return { ...row, turns: value };
   if (measure === "liked" || measure === "disliked")
     return { ...row, ratings: { ...row.ratings, [measure]: value } };
+  if (measure === "unpriced") return { ...row, usage: { ...row.usage, priceUnknown: true } };
   const figure = measure === "cost" ? value / 1_000_000 : value;
   return { ...row, usage: addUsage(row.usage, { ...noUsage, [measure]: figure }) };
 }

@@ -50,7 +50,8 @@ export interface Machine {
  */
 export function createBackend(kind: Kind, options: BackendOptions): SandboxBackend {
   const { log = () => {}, egress = closedEgress, readOnly = () => nothing, now = Date.now } = options;
-  const threads = new Map<string, ThreadSandbox>();
+  /** With the time of their last opening, ms. */
+  const threads = new Map<string, { sandbox: ThreadSandbox; at: number }>();
   const jobCount = { running: 0 };
   let checked: Promise<Checked> | undefined;
   let ready: Ready | undefined;
@@ -67,7 +68,7 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
         key: host.keyOf,
         folderOf: host.folderOf,
         ...archiver(spawner, host.limits),
-        rest: async (threadId) => (await threads.get(threadId)?.rest()) ?? true,
+        rest: async (threadId) => (await threads.get(threadId)?.sandbox.rest()) ?? true,
       },
       log,
       now,
@@ -103,6 +104,14 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
     return usable;
   }
 
+  /** Forgets threads in which nothing has run for long, with the output of their jobs. */
+  async function letIdleGo(): Promise<void> {
+    const before = now() - idleMs;
+    const idle = [...threads].filter(([, { sandbox, at }]) => !sandbox.busy() && at < before);
+    for (const [id] of idle) threads.delete(id);
+    await Promise.all(idle.map(([, { sandbox }]) => sandbox.close()));
+  }
+
   return {
     name: kind.name,
     async probe() {
@@ -111,31 +120,37 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
     },
     async open(threadId) {
       const { quarters, keeper } = await working();
-      const known = threads.get(threadId);
+      await letIdleGo();
+      const known = threads.get(threadId)?.sandbox;
       if (known?.busy()) {
         // Another host's newer folder would pull this one away under what runs in it.
         await keeper.catchUp(threadId);
+        threads.set(threadId, { sandbox: known, at: now() });
         return known;
       }
       const folder = await keeper.open(threadId);
-      const opened = threads.get(threadId) ?? threadSandbox(quarters, threadId, folder);
-      threads.set(threadId, opened);
-      return opened;
+      const sandbox = threads.get(threadId)?.sandbox ?? threadSandbox(quarters, threadId, folder);
+      threads.set(threadId, { sandbox, at: now() });
+      return sandbox;
     },
+    opened: (threadId) => threads.get(threadId),
     async settle(threadId) {
       const { keeper } = await working();
-      if (threads.get(threadId)?.touched()) await keeper.save(threadId);
+      if (threads.get(threadId)?.sandbox.touched()) await keeper.save(threadId);
     },
     workspaces: async () => (await working()).keeper,
     note: kind.note,
     async close() {
-      await Promise.all([...threads.values()].map((thread) => thread.close()));
+      await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
       threads.clear();
       await ready?.machine.spawner.close();
       ready?.view.close();
     },
   };
 }
+
+/** Longer than any turn, which has a day at most (agent.maxMinutes): no turn holds a sandbox that is forgotten. */
+const idleMs = 2 * 86_400_000;
 
 interface Ready {
   machine: Machine;

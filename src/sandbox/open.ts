@@ -1,5 +1,7 @@
+import { validateHeaderValue } from "node:http";
 import { type Config, ConfigError } from "../config/load.ts";
-import type { Environment, Settings } from "../config/schema.ts";
+import type { Environment } from "../config/environment.ts";
+import type { Settings } from "../config/schema.ts";
 import type { BackendOptions } from "./backend.ts";
 import { createBubblewrapBackend } from "./bubblewrap/backend.ts";
 import type { ReadOnlyMount } from "./bubblewrap/read-only.ts";
@@ -98,6 +100,13 @@ function egressOf(
     if (value === undefined) {
       throw new ConfigError(
         `egress.credentials names ${variable} for ${host}, which is not set; set it in the environment or in .env, or remove the entry.`,
+      );
+    }
+    try {
+      validateHeaderValue(header, value);
+    } catch {
+      throw new ConfigError(
+        `${variable}, which egress.credentials names for ${host}, cannot be the value of a header; set it in one line, without control characters.`,
       );
     }
     return { host, header, value, channels };

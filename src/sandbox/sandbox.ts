@@ -92,8 +92,14 @@ export interface FileEntry {
   path: string;
   type: "file" | "directory" | "link" | "other";
   bytes: number;
-  /** Milliseconds since the epoch. */
-  modifiedAt: number;
+}
+
+/** Paths relative to the workspace, sorted. */
+export interface FileChanges {
+  /** Written, or changed otherwise; the first 10,000. */
+  changed: string[];
+  /** Files that were noted and are no longer there. Nothing is noted of a workspace with more than 10,000. */
+  deleted: string[];
 }
 
 export interface Sandbox {
@@ -118,11 +124,22 @@ export interface Sandbox {
     data: Uint8Array,
     options?: { ifSha256?: string | null; signal?: AbortSignal },
   ): Promise<{ ok: true; sha256: string } | FileFailure>;
-  /** Files below `path`, depth first, sorted by path, at most `limit` (default 1,000), without `.git` insides. */
+  /**
+   * Files below `path`, depth first, sorted by path, at most `limit` (default 1,000), without `.git` insides.
+   */
   listFiles(
     path?: string,
     options?: { limit?: number; signal?: AbortSignal },
   ): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
+  /** Has the next command, or job, wait until it is noted which files there are. Once for a turn. */
+  noteFiles(turn: string): void;
+  /**
+   * What has happened to the files of the workspace, without `.git` insides. Forgets the note.
+   *
+   * @param since only files count as changed that say that they were modified after the first time (ms), as who writes
+   * them may choose, or that did change after the second
+   */
+  changes(since: { modified: number; changed: number }): Promise<({ ok: true } & FileChanges) | FileFailure>;
   /** Ends every process of the thread, foreground and background, and proves it. */
   killAll(): Promise<KillReport>;
 }
@@ -168,8 +185,11 @@ export interface Workspaces {
   list(): Promise<WorkspaceInfo[]>;
   /** Writes the workspace to a file of the host as tar; false when the thread has none. */
   export(threadId: string, file: string): Promise<boolean>;
-  /** Archives what was idle for `idleMs`, and removes archives that are older than `archiveMs`. */
-  clean(policy: { idleMs: number; archiveMs: number }): Promise<CleanReport>;
+  /**
+   * Archives what was idle for `idleMs`, and removes archives that are older than `archiveMs`. Undefined, and nothing
+   * done, while another process cleans up here.
+   */
+  clean(policy: { idleMs: number; archiveMs: number }): Promise<CleanReport | undefined>;
 }
 
 export interface SandboxBackend {
@@ -181,6 +201,8 @@ export interface SandboxBackend {
    * every host that shares a workspace store. To be called when a turn begins: it brings the files up to date.
    */
   open(threadId: string): Promise<Sandbox>;
+  /** The thread's sandbox where it is open already, so that something may be running in it. `at`: since when, ms. */
+  opened(threadId: string): { sandbox: Sandbox; at: number } | undefined;
   /** Saves the files for other hosts. To be called when a turn has ended; does nothing without a shared store. */
   settle(threadId: string): Promise<void>;
   /** @throws where the back end cannot work, naming the problems */

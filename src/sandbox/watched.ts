@@ -11,8 +11,19 @@ export interface WatchedSandbox {
 /** A failed probe is repeated no more often than this. */
 const retryMs = 60_000;
 
-export async function watchSandbox(backend: SandboxBackend, now: () => number): Promise<WatchedSandbox> {
-  let probe = await backend.probe();
+/** Probes the back end, and tells the log what is in force. */
+export async function watchSandbox(
+  backend: SandboxBackend,
+  log: Record<"info" | "warn", (line: string) => void>,
+  now: () => number,
+): Promise<WatchedSandbox> {
+  const look = async (): Promise<Probe> => {
+    const found = await backend.probe();
+    log.info(`Sandbox: ${found.summary}`);
+    for (const { what, fix } of found.problems) log.warn(`Sandbox: ${what} ${fix}`);
+    return found;
+  };
+  let probe = await look();
   let probedAt = now();
   let probing: Promise<Probe> | undefined;
   return {
@@ -22,7 +33,7 @@ export async function watchSandbox(backend: SandboxBackend, now: () => number): 
     },
     async refresh() {
       if (probe.ok || (probing === undefined && now() - probedAt < retryMs)) return probe;
-      probing ??= backend.probe().finally(() => (probing = undefined));
+      probing ??= look().finally(() => (probing = undefined));
       probe = await probing;
       probedAt = now();
       return probe;

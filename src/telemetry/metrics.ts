@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { type Reconnect, reconnects, SurfaceError } from "../adapters/adapter.ts";
+import { type InboundEvent, type Reconnect, reconnects, SurfaceError } from "../adapters/adapter.ts";
 import { readBacklog } from "../queue/backlog.ts";
 import { measuredModel } from "./measured-model.ts";
 import { measuredSandbox } from "./measured-sandbox.ts";
@@ -29,7 +29,7 @@ export function createMetrics(redis: Redis): Metrics {
   const histogram = <Label extends string>(name: string, help: string, labelNames: Label[], of = buckets) =>
     new Histogram({ name, help, labelNames, registers, buckets: of });
 
-  const messages = counter("heddle_events_total", "What people did, by what became of it.", [
+  const events = counter("heddle_events_total", "What people did, by what became of it.", [
     "platform",
     "kind",
     "verdict",
@@ -63,8 +63,7 @@ export function createMetrics(redis: Redis): Metrics {
     door: (door) => ({
       async receive(event) {
         const verdict = await door.receive(event);
-        const { kind } = event;
-        messages.inc({ platform: platformOf(event), kind, verdict: verdict.kind });
+        events.inc({ platform: platformOf(event), kind: event.kind, verdict: verdict.kind });
         return verdict;
       },
     }),
@@ -161,7 +160,7 @@ function gaugesOfAll(registry: Registry, redis: Redis): () => Promise<void> {
 /** A scrape that takes longer is of no use: Prometheus gives up after 10 s by default. */
 const patienceMs = 2_000;
 
-function platformOf(event: Parameters<Parameters<NonNullable<Observer["door"]>>[0]["receive"]>[0]): string {
+function platformOf(event: InboundEvent): string {
   if (event.kind !== "stop") return event.thread.platform;
   return "thread" in event.target ? event.target.thread.platform : event.target.message.platform;
 }

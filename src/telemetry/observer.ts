@@ -1,6 +1,6 @@
 import type { ChatSurface, Door, ThreadId } from "../adapters/adapter.ts";
 import type { LanguageModel } from "../agent/llm/model.ts";
-import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/drive.ts";
+import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turn-contracts.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 

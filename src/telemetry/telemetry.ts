@@ -36,32 +36,24 @@ export interface TelemetryOptions {
 /** Opens what looks on in this process, as it is configured. What is off is not loaded. */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const { redis, masker, log } = options;
-  const audit = openAuditLog(redis, Date.now);
   const metrics = options.measures ? (await import("./metrics.ts")).createMetrics(redis) : undefined;
   const traces = await tracesOf(options);
   const onProblem = (problem: string, error: unknown) => log.error({ err: error }, problem);
+  const audit = openAuditLog(redis, Date.now, onProblem);
   const observers: Observer[] = [
     turnLogObserver(log),
     ...(metrics ? [metrics.observer] : []),
-    auditObserver({
-      log: audit,
-      mask: (text) => masker.mask(text),
-      onProblem,
-    }),
+    auditObserver({ log: audit, mask: (text) => masker.mask(text) }),
     // Outermost, so that its spans hold all the others' time.
     ...(traces ? [traces.observer] : []),
   ];
   return {
     observe: observeAll(observers),
     metrics,
-    note(deed) {
-      audit
-        .append(deedFact(deed))
-        .catch((error: unknown) => onProblem("The audit log could not be written.", error));
-    },
+    note: (deed) => void audit.note(deedFact(deed)),
     async close() {
       metrics?.close();
-      await audit.settled();
+      await audit.close();
       await traces?.close();
     },
   };
@@ -103,7 +95,7 @@ export function keepAudit(redis: Redis, config: Config, log: Logger): () => void
     try {
       const moved = await moveToFiles(redis, auditFolder(config), Date.now());
       const { n, hash } = await auditHead(redis);
-      log.info({ moved, head: `${n}:${hash}` }, "the audit log is kept");
+      if (n > 0) log.info({ moved, head: `${n}:${hash}` }, "the audit log is kept");
     } catch (error) {
       // Whoever ends closes Redis next; the entries stay where they are until the next start.
       if (!(ended || error instanceof AuditBusy))

@@ -15,15 +15,16 @@ export interface TracesOptions {
   /** What people and models wrote, masked; undefined keeps it out. */
   content: Content | undefined;
   log: Pick<Logger, "warn">;
+  /** How long a collector that does not answer is tried, in milliseconds. Default 5,000. */
+  sendMs?: number;
 }
 
 export interface Traces {
   readonly observer: Observer;
-  /** Sends what is left, for at most {@link sendMs}. */
+  /** Sends what is left, for at most `sendMs`. */
   close(): Promise<void>;
 }
 
-const sendMs = 5_000;
 /** How long a finished span waits for others to be sent with. */
 const gatherMs = 1_000;
 /** Characters of one attribute. */
@@ -34,7 +35,8 @@ const mostContent = 16_000;
  * the context travels with the message through Redis, and back with what the turn posts. To be imported only where
  * traces are wanted, as the libraries are large.
  */
-export function openTraces({ url, headers, service, content, log }: TracesOptions): Traces {
+export function openTraces(options: TracesOptions): Traces {
+  const { url, headers, service, content, log, sendMs = 5_000 } = options;
   const warn = (problem: string) => log.warn({ detail: problem }, "traces could not be sent");
   const quiet = () => undefined;
   diag.setLogger(

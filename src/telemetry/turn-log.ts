@@ -33,6 +33,8 @@ export function turnLogObserver(log: Logger): Observer {
             {
               step: outcome.steps,
               outcome: outcome.kind,
+              // In Heddle's own words; those of the service are in the line of its failed call.
+              ...(outcome.kind === "model-error" && { problem: outcome.text }),
               durationMs,
               modelCalls: calls,
               tokens: input + output + cacheRead + cacheWrite,

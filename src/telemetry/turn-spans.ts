@@ -1,9 +1,9 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import type { ThreadId } from "../adapters/adapter.ts";
-import type { AgentEvent, CallEvent } from "../agent/events.ts";
+import type { AgentEvent } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
-import type { ShownTurn, TurnDisplay } from "../queue/drive.ts";
+import type { ShownTurn, TurnDisplay } from "../queue/turn-contracts.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import { behind, remoteSpan, traceparent } from "./trace-context.ts";
 
@@ -23,19 +23,44 @@ interface TracedTurn {
 export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTurn): TurnDisplay {
   const { content } = traced;
   const tools = new Map<string, Span>();
+  /** The model call under way: that of the turn, and those of its sub-agents by the call that they work in. */
+  const models = new Map<string, Span>();
   let span: Span | undefined;
   let context: Context = behind(undefined);
-  let call: Span | undefined;
 
-  const endCall = (failed: boolean) => {
-    if (failed) call?.setStatus({ code: SpanStatusCode.ERROR });
-    call?.end();
-    call = undefined;
+  const endModel = (within: string, failed: boolean) => {
+    const model = models.get(within);
+    models.delete(within);
+    if (failed) model?.setStatus({ code: SpanStatusCode.ERROR });
+    model?.end();
+  };
+  const contextIn = (within: string) => {
+    const outer = tools.get(within);
+    return outer ? trace.setSpan(context, outer) : context;
   };
 
-  /** @param within the call whose sub-agent makes this one; its calls have ids of their own */
-  const showCall = (event: CallEvent, within = "") => {
+  /** @param within the call whose sub-agent does it; its calls have ids of their own */
+  const show = (event: AgentEvent, within = "") => {
     switch (event.type) {
+      case "step-start": {
+        // Still open: the model failed, and another one or a shorter request follows.
+        endModel(within, true);
+        const attributes = { "gen_ai.operation.name": "chat", "heddle.step": event.step };
+        const model = tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, contextIn(within));
+        models.set(within, model);
+        break;
+      }
+      case "retry":
+        models.get(within)?.addEvent("retry", { attempt: event.attempt, reason: event.reason });
+        break;
+      case "assistant": {
+        const model = models.get(within);
+        model?.updateName(`chat ${event.message.model}`);
+        model?.setAttributes({ ...modelAttributes(event.message), ...usageAttributes(event.usage) });
+        if (content) model?.setAttribute("gen_ai.output.messages", content(textOf(event.message)));
+        endModel(within, false);
+        break;
+      }
       case "tool-start": {
         const { id, name, input } = event.call;
         const attributes = {
@@ -45,14 +70,15 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
           "heddle.step": event.step,
           ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
         };
-        const outer = tools.get(within);
-        const parent = outer ? trace.setSpan(context, outer) : context;
-        tools.set(keyOf(within, id), tracer.startSpan(`execute_tool ${name}`, { attributes }, parent));
+        const tool = tracer.startSpan(`execute_tool ${name}`, { attributes }, contextIn(within));
+        tools.set(keyOf(within, id), tool);
         break;
       }
       case "tool-end": {
         const { callId, status, text } = event.message;
         const key = keyOf(within, callId);
+        // Of a sub-agent that was cut short.
+        endModel(key, false);
         const tool = tools.get(key);
         tools.delete(key);
         tool?.setAttribute("heddle.tool.status", status);
@@ -61,36 +87,8 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
         tool?.end();
         break;
       }
-    }
-  };
-
-  const show = (event: AgentEvent) => {
-    switch (event.type) {
-      case "step-start": {
-        // Still open: the model failed, and another one or a shorter request follows.
-        endCall(true);
-        const attributes = { "gen_ai.operation.name": "chat", "heddle.step": event.step };
-        call = tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, context);
-        break;
-      }
-      case "retry":
-        call?.addEvent("retry", { attempt: event.attempt, reason: event.reason });
-        break;
-      case "assistant":
-        call?.updateName(`chat ${event.message.model}`);
-        call?.setAttributes({ ...modelAttributes(event.message), ...usageAttributes(event.usage) });
-        if (content) call?.setAttribute("gen_ai.output.messages", content(textOf(event.message)));
-        endCall(false);
-        break;
-      case "tool-start":
-        endCall(false);
-        showCall(event);
-        break;
-      case "tool-end":
-        showCall(event);
-        break;
       case "helper":
-        showCall(event.event, event.callId);
+        show(event.event, event.callId);
         break;
       case "summary":
         span?.addEvent("summary", { before: event.before, after: event.after });
@@ -123,17 +121,16 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
     closing(receipt) {
       const { kind, steps, usage } = receipt.outcome;
       span?.setAttributes({ "heddle.outcome": kind, "heddle.steps": steps, ...usageAttributes(usage) });
-      endCall(kind === "model-error");
+      endModel("", kind === "model-error");
       if (kind === "model-error") span?.setStatus({ code: SpanStatusCode.ERROR });
       const entries = display.closing(receipt);
       return span ? withTrace(entries, traceparent(span)) : entries;
     },
     // The last that every turn does here, however it ends; its posts follow, as children that end later.
     async close() {
-      endCall(false);
-      for (const tool of tools.values()) tool.end();
+      for (const open of [...models.values(), ...tools.values()]) open.end();
       span?.end();
-      await display.close();
+      return display.close();
     },
   };
 }

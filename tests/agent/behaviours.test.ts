@@ -32,7 +32,7 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
     tests: [
       ["tools/bash", "keeps its output and says who stopped it (C07)"],
       ["loop", "during a model call ends it at once"],
-      ["../e2e/slack", "🛑 in the middle of a command ends it with nothing alive, and the thread says so"],
+      ["../sandbox/stop", "tells how many processes it found, and that none is left"],
     ],
   },
   C08: {

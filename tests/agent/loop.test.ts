@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { TurnAbort } from "../../src/agent/events.ts";
 import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { ModelError, type ModelRequest, noUsage } from "../../src/agent/llm/model.ts";
+import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../src/agent/llm/model.ts";
 import { assertPaired } from "../../src/agent/llm/wire-history.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
 import { asking, counter, run, say, tool } from "./turn.ts";
@@ -32,6 +32,26 @@ describe("The loop", () => {
       callId: "call_1_0",
       text: "blue",
       status: "ok",
+    });
+  });
+
+  test("keeps with the answer what went wrong before it", async () => {
+    const { model } = scriptedModel([{ text: "Hello." }]);
+    const troubled: LanguageModel = {
+      ...model,
+      async *stream(request, signal) {
+        yield { type: "retry", attempt: 2, delayMs: 900, reason: "It is overloaded." };
+        yield { type: "fallback", reason: "It is still overloaded.", model: "test/other" };
+        yield* model.stream(request, signal);
+      },
+    };
+    const { journal } = await run({ model: troubled });
+    expect(journal.at(-1)).toMatchObject({
+      ...{ type: "assistant", at: 2_000 },
+      troubles: [
+        "It is overloaded. Tried again after 0.9 s.",
+        "It is still overloaded. Going on with test/other.",
+      ],
     });
   });
 
@@ -140,7 +160,7 @@ describe("The loop", () => {
 
   test.each([
     ["tokens", { tokens: 100 }, "100 tokens"],
-    ["wall time", { wallMs: 60_000 }, "1 minutes"],
+    ["wall time", { wallMs: 60_000 }, "1 minute"],
   ])("ends at a limit of %s, and goes on in the next turn with a new one", async (_what, limits, limit) => {
     let now = 1_000;
     const slow = tool("look", "read", async () => {
@@ -249,6 +269,12 @@ describe("The loop", () => {
       { role: "assistant" },
       { text: "My name?" },
     ]);
+  });
+
+  test("asks once more after a reply that was cut within its thoughts, then says so", async () => {
+    const { outcome, requests } = await run({ replies: () => ({ text: " ", stop: "max-tokens" }) });
+    expect(outcome).toMatchObject({ kind: "model-error", text: expect.stringContaining("no answer") });
+    expect(requests).toHaveLength(2);
   });
 
   test("asks once more after an empty reply, then says so (C13)", async () => {
@@ -383,6 +409,59 @@ describe("A turn that another worker resumes", () => {
     expect(outcome).toMatchObject({ kind: "answered", steps: 2 });
     expect(runs).toBe(1);
   });
+
+  /** What is stored of a reply. */
+  const replied = (text: string, why: "end" | "max-tokens", step: number): JournalRecord => ({
+    ...{ type: "assistant", step, at: 1_500, usage: noUsage },
+    message: {
+      id: `a${step}`,
+      role: "assistant",
+      parts: [{ type: "text", text }],
+      stop: why,
+      model: "test/scripted",
+    },
+  });
+
+  test("ends with the answer that is stored, and asks the model no more", async () => {
+    const journal = [...asking("do it"), replied("Done.", "end", 1)];
+    const { outcome, requests } = await run({ journal, replies: [{ text: "Again?" }] });
+    expect(outcome).toMatchObject({ kind: "answered", text: "Done.", steps: 1 });
+    expect(requests).toEqual([]);
+  });
+
+  test("ends with the whole of an answer that was cut", async () => {
+    const journal = [...asking("do it"), replied("One, ", "max-tokens", 1)];
+    const { outcome } = await run({ journal, replies: [{ text: "two." }] });
+    expect(outcome).toMatchObject({ kind: "answered", text: "One, two." });
+    const later = journal.slice(
+      0,
+      journal.findLastIndex(({ type }) => type === "assistant"),
+    );
+    expect((await run({ journal: later, replies: [{ text: "two." }] })).outcome).toMatchObject({
+      text: "One, two.",
+    });
+  });
+
+  test.each(["3 steps", "6 equal steps in a row"])(
+    "tells of the limit of %s also when its last words are on record already",
+    async (limit) => {
+      const whole = asking("look");
+      const turn = {
+        tools: [tool("look", "read", async () => (limit === "3 steps" ? `${whole.length}` : "blue"))],
+        limits: { steps: limit === "3 steps" ? 3 : 50 },
+      };
+      const { outcome } = await run({
+        ...turn,
+        journal: whole,
+        replies: ({ toolChoice }) =>
+          toolChoice === "none" ? { text: "Looked." } : { calls: [{ name: "look" }] },
+      });
+      expect(outcome).toMatchObject({ kind: "step-limit", limit, text: "Looked." });
+      const resumed = await run({ ...turn, journal: [...whole], replies: [{ text: "Again?" }] });
+      expect(resumed.requests).toEqual([]);
+      expect(resumed.outcome).toEqual({ ...outcome, usage: resumed.outcome.usage });
+    },
+  );
 
   test("never runs a call again whose outcome is unknown", async () => {
     const journal: JournalRecord[] = [

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { replay } from "../../src/agent/history.ts";
@@ -73,6 +74,39 @@ describe("A sub-agent", () => {
     expect(asked.parent[1]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   });
 
+  test("leaves the beginnings of its calls in the journal, for people alone", async () => {
+    const long = tool("long", "read", async () => "y".repeat(1_000));
+    const { asked, result } = await runWithTask({
+      tools: [look, long],
+      child: [
+        { calls: [{ name: "look", input: { path: "x".repeat(1_000) } }, { name: "long" }] },
+        { text: "There are 3." },
+      ],
+    });
+    const beginning = expect.stringMatching(/^.{300}…$/);
+    expect(result).toMatchObject({
+      inner: {
+        omitted: 0,
+        calls: [
+          { name: "look", input: beginning, status: "ok", text: "3 files" },
+          { name: "long", input: "{}", status: "ok", text: beginning },
+        ],
+      },
+    });
+    expect(JSON.stringify(asked.parent)).not.toContain("3 files");
+  });
+
+  test("leaves the last of many calls there, and how many were before them", async () => {
+    const calls = (step: number) =>
+      Array.from({ length: 35 }, (_, n) => ({ name: "look", input: { n: step * 35 + n } }));
+    const { result } = await runWithTask({
+      tools: [look],
+      child: (_, call) => (call < 3 ? { calls: calls(call - 1) } : { text: "Done." }),
+    });
+    const inner = result?.type === "tool-result" ? result.inner : undefined;
+    expect([inner?.calls.length, inner?.omitted, inner?.calls[0]?.input]).toEqual([60, 10, '{"n":10}']);
+  });
+
   test("shows its tool calls as live output of the call that started it", async () => {
     const broken = tool("broken", "read", () => Promise.reject(new Error("no")));
     const { model } = twoAgents([], [{ calls: [{ name: "look" }, { name: "broken" }] }, { text: "3" }]);
@@ -88,7 +122,7 @@ describe("A sub-agent", () => {
     );
   });
 
-  test("tells of each call before its tool runs, by the calls that it is made in, and runs none that cannot be told", async () => {
+  test("tells of its model's calls, and of each of a tool before that runs, by the calls that it is made in, and runs none that cannot be told", async () => {
     const told: string[] = [];
     const noted = tool("noted", "read", async () => {
       told.push("runs");
@@ -100,28 +134,68 @@ describe("A sub-agent", () => {
       { text: "1" },
       { text: "2" },
     ];
-    const onCall: SubAgentOptions["onCall"] = async (callId, event) => {
+    const onEvent: SubAgentOptions["onEvent"] = async (callId, event) => {
       await Promise.resolve();
       told.push(`${event.type} in ${callId}`);
     };
-    await runWithTask({ tools: [noted], child, task: { depth: 2, onCall } });
+    await runWithTask({ tools: [noted], child, task: { depth: 2, onEvent } });
+    const step = (callId: string) => [`step-start in ${callId}`, `assistant in ${callId}`];
     expect(told).toEqual([
-      "tool-start in call_1_0",
-      "tool-start in call_1_0/call_2_0",
+      ...[...step("call_1_0"), "tool-start in call_1_0"],
+      ...[...step("call_1_0/call_2_0"), "tool-start in call_1_0/call_2_0"],
       "runs",
-      "tool-end in call_1_0/call_2_0",
-      "tool-end in call_1_0",
+      ...["tool-end in call_1_0/call_2_0", ...step("call_1_0/call_2_0")],
+      ...["tool-end in call_1_0", ...step("call_1_0")],
     ]);
 
     told.length = 0;
     const { model } = twoAgents([], child.slice(1));
-    const task = taskTool(model, [noted], { onCall: () => Promise.reject(new Error("no log")) });
+    const task = taskTool(model, [noted], {
+      async onEvent(_callId, { type }) {
+        if (type === "tool-start") throw new Error("no log");
+      },
+    });
     const dispatcher = dispatcherOf({ tools: [task], onError() {} });
     const call = { id: "c1", name: "task", input: { task: "look" } };
     const { message } = await dispatcher.dispatch(call, new AbortController().signal);
     expect(message.status).toBe("error");
     expect(told).toEqual([]);
   });
+
+  test.each(["assistant", "tool-end"] as const)(
+    "leaves neither a model's stream nor a tool behind when its %s cannot be told",
+    async (untold) => {
+      const left = { streams: 0, tools: 0 };
+      const { model } = twoAgents([], [{ calls: [{ name: "look" }, { name: "wait" }] }]);
+      const watched: LanguageModel = {
+        ...model,
+        async *stream(request, signal) {
+          left.streams += 1;
+          try {
+            yield* model.stream(request, signal);
+          } finally {
+            left.streams -= 1;
+          }
+        },
+      };
+      const wait = tool("wait", "read", async (signal) => {
+        left.tools += 1;
+        await once(signal, "abort");
+        left.tools -= 1;
+        return "";
+      });
+      const task = taskTool(watched, [look, wait], {
+        async onEvent(_callId, { type }) {
+          if (type === untold) throw new Error("no log");
+        },
+      });
+      const call = { id: "c1", name: "task", input: { task: "look" } };
+      const dispatcher = dispatcherOf({ tools: [task], onError() {} });
+      const { message } = await dispatcher.dispatch(call, new AbortController().signal);
+      expect(message.status).toBe("error");
+      expect(left).toEqual({ streams: 0, tools: 0 });
+    },
+  );
 
   test("may only look, unless it is given all tools", async () => {
     const reading = await runWithTask({ tools: [look, write], child: [{ text: "ok" }] });

@@ -1,6 +1,9 @@
 /** The console as a person uses it: a headless Chromium, the real server, a real Redis. */
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { ShownCall } from "../../src/adapters/adapter.ts";
 import { startConsole } from "../adapters/local/start-console.ts";
 import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./desk.ts";
 
@@ -49,13 +52,18 @@ describe("the console's page", () => {
     expect(await page.getByRole("button", { name: "Stop" }).count()).toBe(0);
 
     await page.getByRole("button", { name: "Look again" }).click();
-    const file = page.getByRole("link", { name: "calculator.py" });
+    await page.getByRole("button", { name: "calculator.py" }).click();
+    const viewer = page.getByRole("dialog", { name: "calculator.py" });
+    await viewer.getByText("print(2 + 2)").waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("#file-list button:focus").getByText("calculator.py").waitFor();
+    const file = page.getByRole("link", { name: "Save calculator.py" });
     const [download] = await Promise.all([page.waitForEvent("download"), file.click()]);
     expect(download.suggestedFilename()).toBe("calculator.py");
     expect(await readFile(await download.path(), "utf8")).toBe("print(2 + 2)\n");
 
     await console.surface.upload(thread, { name: "plot.png", data: Buffer.from("png") }, "upload");
-    const card = article(page, "file").getByRole("link", { name: "plot.png" });
+    const card = article(page, "file").getByRole("link", { name: "Save plot.png" });
     const [upload] = await Promise.all([page.waitForEvent("download"), card.click()]);
     expect(await readFile(await upload.path(), "utf8")).toBe("png");
 
@@ -65,14 +73,55 @@ describe("the console's page", () => {
     desk.expectInnocent();
   });
 
+  test("calls with their results folded away: unfolded by keyboard, and left so while the message changes", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    const { thread } = await desk.asks("Look around");
+    const listed = { id: "1", name: "bash", about: "ls", state: "ok" as const, result: "<b>a.txt</b>" };
+    const made = { id: "2", name: "bash", about: "make", state: "running" as const };
+    const progress = (...items: ShownCall[]) => ({
+      ...{ kind: "progress" as const, stoppable: true, markdown: "in one text" },
+      calls: { title: "Working", above: "**Working**", below: `${items.length} calls`, items },
+    });
+    const [shown] = await console.surface.post(thread, progress(listed, made), "progress");
+    if (!shown) throw new Error("nothing was posted");
+
+    const call = (about: string) => article(page, "progress").locator("li").filter({ hasText: about });
+    await call("make").getByText("running").waitFor();
+    expect(await call("ls").getByText("a.txt").isVisible()).toBe(false);
+    await call("ls").locator("summary").focus();
+    await page.keyboard.press("Enter");
+    await call("ls").getByText("<b>a.txt</b>").waitFor();
+    await console.surface.edit(
+      shown,
+      progress(listed, { ...made, state: "error", result: "no rule" }, { ...made, id: "3", about: "test" }),
+    );
+    await article(page, "progress").getByText("3 calls").waitFor();
+    expect(await call("ls").getByText("<b>a.txt</b>").isVisible()).toBe(true);
+    await page.keyboard.press("Enter");
+    await call("ls").getByText("a.txt").waitFor({ state: "hidden" });
+    await call("make").getByText("failed").click();
+    await call("make").getByText("no rule").waitFor();
+    await console.surface.edit(shown, progress({ ...made, state: "error", result: "no rule" }));
+    await call("ls").waitFor({ state: "detached" });
+    await call("make").getByText("no rule").waitFor();
+
+    // What was streamed is not said twice, nor is the message that is about to change gone.
+    await article(page, "progress").getByText("1 calls").waitFor();
+    await console.surface.post(thread, { kind: "answer", markdown: "Looked around." }, "answer");
+    await article(page, "answer").getByText("Looked around.").waitFor();
+    expect(await article(page, "progress").getByText("1 calls").isVisible()).toBe(false);
+    expect(await call("make").getByText("no rule").isVisible()).toBe(true);
+    desk.expectInnocent();
+  });
+
   test("a stop: by the button of the message, by the button of the box, and by Esc", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;
-    await page.getByLabel("Message to Heddle").fill("Sleep for ten minutes");
-    await page.keyboard.press("Enter");
-    const { thread, ref } = await desk.said();
+    const { thread, ref } = await desk.asks("Sleep for ten minutes");
     await console.surface.mark(ref, "taken");
-    const progress = { kind: "progress" as const, stoppable: true, markdown: "bash `sleep 600`" };
+    const markdown = "```sh\nsleep 600\n```";
+    const progress = { kind: "progress" as const, stoppable: true, markdown };
     const [shown] = await console.surface.post(thread, progress, "progress");
     if (!shown) throw new Error("nothing was posted");
 
@@ -88,7 +137,9 @@ describe("the console's page", () => {
     expect(stop).toMatchObject({ kind: "stop", target: { thread } });
     await article(page, "progress").getByRole("button", { name: "Stopping…" }).waitFor();
 
-    await console.surface.edit(shown, { kind: "progress", markdown: "bash `sleep 600`" });
+    // Whoever reads with the keyboard is not thrown out of a text that stays as it was.
+    await article(page, "progress").locator("pre").focus();
+    await console.surface.edit(shown, { kind: "progress", markdown });
     await console.surface.post(
       thread,
       { kind: "receipt", markdown: "Stopped. 2 processes ended, 0 left." },
@@ -98,15 +149,14 @@ describe("the console's page", () => {
     await article(page, "receipt").getByText("0 left").waitFor();
     await article(page, "person").getByText("Stopped").waitFor();
     expect(await page.getByRole("button", { name: /Stop/ }).count()).toBe(0);
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("sleep 600");
     desk.expectInnocent();
   });
 
-  test("a button under a message: pressed, answered with a sentence, refused, and taken away", async () => {
+  test("a button under a message: pressed, answered with a sentence, refused, taken away, and left the focus by an edit", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;
-    await page.getByLabel("Message to Heddle").fill("Sort the archive");
-    await page.keyboard.press("Enter");
-    const { thread } = await desk.said();
+    const { thread } = await desk.asks("Sort the archive");
     const actions = [
       { id: "continue:t1", label: "Continue", style: "primary" as const },
       { id: "deny:t1", label: "No", style: "danger" as const, asksFor: "Why not?" },
@@ -115,10 +165,12 @@ describe("the console's page", () => {
     const [shown] = await console.surface.post(thread, { ...message, actions }, "answer");
     if (!shown) throw new Error("nothing was posted");
 
-    // Here one is asked for.
-    page.removeAllListeners("dialog");
-    page.once("dialog", (dialog) => void dialog.accept("too dear"));
+    const question = page.getByRole("dialog", { name: "Why not?" });
     await article(page, "answer").getByRole("button", { name: "No" }).click();
+    await question.getByRole("button", { name: "Cancel" }).click();
+    await article(page, "answer").getByRole("button", { name: "No" }).click();
+    await question.getByLabel("Why not?").fill("too dear");
+    await page.keyboard.press("Enter");
     expect(await desk.events(2)).toMatchObject({ kind: "action", action: "deny:t1", text: "too dear" });
 
     console.door.verdict = () => ({ kind: "ignored", why: "the work has gone on since" });
@@ -128,23 +180,16 @@ describe("the console's page", () => {
 
     await console.surface.edit(shown, message);
     await article(page, "answer").getByRole("button").first().waitFor({ state: "detached" });
-    desk.expectInnocent();
-  });
 
-  test("an edit takes the focus from nobody who is about to press Stop", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    await page.getByLabel("Message to Heddle").fill("Count");
-    await page.keyboard.press("Enter");
-    const { thread } = await desk.said();
     const progress = { kind: "progress" as const, stoppable: true, markdown: "count 0" };
-    const [shown] = await console.surface.post(thread, progress, "progress");
-    if (!shown) throw new Error("nothing was posted");
+    const [counting] = await console.surface.post(thread, progress, "progress");
+    if (!counting) throw new Error("nothing was posted");
     await article(page, "progress").getByRole("button", { name: "Stop" }).focus();
-    await console.surface.edit(shown, { ...progress, markdown: "count 1" });
+    await console.surface.edit(counting, { ...progress, markdown: "count 1" });
     await article(page, "progress").getByText("count 1").waitFor();
     await page.keyboard.press("Enter");
-    expect(await desk.events(2)).toMatchObject({ kind: "stop" });
+    expect(await desk.events(4)).toMatchObject({ kind: "stop" });
+    desk.expectInnocent();
   });
 
   test("nothing that is written becomes part of the page", async () => {
@@ -167,9 +212,22 @@ describe("the console's page", () => {
       "upload",
     );
     console.workspace.set('<img src=x onerror="alert(1)">', "x");
+    console.workspace.set("drawing.svg", `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`);
+    console.workspace.set("page.html", "<script>alert(1)</script>".repeat(20_000));
+    console.workspace.set("binary.png", "\0\0");
     await article(page, "file").waitFor();
     await page.getByRole("button", { name: "Look again" }).click();
-    await page.locator("#file-list a").waitFor();
+    await page.locator("#file-list a").first().waitFor();
+    for (const [name, shown] of [
+      ["drawing.svg", "onload="],
+      ["page.html", "300,000 characters more are not shown"],
+      ["binary.png", "This file is no text"],
+    ] as const) {
+      await page.getByRole("button", { name }).click();
+      await page.locator("#viewer-content").getByText(shown).waitFor();
+      expect(await page.locator("#viewer-content :is(svg, script, img)").count()).toBe(0);
+      await page.keyboard.press("Escape");
+    }
 
     expect(
       await page
@@ -207,6 +265,79 @@ describe("the console's page", () => {
     expect(await box.inputValue()).toBe("");
   });
 
+  test("a look into the workspace that a stop has ended is repeated before it is said", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await desk.asks("Write it down");
+    console.workspace.set("notes.md", "x");
+    await page.getByRole("button", { name: "Look again" }).click();
+    await page.getByRole("button", { name: "notes.md" }).waitFor();
+    const refusal = { status: 409, json: { error: "The operation was stopped." } };
+    await page.route("**/files", (route) => route.fulfill(refusal), { times: 1 });
+    const lookAgain = page.getByRole("button", { name: "Look again" });
+    await Promise.all([page.waitForResponse((response) => response.status() === 409), lookAgain.click()]);
+    console.workspace.set("later.md", "x");
+    await page.getByRole("button", { name: "later.md" }).waitFor();
+
+    await page.route("**/files", (route) => route.fulfill(refusal));
+    await lookAgain.click();
+    await page.getByText("The operation was stopped.").waitFor();
+  });
+
+  test("files go with a message: chosen, pasted and dropped; too large ones are refused in words", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    const picture = Buffer.from("iVBORw0KGgo=", "base64");
+    const folder = await mkdtemp(join(tmpdir(), "heddle-files-"));
+    const [chosen, large] = [join(folder, "figures.csv"), join(folder, "film.mov")];
+    await writeFile(chosen, "1,2");
+    await writeFile(large, "");
+    await truncate(large, 16 * 1024 * 1024 + 1);
+    const [chooser] = await Promise.all([
+      page.waitForEvent("filechooser"),
+      page.getByRole("button", { name: "Attach files" }).click(),
+    ]);
+    await chooser.setFiles([chosen, large]);
+    await page.getByRole("alert").getByText("film.mov is larger than 16 MiB").waitFor();
+    await page.locator("#text:focus").waitFor();
+    // What a browser does for files on the clipboard, or let go over the page.
+    const hand = (event: string, name: string) =>
+      page.evaluate(`{
+        const data = new DataTransfer();
+        data.items.add(new File([Uint8Array.fromBase64("${picture.toString("base64")}")], "${name}", { type: "image/png" }));
+        const about = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
+        document.getElementById("text").dispatchEvent(new ${event === "paste" ? "ClipboardEvent" : "DragEvent"}("${event}", about));
+      }`);
+    await hand("paste", "pasted.png");
+    await hand("dragover", "x");
+    await hand("drop", "dropped.png");
+    await hand("drop", "mistaken.png");
+    await page.getByRole("button", { name: "Take mistaken.png back" }).click();
+    expect(await page.locator("#attachments .title").allTextContents()).toEqual([
+      ...["figures.csv", "pasted.png", "dropped.png"],
+    ]);
+
+    console.door.verdict = () => Promise.reject(new Error("Redis is away"));
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("alert").getByText("Try again").waitFor();
+    console.door.verdict = () => ({ kind: "accepted", thread: "x", position: 1 });
+    await page.getByRole("button", { name: "Send" }).click();
+    await article(page, "person").getByText("dropped.png").waitFor();
+    expect(await page.locator("#attachments li").count()).toBe(0);
+    const [first, second] = [await desk.events(1), await desk.events(2)];
+    expect(second).toMatchObject({
+      ...{ text: "", ref: "ref" in first && first.ref },
+      attachments: [
+        { name: "figures.csv", mediaType: "text/csv", bytes: 3 },
+        { name: "pasted.png", mediaType: "image/png", bytes: picture.length },
+        { name: "dropped.png" },
+      ],
+    });
+    await rm(folder, { recursive: true });
+    // Those that had been sent were not sent again.
+    expect(second).toMatchObject({ attachments: "attachments" in first && first.attachments });
+  });
+
   test("the page says what should be known before trusting it with work", async () => {
     await using desk = await openDesk({
       prepare(console) {
@@ -229,9 +360,7 @@ describe("the console's page", () => {
   test("the page goes on by itself after the console was restarted", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;
-    await page.getByLabel("Message to Heddle").fill("hello");
-    await page.keyboard.press("Enter");
-    const { thread } = await desk.said();
+    const { thread } = await desk.asks("hello");
     await article(page, "person").waitFor();
     const port = Number(new URL(console.url).port);
     await console[Symbol.asyncDispose]();

@@ -41,6 +41,8 @@ export async function shot(page: Page, name: string): Promise<void> {
 interface Desk extends AsyncDisposable {
   page: Page;
   console: TestConsole;
+  /** Writes the first message of a thread; resolves with it when it has reached the intake. */
+  asks(text: string): Promise<MessageEvent>;
   /** The first message that reached the intake. */
   said(): Promise<MessageEvent>;
   /** The event with this number, counted from 1. */
@@ -60,7 +62,7 @@ export async function openDesk({ browser: options, prepare, ...settings }: DeskO
   const console = await startConsole({ redis, ...settings });
   await prepare?.(console);
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const offences: string[] = [];
   page.on("console", (message) => {
@@ -76,14 +78,20 @@ export async function openDesk({ browser: options, prepare, ...settings }: DeskO
   });
   await page.goto(console.url);
   const events = (number: number) => console.door.event(number);
+  const said = async () => {
+    const event = await events(1);
+    if (event.kind !== "message") throw new Error(`expected a message, got a ${event.kind}`);
+    return event;
+  };
   return {
     page,
     console,
     events,
-    async said() {
-      const event = await events(1);
-      if (event.kind !== "message") throw new Error(`expected a message, got a ${event.kind}`);
-      return event;
+    said,
+    async asks(text) {
+      await page.getByLabel("Message to Heddle").fill(text);
+      await page.keyboard.press("Enter");
+      return said();
     },
     expectInnocent: () => expect(offences).toEqual([]),
     async [Symbol.asyncDispose]() {

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadConfig, strangeVariables } from "../../src/config/load.ts";
-import { chooseModel, modelNames } from "../../src/config/model-choice.ts";
+import { chooseModel } from "../../src/config/model-choice.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -83,14 +83,6 @@ models:
     );
   });
 
-  test("suggests the models that it names, the one in use first", () => {
-    const { environment, settings } = load(
-      { OPENAI_API_KEY: "k", HEDDLE_MODEL: "openai/a" },
-      "fallbackModels: [openai/b, openai/a]\nmodels:\n  openai/c: { images: false }\n",
-    );
-    expect(modelNames(environment, settings)).toEqual(["openai/a", "openai/b", "openai/c"]);
-  });
-
   test("refuses a wrong value with its place and what was expected, all faults at once", () => {
     expect(() => load({ HEDDLE_PORT: "many", HEDDLE_LOG_LEVEL: "loud" })).toThrow(
       /HEDDLE_PORT[\s\S]*HEDDLE_LOG_LEVEL/,
@@ -101,11 +93,26 @@ models:
   test.each([
     [{ HEDDLE_PORT: "many" }, "", /HEDDLE_PORT: expected a number from 0 to 65535, e\.g\. 8420\.$/],
     [{ HEDDLE_PORT: "70000" }, "", /HEDDLE_PORT: expected a number from 0 to 65535, e\.g\. 8420\.$/],
+    [
+      { HEDDLE_DATA_DIR: "/proc/x" },
+      "",
+      /HEDDLE_DATA_DIR: expected a folder .*, which \/proc cannot, e\.g\. \.\/data\.$/,
+    ],
     [{ SLACK_API_URL: "slack" }, "", /SLACK_API_URL: expected an address such as https:/],
     [{}, "agent: { maxSteps: lots }", /agent\.maxSteps: expected number, received string\.$/],
+    [
+      {},
+      "tools: { rules: [{ toll: bash, action: ask }] }",
+      /tools\.rules\.0\.toll: unknown key; known here: tool, effect, command, action, why\.$/,
+    ],
     [{}, "sandbox: { commandSeconds: 900 }", /sandbox\.commandSeconds: expected number to be <=600\.$/],
   ])("says what was expected without the validator's jargon: %j %s", (env, yaml, message) => {
     expect(() => load(env, yaml)).toThrow(message);
+  });
+
+  test("refuses a data folder that a link puts into /proc", () => {
+    symlinkSync("/proc", join(folder, "link"));
+    expect(() => load({ HEDDLE_DATA_DIR: "link/data" })).toThrow(/HEDDLE_DATA_DIR: .*\/proc cannot/);
   });
 
   test("knows variables that only look like its own", () => {
@@ -139,6 +146,9 @@ models:
 
   test("says when the named file does not exist or is not YAML", () => {
     expect(() => load({ HEDDLE_CONFIG: "nowhere.yaml" })).toThrow(/nowhere\.yaml, which does not exist/);
+    writeFileSync(join(folder, ".env"), "HEDDLE_CONFIG=elsewhere.yaml\n");
+    expect(() => load()).toThrow(/elsewhere\.yaml, which does not exist/);
+    rmSync(join(folder, ".env"));
     expect(() => load({}, "agent: [")).toThrow(/heddle\.yaml is not YAML/);
     expect(() => load({}, "agent: *nobody")).toThrow(/heddle\.yaml is not YAML/);
   });
@@ -161,9 +171,9 @@ models:
   test("says what is different in a channel", () => {
     const { channels } = load(
       {},
-      'channels:\n  slack:T1:C1: { verbosity: quiet, tools: ["mcp_*"] }\n',
+      'channels:\n  slack:T1:C1: { verbosity: quiet, tools: ["github__*"] }\n',
     ).settings;
-    expect(channels["slack:T1:C1"]).toEqual({ verbosity: "quiet", tools: ["mcp_*"], network: [] });
+    expect(channels["slack:T1:C1"]).toEqual({ verbosity: "quiet", tools: ["github__*"], network: [] });
     expect(() => load({}, "channels:\n  general: {}\n")).toThrow(
       /channels\.general: .*platform:workspace:channel/,
     );
@@ -172,9 +182,38 @@ models:
     );
   });
 
+  test.each([
+    ["model", "gpt", /expected/],
+    ["modelChoices", ["gpt"], /expected/],
+    ["skills", "changelog", /expected array/],
+    ["tools", [""], /expected string to have/],
+    ["instructions", 3, /expected string/],
+    ["verbosity", "loud", /expected one of "quiet"\|"normal"\|"full"/],
+    ["network", ["https://x.example/path"], /expected/],
+  ])("refuses a wrong value of a channel with its place: %s", (key, value, expected) => {
+    const yaml = JSON.stringify({ channels: { "slack:T1:C1": { [key]: value } } });
+    expect(() => load({}, yaml)).toThrow(
+      new RegExp(`channels\\.slack:T1:C1\\.${key}.*: .*${expected.source}`),
+    );
+  });
+
   test("knows every secret, the password of Redis too", () => {
     const { secrets } = load({ OPENAI_API_KEY: "key-1", REDIS_URL: "redis://me:pass-2@host:6379" });
     expect(secrets).toEqual(["key-1", "pass-2"]);
+  });
+
+  test.each(["REDIS_URL", "OPENAI_BASE_URL", "SLACK_API_URL", "DISCORD_API_URL", "https_proxy", "ALL_PROXY"])(
+    "knows the password in the address %s, as written and as sent, and no other word of it",
+    (name) => {
+      const scheme = name === "REDIS_URL" ? "redis" : "http";
+      const { secrets } = load({ [name]: `${scheme}://somebody:p%40ss:w%2fd@host.example:6379/0` });
+      expect(secrets).toEqual(["p%40ss:w%2fd", "p@ss:w/d"]);
+      expect(load({ [name]: `${scheme}://somebody@host.example:6379/0` }).secrets).toEqual([]);
+    },
+  );
+
+  test("leaves variables alone that are not Heddle's: what they hold may be an ordinary word", () => {
+    expect(load({ DATABASE_URL: "postgres://postgres:postgres@localhost/db" }).secrets).toEqual([]);
   });
 
   test("knows the secrets in the collector's headers, as written and as sent, and puts the audit folder beside the file", () => {

@@ -16,9 +16,3 @@ describe("what is made from the schema", () => {
     expect(settingsSchema.parse(parse(read("heddle.example.yaml")))).toEqual(settingsSchema.parse({}));
   });
 });
-
-test.each(["README.md", "docs/rules.md", "docs/slack.md"])("the settings that %s shows are valid", (path) => {
-  const shown = [...read(path).matchAll(/^( *)```yaml\n(.*?)^\1```$/gms)].map(([, , yaml = ""]) => yaml);
-  expect(shown).not.toEqual([]);
-  for (const yaml of shown) expect(settingsSchema.safeParse(parse(yaml)).error).toBeUndefined();
-});

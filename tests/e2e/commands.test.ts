@@ -23,6 +23,8 @@ afterEach(async ({ task }) => {
   await redis.client().flushall();
 });
 
+/** The demo model answers at once, where nobody looks at how it appears. */
+const hurry = () => writeFile(join(place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
 const heddle = (args: string[], env: Record<string, string> = {}) =>
   place.start(args, { REDIS_URL: redis.path, ...env });
 
@@ -34,6 +36,7 @@ describe("heddle run", () => {
   });
 
   test("prints the events as JSON lines", async () => {
+    await hurry();
     const program = heddle(["run", "--json", "Write a calculator"]);
     await program.ended;
     const events = program
@@ -86,7 +89,7 @@ describe("heddle start", () => {
     [
       "a Redis that is not there",
       { env: { REDIS_URL: "redis://127.0.0.1:1" } },
-      /does not answer yet[^]*127\.0\.0\.1:1/,
+      /ECONNREFUSED.*waiting for up to 2 s[^]*127\.0\.0\.1:1/,
     ],
     [
       "an unknown command line",
@@ -94,6 +97,7 @@ describe("heddle start", () => {
       /--role king: expected one of all, gateway, worker/,
     ],
     ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
+    ["a command that only every object has", { args: ["constructor"] }, /Unknown command "constructor"/],
   ] as { 0: string; 1: { yaml?: string; env?: Record<string, string>; args?: string[] }; 2: RegExp }[] as [
     string,
     { yaml?: string; env?: Record<string, string>; args?: string[] },
@@ -123,6 +127,24 @@ describe("heddle start", () => {
     await slack.close();
   });
 
+  test("names what a rule or a channel calls by a wrong name, all of it at once", async () => {
+    const config = join(place.folder, "wrong.yaml");
+    const wrong = { tools: ["bsh", "bash", "get_*", "github__*"], skills: ["changelog", "changelgo"] };
+    const rules = [
+      { tool: "Bash", command: "rm *", action: "deny" },
+      { tool: "mcp_*", action: "ask" },
+    ];
+    await writeFile(config, JSON.stringify({ tools: { rules }, channels: { "slack:T1:C1": wrong } }));
+    const program = heddle(["start"], { HEDDLE_CONFIG: config });
+    expect(await program.ended).toBe(1);
+    expect(program.output().match(/there is no \w+ \S+;/g)).toEqual([
+      "there is no tool Bash;",
+      "there is no tool mcp_*;",
+      "there is no tool bsh;",
+      "there is no skill changelgo;",
+    ]);
+  });
+
   test("names an unknown model", async () => {
     const model = await startFakeAnthropic();
     const program = heddle(["start"], {
@@ -135,9 +157,14 @@ describe("heddle start", () => {
     await model.close();
   });
 
-  test("ends within a moment when it is told to, and keeps nothing running", async () => {
+  test("tells the limits in force in its log, its banner and on the console, and ends within a moment", async () => {
     const program = heddle(["start"]);
-    await program.line(/Heddle is ready/);
+    const tier = /limits tier [123] \([^)]+\)/;
+    const [banner = ""] = tier.exec(await program.line(/^ {2}sandbox /)) ?? [];
+    expect(banner).not.toBe("");
+    expect(await program.line(/"msg":"Sandbox: /)).toContain(banner);
+    const [url = ""] = /http\S+/.exec(await program.line(/^ {2}console /)) ?? [];
+    await expect.poll(async () => (await fetch(new URL("/api/system", url))).text()).toContain(banner);
     program.signal("SIGTERM");
     expect(await program.ended).toBe(0);
   });
@@ -148,7 +175,7 @@ describe("Other commands", () => {
     const program = heddle(["doctor"]);
     expect(await program.ended).toBe(0);
     expect(program.output()).toMatch(
-      /✓ node[\s\S]*✓ settings[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*✓ disk[\s\S]*· slack/,
+      /✓ node[\s\S]*✓ settings[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*✓ disk[\s\S]*· slack[\s\S]*· discord[\s\S]*· mcp[\s\S]*✓ skills[\s\S]*· clock/,
     );
   });
 
@@ -222,28 +249,26 @@ describe("Other commands", () => {
     await model.close();
   });
 
-  test("threads lists and shows, stop says when there is nothing to stop", {
-    timeout: 40_000,
-  }, async () => {
-    await heddle(["run", "Write a calculator"]).ended;
+  test("threads lists and shows, stop says when there is nothing to stop", async () => {
+    await hurry();
+    await heddle(["run", "Write a calculator\u001b]0;and a title\u0007"]).ended;
     const list = heddle(["threads", "list"]);
     expect(await list.ended).toBe(0);
     const thread = /local:\S+/.exec(list.output())?.[0] ?? "";
     const show = heddle(["threads", "show", thread]);
     expect(await show.ended).toBe(0);
     expect(show.output()).toContain("▸ `write_file` `calculator.py`");
+    // Nothing that a stranger writes steers the operator's terminal.
+    expect(show.output()).toContain("Write a calculator]0;and a title\n");
     const stop = heddle(["stop", thread]);
     expect(await stop.ended).toBe(1);
     expect(stop.output()).toContain("Nothing is running");
   });
 
-  test("usage tells who has used what, and a task beyond the day's budget is not begun", {
-    timeout: 40_000,
-  }, async () => {
-    const settings = join(place.folder, "heddle.yaml");
-    await writeFile(settings, "demo: { stepDelayMs: 0 }");
+  test("usage tells who has used what, and a task beyond the day's budget is not begun", async () => {
+    await hurry();
     expect(await heddle(["run", "Write a calculator"]).ended).toBe(0);
-    await writeFile(settings, "budgets: { user: { tokens: 2000 } }");
+    await writeFile(join(place.folder, "heddle.yaml"), "budgets: { user: { tokens: 2000 } }");
     const run = heddle(["run", "Write a calculator"]);
     expect(await run.ended).toBe(3);
     expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person is used up");

@@ -60,7 +60,8 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   const { page } = await open();
   await shot(page, "welcome");
   await page.getByRole("button", { name: /Write a calculator/ }).click();
-  await page.getByText("6 * 7 = 42").waitFor({ timeout: 30_000 });
+  // For a moment the answer is there twice: as it was streamed into the progress, and as the answer.
+  await page.getByText("6 * 7 = 42").last().waitFor({ timeout: 30_000 });
   await page.getByText("demo model").first().waitFor();
   await page.getByRole("link", { name: "calculator.py" }).waitFor();
   await page.getByText(/files changed: README.md, calculator.py/).waitFor();
@@ -86,7 +87,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await shot(page, "real-timeline");
   await page.getByRole("link", { name: "System" }).click();
   await page
-    .getByText(/bubblewrap .*limits/)
+    .getByText(/bubblewrap .*limits tier [123] \(/)
     .last()
     .waitFor();
   await page.getByText("of 50 turns at once").waitFor();
@@ -96,6 +97,10 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await page.getByRole("link", { name: "All threads" }).click();
   const line = page.locator("#report li").filter({ hasText: "Write a calculator" });
   await line.getByText("Answered").waitFor();
+  // By its name, which the door has heard: its id ends in "main".
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.locator(".bar-name").getByText("console", { exact: true }).waitFor();
+  await shot(page, "real-usage");
 });
 
 test("A newcomer stops a command with the button, and nothing of it is left", async () => {

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeDiscord, startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { processesWith, running, uniqueSleep } from "./processes.ts";
 import { newPlace, type Place, type Program } from "./program.ts";
 
 let redis: TestRedis;
@@ -19,7 +18,12 @@ beforeEach(async () => {
   [place, discord, model] = await Promise.all([newPlace(), startFakeDiscord(), startFakeAnthropic()]);
   // Nobody is listened to on Discord until the operator lists them.
   const listed = { guilds: [discord.guild.id], users: [discord.user("ada").id] };
-  await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ access: { discord: listed } }));
+  const other = `discord:${discord.guild.id}:${discord.channel("other").id}`;
+  const settings = {
+    access: { discord: listed },
+    channels: { [other]: { modelChoices: ["anthropic/claude-haiku-4-5"], skills: ["changelog"] } },
+  };
+  await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(settings));
 });
 afterEach(async ({ task }) => {
   if (task.result?.state === "fail") console.error(place.outputs());
@@ -43,9 +47,6 @@ async function heddle(env: Record<string, string> = {}, args = ["start"]): Promi
 }
 
 const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
-const runs = (command: string): FakeReply => ({
-  content: [{ type: "tool_use", name: "bash", input: { command } }],
-});
 
 describe("In a Discord channel", () => {
   test("a mention is answered in a thread after real work in the sandbox, and a follow-up needs no mention", async () => {
@@ -77,20 +78,6 @@ describe("In a Discord channel", () => {
     );
     expect(model.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
   });
-
-  test("🛑 in the middle of a command ends it with nothing alive, and the thread says so", async () => {
-    const { command, seconds } = uniqueSleep();
-    model.push(runs(command));
-    await heddle();
-    const question = discord.user("ada").says(discord.channel("general"), "<@BOT> sleep well");
-    const progress = await discord.message(({ content }) => content.includes(seconds));
-    await running(command);
-    discord.user("bob").reacts("🛑", progress);
-    const receipt = await discord.message(({ content }) => content.includes("Stopped by bob"));
-    expect(receipt.channel).toBe(discord.threadOf(question));
-    expect(receipt.content).toMatch(/1 command ended \(\d+ process(es)?\), 0 left alive/);
-    expect(processesWith(seconds)).toEqual([]);
-  });
 });
 
 test("/agent shows the task and answers in the thread of its reply; a direct message is answered there", async () => {
@@ -109,26 +96,17 @@ test("/agent shows the task and answers in the thread of its reply; a direct mes
   await discord.message(({ content, channel }) => content.includes("And again.") && channel === direct);
 });
 
-test("Somebody who is not listed is told so, and nothing is done", async () => {
+test("Somebody who is not listed is told so, and nothing is done; others are suggested what their channel has", async () => {
   await heddle();
   const eve = discord.user("eve");
   eve.says(discord.direct(eve), "<@BOT> hi");
   await discord.message(({ content }) => content.includes("people whom my operator has listed"));
   expect(await eve.types(discord.direct(eve), "skill", "")).toEqual([]);
-  expect(await discord.user("ada").types(discord.channel("general"), "skill", "csv")).toEqual(["csv-report"]);
-  expect(model.bodies).toEqual([]);
-});
-
-test("Two gateways on one shard make one turn of a mention and of a command", async () => {
-  model.push(says("Once."), says("Once too."));
-  await Promise.all([heddle(), heddle({}, ["start", "--role", "gateway"])]);
   const ada = discord.user("ada");
-  const general = discord.channel("general");
-  expect(discord.gateway.connections).toBe(2);
-  ada.says(general, "<@BOT> hi");
-  await discord.message(({ content }) => content.includes("Once."));
-  ada.asks(general, { prompt: "hi" });
-  await discord.message(({ content }) => content.includes("Once too."));
-  expect(model.bodies).toHaveLength(2);
-  expect(place.outputs()).not.toMatch(/error/i);
+  const [general, other] = [discord.channel("general"), discord.channel("other")];
+  expect(await ada.types(general, "skill", "csv")).toEqual(["csv-report"]);
+  expect(await ada.types(general, "model", "")).toEqual([]);
+  expect(await ada.types(other, "skill", "")).toEqual(["changelog"]);
+  expect(await ada.types(other, "model", "")).toEqual(["anthropic/claude-haiku-4-5"]);
+  expect(model.bodies).toEqual([]);
 });

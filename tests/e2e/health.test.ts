@@ -13,7 +13,7 @@ afterEach(async () => {
   await redis.stop();
 });
 
-test("heddle health tells whether the Heddle of this host serves", { timeout: 30_000 }, async () => {
+test("heddle health tells whether the Heddle of this host serves", async () => {
   const environment = { REDIS_URL: redis.path };
   const before = place.start(["health"], environment);
   expect([await before.ended, before.output()]).toEqual([1, expect.stringContaining("no sign of life")]);

@@ -50,7 +50,7 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
   const doctor = place.start(["doctor"], env);
   await doctor.ended;
   expect(doctor.output()).toMatch(
-    /mcp +everything: \w+, \d+ tools[\s\S]*! mcp +broken: \w+, 0 tools[\s\S]*✓ skills/,
+    /mcp +everything: \w+, \d+ tools[\s\S]*! mcp +broken: \w+, 0 tools\. .*; correct its entry in \S+mcp\.json, or disable it[\s\S]*✓ skills/,
   );
   expect(program.output() + doctor.output()).not.toContain("mcp-secret-value");
   await model.close();

@@ -105,7 +105,7 @@ test("an approval and an answer are waited for across a crash of the whole progr
   await shown(thread, ({ id, markdown: text, actions }) => {
     return id === approval.id && text?.includes("**Approved** by") === true && !actions?.length;
   });
-}, 30_000);
+});
 
 test("heddle run without anybody at the terminal denies what must be approved, and says that nobody answers", async () => {
   await prepare();

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
-import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../fakes/redis-servers.ts";
+import {
+  caughtUp,
+  hasRedisServer,
+  noRedisServer,
+  noTls,
+  redisServers,
+  type Servers,
+} from "../fakes/redis-servers.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { newPlace, type Place } from "./program.ts";
 
@@ -45,8 +52,8 @@ const environment = (redisUrl: string) => ({
   ANTHROPIC_BASE_URL: model.url,
 });
 
-async function heddle(redisUrl: string) {
-  const program = place.start(["start"], environment(redisUrl));
+async function heddle(redisUrl: string, more: Record<string, string> = {}) {
+  const program = place.start(["start"], { ...environment(redisUrl), ...more });
   await program.line(/Heddle is ready/);
   return program;
 }
@@ -71,6 +78,40 @@ describe("A turn", () => {
     expect((await answered()).threadTs).toBe(question.ts);
   }, 30_000);
 
+  test("of heddle run is told how it ended also when that was while heddle run had lost Redis", async () => {
+    const settings = { appendonly: "yes", appendfsync: "always" };
+    const redis = await servers.start(settings);
+    const url = `redis://127.0.0.1:${redis.port}`;
+    await heddle(url);
+    const run = place.start(["run", "are you there?"], environment(url));
+    await asked.promise;
+    // Frozen it is away for sure until the turn has ended.
+    run.signal("SIGSTOP");
+    await redis.kill();
+    const { client } = await servers.start({ ...settings, port: String(redis.port) });
+    const told = Promise.withResolvers<void>();
+    client.on("pmessage", (_pattern, _channel, event: string) => {
+      if (event.includes('"turn-end"')) told.resolve();
+    });
+    await client.psubscribe("heddle:live:*");
+    answer.resolve();
+    await told.promise;
+    run.signal("SIGCONT");
+    expect(await run.ended).toBe(0);
+    expect(run.output()).toContain("Here I am.");
+  }, 60_000);
+
+  test("of heddle run is told to be lost when Redis comes back without it", async () => {
+    const redis = await servers.start();
+    const run = place.start(["run", "are you there?"], environment(`redis://127.0.0.1:${redis.port}`));
+    await asked.promise;
+    await redis.kill();
+    await servers.start({ port: String(redis.port) });
+    answer.resolve();
+    expect(await run.ended).toBe(1);
+    expect(run.output()).toContain("The task is lost");
+  }, 60_000);
+
   test("waits while Redis is out of memory, and what is written meanwhile is refused aloud", async () => {
     const redis = await servers.start();
     const program = await heddle(`redis://127.0.0.1:${redis.port}`);
@@ -87,16 +128,52 @@ describe("A turn", () => {
     await answered();
     await ada.says(general, "<@BOT> again", { thread: second.ts });
     await slack.message(({ text, threadTs }) => text.includes("Here I am.") && threadTs === second.ts);
+    expect(general.messages.filter(({ text }) => text.includes("my memory is full"))).toHaveLength(1);
   }, 60_000);
 
-  test("is done on a cluster", async () => {
-    const { servers: nodes } = await servers.cluster();
-    answer.resolve();
-    const program = place.start(
-      ["run", "are you there?"],
-      environment(`redis+cluster://127.0.0.1:${nodes[1].port}`),
-    );
-    expect(await program.ended).toBe(0);
-    expect(program.output()).toContain("Here I am.");
-  }, 30_000);
+  describe("with TLS and passwords", () => {
+    let encrypted: Servers;
+    beforeEach(async (context) => {
+      context.skip(noTls !== undefined, noTls);
+      encrypted = await redisServers({ tls: true });
+    });
+    afterEach(async () => {
+      if (hasRedisServer && !noTls) await encrypted.stop();
+    });
+    /** Asks, does something to Redis while the model answers, and asks again. */
+    async function asksAcross(failover: () => Promise<void>) {
+      const [ada, general] = [slack.user("ada"), slack.channel("general")];
+      const question = await ada.says(general, "<@BOT> are you there?");
+      await asked.promise;
+      await failover();
+      answer.resolve();
+      expect((await answered()).threadTs).toBe(question.ts);
+      const next = await ada.says(general, "<@BOT> and here?");
+      await slack.message(({ text, threadTs }) => text.includes("Here I am.") && threadTs === next.ts);
+      expect(general.messages.filter(({ text }) => text.includes("Here I am."))).toHaveLength(2);
+    }
+
+    test("goes on when a primary of a cluster dies under it", async () => {
+      const { servers: nodes, replica } = await encrypted.cluster("data");
+      await heddle(`rediss+cluster://:data@127.0.0.1:${nodes[1].port}`, { REDIS_CA: encrypted.caFile });
+      await asksAcross(async () => {
+        await caughtUp(nodes[0], replica);
+        await nodes[0].kill();
+      });
+    }, 40_000);
+
+    test("goes on when sentinels name another primary", async () => {
+      const passwords = { primary: "data", sentinel: "watch" };
+      const { primary, replica, sentinel } = await encrypted.sentinel(passwords);
+      const secrets = { REDIS_CA: encrypted.caFile, REDIS_SENTINEL_PASSWORD: "watch" };
+      const program = await heddle(`rediss+sentinel://:data@127.0.0.1:${sentinel.port}/house`, secrets);
+      await asksAcross(async () => {
+        await caughtUp(primary, replica);
+        await primary.kill();
+      });
+      expect(program.output()).toContain("The connection to Redis is lost");
+      // Each of some ten connections may be the first to know, but none says so again and again.
+      expect(program.output().split("the worker met an error").length).toBeLessThan(12);
+    }, 40_000);
+  });
 });

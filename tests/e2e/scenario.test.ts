@@ -19,8 +19,8 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
   let url = "";
   beforeAll(async () => {
     [redis, place, model, platform] = await Promise.all([startRedis(), newPlace(), startVoices(), open()]);
-    const { access, environment } = platform;
-    await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ ...settings, access }));
+    const { rules, environment } = platform;
+    await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ ...settings, ...rules }));
     const program = place.start(["start"], {
       ...environment,
       REDIS_URL: redis.path,
@@ -45,7 +45,13 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
     const room = await platform.room(title, url);
     const voice = model.voice();
     const person = (who: string) => personIn(room, voice, who);
-    await play({ ada: person("ada"), bob: person("bob"), eve: person("eve"), heddle: agentIn(room, voice) });
+    await play({
+      ada: person("ada"),
+      bob: person("bob"),
+      eve: person("eve"),
+      max: person("max"),
+      heddle: agentIn(room, voice),
+    });
     const expected = platform.names(written.trim());
     await room.until(() => transcript(room) === expected).catch(() => undefined);
     expect(transcript(room)).toBe(expected);

@@ -27,9 +27,7 @@ const plans = (input: object): FakeReply => ({
   content: [{ type: "tool_use", name: "schedule", input: { action: "create", ...input } }],
 });
 
-test("A task is planned in a thread, done there when it is due, listed and cancelled from outside", {
-  timeout: 40_000,
-}, async () => {
+test("A task is planned in a thread, done there when it is due, listed and cancelled from outside", async () => {
   model.push(
     plans({ task: "report the build", in_minutes: 0.01 }),
     plans({ task: "greet the team", cron: "0 9 * * 1-5", time_zone: "Europe/Berlin" }),

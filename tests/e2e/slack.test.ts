@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { isInstalled } from "../../src/sandbox/bubblewrap/host.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
@@ -94,31 +95,56 @@ describe("In a Slack channel", () => {
     expect(last).toContain(String.raw`gus (without permission):\n> delete it all`);
   });
 
-  test("a message without a mention in somebody else's thread is left alone", async () => {
+  test("a message without a mention in somebody else's thread is left alone, and a mention without a task gets a hint", async () => {
     model.push(says("Yes?"));
     await heddle();
     const ada = slack.user("ada");
     const general = slack.channel("general");
     const other = await ada.says(general, "lunch?");
     await ada.says(general, "sure", { thread: other.ts });
+    await ada.says(general, "<@BOT>");
+    await slack.message(({ text }) => text.includes("without a task"));
     await ada.says(general, "<@BOT> hello");
     await slack.message(({ text }) => text.includes("Yes?"));
     expect(model.bodies).toHaveLength(1);
   });
 
-  test("🛑 in the middle of a command ends it with nothing alive, and the thread says so", async () => {
-    const { command, seconds } = uniqueSleep();
-    model.push(runs(command));
-    await heddle();
+  test("a channel has its own model, instructions, skills, tools, network, verbosity and budget", async () => {
+    const [general, poor] = [slack.channel("general"), slack.channel("poor")];
+    const key = (channel: { id: string }) => `slack:${slack.teamId}:${channel.id}`;
+    const settings = {
+      channels: {
+        [key(general)]: {
+          ...{
+            model: "anthropic/claude-haiku-4-5",
+            instructions: "Answer in French.",
+            skills: ["changelog"],
+          },
+          ...{ tools: ["bash", "get_*"], network: ["api.example.com"], verbosity: "quiet" },
+        },
+      },
+      budgets: { channels: { [key(poor)]: { tokens: 1 } } },
+    };
+    const config = `${place.folder}/channels.yaml`;
+    await writeFile(config, JSON.stringify(settings));
+    model.push(runs("echo $https_proxy"), says("Bonjour."));
+    await heddle({ HEDDLE_CONFIG: config });
     const ada = slack.user("ada");
-    const general = slack.channel("general");
-    await ada.says(general, "<@BOT> sleep well");
-    const progress = await slack.message(({ text }) => text.includes(seconds));
-    await running(command);
-    await slack.user("bob").reacts("octagonal_sign", progress);
-    const receipt = await slack.message(({ text }) => text.includes("Stopped by bob"));
-    expect(receipt.text).toMatch(/1 command ended \(\d+ process(es)?\), 0 left alive/);
-    expect(processesWith(seconds)).toEqual([]);
+    await ada.says(general, "<@BOT> hello");
+    await ada.says(poor, "<@BOT> hello");
+    await slack.message(({ text }) => text.includes("Bonjour."));
+    await slack.message(({ text }) => text.includes("for this channel"));
+    const [asked, ran] = model.bodies;
+    expect(asked).toMatchObject({ model: "claude-haiku-4-5" });
+    const system = JSON.stringify(asked?.system);
+    expect(system).toContain("Answer in French.");
+    expect(system).toContain("changelog");
+    expect(system).not.toContain("csv-report");
+    expect(asked?.tools?.map(({ name }) => name)).toEqual(["bash", "get_skill"]);
+    // Without socat, commands have no way out.
+    if (isInstalled("socat")) expect(JSON.stringify(ran?.messages.at(-1))).toMatch(/http:\/\//);
+    expect(general.messages.map(({ text }) => text).filter((text) => text.includes("Done"))).toEqual([]);
+    expect(model.bodies).toHaveLength(2);
   });
 
   test("🛑 on the question stops a model call", async () => {
@@ -150,33 +176,48 @@ describe("In a Slack channel", () => {
     });
     expect(new Set(answers.map(({ threadTs }) => threadTs))).toEqual(new Set(asked.map(({ ts }) => ts)));
   });
-
-  test("a mention without a task gets a hint", async () => {
-    await heddle();
-    await slack.user("ada").says(slack.channel("general"), "<@BOT>");
-    await slack.message(({ text }) => text.includes("without a task"));
-    expect(model.bodies).toHaveLength(0);
-  });
 });
 
-test("A direct message is a thread of its own", async () => {
-  model.push(says("Hello, ada."));
+test("A direct message is a thread of its own, and an answer at once costs few calls", async () => {
+  model.push(says("Hello, ada."), says("Answer 1."), says("Answer 2."), says("Answer 3."));
   await heddle();
   const ada = slack.user("ada");
-  const message = await ada.says(slack.direct(ada), "hi");
-  const answer = await slack.message(({ text }) => text.includes("Hello, ada."));
-  expect(answer.threadTs).toBe(message.ts);
+  const answered = async (question: string, text: string) => {
+    const message = await ada.says(slack.direct(ada), question);
+    const answer = await slack.message((found) => found.text.includes(text));
+    expect(answer.threadTs).toBe(message.ts);
+    await slack.until(() => message.reactions.has("white_check_mark") && !message.reactions.has("eyes"));
+  };
+  await answered("hi", "Hello, ada.");
+  // The person and the channel are known by now. What a busy machine does not answer at once shows progress.
+  const costs: string[][] = [];
+  for (const time of [1, 2, 3]) {
+    const before = slack.calls.length;
+    await answered(`and now? ${time}`, `Answer ${time}.`);
+    costs.push(slack.calls.slice(before).map(({ method }) => method));
+    if (costs.at(-1)?.length === 5) break;
+  }
+  expect(costs.at(-1)?.toSorted()).toEqual([
+    "chat.postMessage",
+    "reactions.add",
+    "reactions.add",
+    "reactions.get",
+    "reactions.remove",
+  ]);
 });
 
-test("/agent begins a thread with the question, and the answer comes in it", async () => {
-  model.push(says("Built."));
+test("/agent begins a thread with the question, in which Slack's own Stop ends the work", async () => {
+  model.push(runs("sleep 600"));
   await heddle();
   const general = slack.channel("general");
-  slack.user("ada").commands(general, "/agent build it");
-  const answer = await slack.message(({ text }) => text.includes("Built."));
-  const [root] = general.messages;
-  expect(root?.text).toContain("build it");
-  expect(answer.threadTs).toBe(root?.ts);
+  const ada = slack.user("ada");
+  ada.commands(general, "/agent build it");
+  const root = await slack.message(({ text }) => text.includes("build it"));
+  await slack.until(() => slack.session(general, root.ts) === "processing");
+  await ada.stops(general, root.ts);
+  const receipt = await slack.message(({ text }) => text.includes("Stopped by ada"));
+  expect(receipt.threadTs).toBe(root.ts);
+  await slack.until(() => slack.session(general, root.ts) === "active");
 });
 
 test("Without Socket Mode, signed requests bring the question in and the press of Stop", async () => {

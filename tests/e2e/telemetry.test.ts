@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { call } from "../adapters/local/requests.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -48,9 +50,7 @@ async function stage() {
   };
 }
 
-test("One task is one trace across processes, counted by both, in the audit log, and its secrets are nowhere", {
-  timeout: 40_000,
-}, async () => {
+test("One task is one trace across processes, counted by both, in the audit log, and its secrets are nowhere", async () => {
   await using on = await stage();
   const { collector, model } = on;
   const worker = on.start(["start", "--role", "worker"], { HEDDLE_METRICS_PORT: "0" });
@@ -117,11 +117,32 @@ test("One task is one trace across processes, counted by both, in the audit log,
   const { code, output: told } = await audit("show");
   expect(code).toBe(0);
   expect(told).toContain("The audit log is whole: 5 entries.");
-  expect([...told.matchAll(/Z {2}([a-z-]+)/g)].map(([, what]) => what)).toEqual([
-    ...["asked", "turn-began", "tool-began", "tool-ended", "turn-ended"],
-  ]);
+  const whats = [...told.matchAll(/Z {2}([a-z-]+)/g)].map(([, what]) => what);
+  // The worker may begin before the gateway has written who asked.
+  expect(new Set(whats.slice(0, 2))).toEqual(new Set(["asked", "turn-began"]));
+  expect(whats.slice(2)).toEqual(["tool-began", "tool-ended", "turn-ended"]);
   expect(told).toMatch(/echo \[masked\]; echo tool-said-this/);
   expect(told).not.toMatch(/dear Heddle/);
+  // Who has seen enough leaves no stack and no lock behind.
+  const unread = on.start(["audit", "show"], { HEDDLE_LOG_LEVEL: "silent" });
+  unread.hangUp();
+  expect(await unread.ended).toBe(1);
+  expect(unread.output()).not.toContain("    at ");
+  const thread = String(turn?.attributes["gen_ai.conversation.id"]);
+  const file = join(place.folder, "thread.jsonl");
+  expect((await audit("export", file, "--thread", thread)).code).toBe(0);
+  const entries = (await readFile(file, "utf8"))
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { n: number; thread: string; what: string });
+  expect(entries.map(({ n }) => n)).toEqual([1, 2, 3, 4, 5]);
+  expect(entries.map(({ what }) => what)).toEqual(whats);
+  expect(new Set(entries.map((entry) => entry.thread))).toEqual(new Set([thread]));
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  // What it prints is of the thread alone; what it proves is the whole log.
+  const { output: elsewhere } = await audit("show", "--thread", "local:console:console:nobody");
+  expect(elsewhere).toMatch(/^The audit log is whole: 5 entries\./m);
+  expect(elsewhere).not.toMatch(/Z {2}[a-z]/);
   await on.redis.client().xdel("heddle:{audit}:log", "2-0");
   expect(await audit("verify")).toMatchObject({
     code: 1,
@@ -131,12 +152,13 @@ test("One task is one trace across processes, counted by both, in the audit log,
   // The log
   const logs = `${worker.output()}\n${gateway.output()}`;
   expect(logs).not.toMatch(/planted-secret|collector-secret|dear Heddle|tool-said-this|The work is done/);
-  const lines = worker
-    .output()
+  const lines = logs
     .split("\n")
-    .filter((line) => line.startsWith('{"level"'))
+    .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line) as { msg: string; thread?: string; turn?: string; step?: number });
+  expect(lines.filter(({ msg }) => /^(the|a) (turn|model|tool) /.test(msg)).length).toBeGreaterThan(5);
+  for (const line of lines.filter(({ msg }) => /^(the|a) (turn|model|tool) /.test(msg)))
+    expect(line).toMatchObject({ thread, turn: turn?.attributes["heddle.turn"] });
   const toolLine = lines.find(({ msg }) => msg === "a tool ended");
-  expect(toolLine).toMatchObject({ turn: turn?.attributes["heddle.turn"], step: 1 });
-  expect(toolLine?.thread).toBe(turn?.attributes["gen_ai.conversation.id"]);
+  expect(toolLine?.step).toBe(1);
 });

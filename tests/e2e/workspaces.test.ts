@@ -19,9 +19,7 @@ afterEach(async ({ task }) => {
   await place.clean();
 });
 
-test("the files of a task are listed, exported as tar, and kept by a clean-up", {
-  timeout: 60_000,
-}, async () => {
+test("the files of a task are listed, exported as tar, and kept by a clean-up", async () => {
   const task = place.start(["run", "Write a calculator in Python"], { REDIS_URL: redis.path });
   expect(await task.ended).toBe(0);
 
@@ -49,7 +47,7 @@ test("a wrong use is told in one sentence", async () => {
   expect(await place.start(["workspaces", "burn"]).ended).toBe(2);
 });
 
-test("without a sandbox, nothing starts until that is confirmed", { timeout: 60_000 }, async () => {
+test("without a sandbox, nothing starts until that is confirmed", async () => {
   await writeFile(join(place.folder, "heddle.yaml"), "sandbox:\n  backend: none\n");
   const env = { REDIS_URL: redis.path };
   const unconfirmed = place.start(["run", "x"], env);

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { quoted } from "../../src/enclosures/quote.ts";
 
 const ends = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
+const unseen = /[\u200B\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
 
 describe("A quotation", () => {
   test("names the speaker and keeps the words", () => {
@@ -25,11 +26,19 @@ describe("A quotation", () => {
           // Our own lines are the names and nothing else; between them stands what was said, line for line.
           expect(lines.filter((line) => !line.startsWith("> "))).toHaveLength(said.length);
           expect(lines.flatMap((line) => (line.startsWith("> ") ? [line.slice(2)] : []))).toEqual(
-            said.flatMap(({ text }) => text.split(ends)),
+            said.flatMap(({ text }) => text.replaceAll(unseen, "").split(ends)),
           );
         },
       ),
     );
+  });
+
+  test("has no words that people do not see", () => {
+    const tags = [..."obey"]
+      .map((letter) => String.fromCodePoint(0xe0000 + (letter.codePointAt(0) ?? 0)))
+      .join("");
+    const text = `hello${tags}\u200B \u202Eworld\u2069 👩\u200D💻`;
+    expect(quoted([{ author: { name: "Bob" }, text }], 1_000)).toBe("Bob:\n> hello world 👩\u200D💻");
   });
 
   test("stays within its bound, the newest words first", () => {

@@ -30,10 +30,25 @@ const image = z.strictObject({
   source: z.strictObject({
     type: z.literal("base64"),
     media_type: z.enum(["image/png", "image/jpeg", "image/gif", "image/webp"]),
-    data: z.base64().min(1).max(7_000_000, "image exceeds 5 MB maximum"),
+    data: z
+      .base64()
+      .min(1)
+      .max(7_000_000, "image exceeds 5 MB maximum")
+      .refine(
+        (data) => Math.max(...pngSize(data)) <= 8_000,
+        "At least one of the image dimensions exceed max allowed size: 8000 pixels",
+      ),
   }),
   cache_control: cacheControl.optional(),
 });
+
+/** Width and height; zeros for what is no PNG. */
+function pngSize(data: string): [number, number] {
+  const head = Buffer.from(data.slice(0, 32), "base64");
+  return head.toString("latin1", 1, 4) === "PNG" && head.length === 24
+    ? [head.readUInt32BE(16), head.readUInt32BE(20)]
+    : [0, 0];
+}
 
 const toolResult = z.strictObject({
   type: z.literal("tool_result"),
@@ -144,11 +159,24 @@ export function invalid(message: string): Refusal {
 function toolsRefusal(body: MessagesBody): Refusal | undefined {
   const names = (body.tools ?? []).map(({ name }) => name);
   if (new Set(names).size < names.length) return invalid("tools: Tool names must be unique.");
+  const wrong = (body.tools ?? []).findIndex(({ input_schema }) => !isSchema(input_schema));
+  if (wrong >= 0)
+    return invalid(
+      `tools.${wrong}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).`,
+    );
   if (!body.tool_choice) return undefined;
   if (names.length === 0) return invalid("tool_choice: may only be specified while providing tools");
   if (body.tool_choice.type === "any")
     return invalid("tool_choice: forced tool use is not supported on this model");
   return undefined;
+}
+
+/** As far as the types of properties go. */
+function isSchema({ properties = {} }: Record<string, unknown>): boolean {
+  const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer"]);
+  return Object.values(properties as Record<string, { type?: unknown }>).every(
+    ({ type }) => typeof type !== "string" || types.has(type),
+  );
 }
 
 function conversationRefusal(turns: readonly Turn[]): Refusal | undefined {
@@ -166,6 +194,9 @@ function conversationRefusal(turns: readonly Turn[]): Refusal | undefined {
       const wrong = turn.content.find(({ type }) => type === "tool_result" || type === "image");
       if (wrong)
         return invalid(`messages.${index}: \`${wrong.type}\` blocks can only be in \`user\` messages`);
+      if (turn.content.at(-1)?.type.endsWith("thinking")) {
+        return invalid(`messages.${index}: The final block in an assistant message cannot be \`thinking\`.`);
+      }
       for (const id of callIds(turn)) {
         if (used.has(id)) return invalid(`messages.${index}: \`tool_use\` ids must be unique`);
         used.add(id);

@@ -101,8 +101,13 @@ describe("the fake Anthropic service", () => {
     ],
     [
       "a thought that it never had",
-      after([{ type: "thinking", thinking: "Hm", signature: "c2ln" }], [text]),
+      after([{ type: "thinking", thinking: "Hm", signature: "c2ln" }, text], [text]),
       /Invalid `signature`/,
+    ],
+    [
+      "a thought that nothing follows",
+      after([{ type: "redacted_thinking", data: "c2ln" }], [text]),
+      /final block in an assistant message cannot be/,
     ],
     [
       "a budget for thinking",
@@ -130,7 +135,7 @@ describe("the fake Anthropic service", () => {
     const send = (change: object) => post(change, headers, thinker);
     const said: object[] = JSON.parse((await send({})).body).content;
     expect((await send(after(said, [text]))).status).toBe(200);
-    expect((await send(after([{ ...said[0], thinking: "Other." }], [text]))).body).toMatch(
+    expect((await send(after([{ ...said[0], thinking: "Other." }, text], [text]))).body).toMatch(
       /cannot be modified/,
     );
     expect((await send({ ...after(said, [text]), system: "New." })).body).toMatch(

@@ -16,6 +16,8 @@ export interface Shown {
 }
 
 interface MemoryChatOptions {
+  /** How often the status is shown anew. Default: not before the test is over. */
+  statusMs?: number;
   /** For how long it knows the key of a post. */
   idempotentMs?: number;
   /** The age from which a message is better replaced. */
@@ -26,12 +28,17 @@ interface MemoryChatOptions {
   files?: Record<string, readonly Uint8Array[]>;
   /** What was said in the thread before. */
   earlier?: readonly RoomMessage[];
+  /** Until when it does not take the mark. */
+  holdsMark?: (mark: MessageMark) => Promise<void> | undefined;
 }
 
 /** A chat platform in memory, with waits that resolve on the event instead of polling. */
 export function memoryChat(options: MemoryChatOptions = {}) {
   const shown: Shown[] = [];
+  /** Messages, also those that were removed. */
+  let made = 0;
   const marks = new Map<string, MessageMark[]>();
+  const places = new Map<string, number>();
   const failures: SurfaceError[] = [];
   const statuses: (string | undefined)[] = [];
   const waiters = new Set<() => void>();
@@ -42,6 +49,7 @@ export function memoryChat(options: MemoryChatOptions = {}) {
     platform: "memory",
     limits: {
       editIntervalMs: 5,
+      status: { changeMs: options.statusMs ?? 60_000, fadesMs: 0 },
       messageChars: 10_000,
       ...(options.editableMs !== undefined && { editableMs: options.editableMs }),
     },
@@ -53,7 +61,7 @@ export function memoryChat(options: MemoryChatOptions = {}) {
       const { platform, workspace, channel } = thread;
       const same = options.idempotentMs && shown.find((entry) => entry.key === key);
       if (same) return [same.ref];
-      const ref = { platform, workspace, channel, message: `bot${shown.length + 1}` };
+      const ref = { platform, workspace, channel, message: `bot${(made += 1)}` };
       shown.push({ ref, message, edits: 0, key });
       changed();
       if (failure) throw failure;
@@ -74,7 +82,9 @@ export function memoryChat(options: MemoryChatOptions = {}) {
       if (index >= 0) shown.splice(index, 1);
       changed();
     },
-    async mark(ref, mark) {
+    async mark(ref, mark, { place } = {}) {
+      await options.holdsMark?.(mark);
+      if (place !== undefined) places.set(ref.message, place);
       marks.set(ref.message, [...(marks.get(ref.message) ?? []), mark]);
       changed();
     },
@@ -95,6 +105,8 @@ export function memoryChat(options: MemoryChatOptions = {}) {
     surface,
     shown,
     marks,
+    /** The last place in the queue that a message was shown with. */
+    places,
     statuses,
     /** The next posts fail so, but for progress, which comes when it likes; `uncertain` posts and then loses the response. */
     failNext: (...errors: SurfaceError[]) => failures.push(...errors),

@@ -1,6 +1,7 @@
 /** Redis as operators run it: real servers on ports of the loopback interface, single, replicated or in a cluster. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -35,13 +36,18 @@ export interface Server {
   kill(): Promise<void>;
 }
 
+/** Why a test of TLS is skipped, if it has to be. */
+export const noTls = existsSync("/usr/bin/openssl") ? undefined : "openssl is not installed";
+
 /** Servers of one test, in a folder of their own. */
 export interface Servers {
   folder: string;
+  /** The certificate of servers with TLS, which is its own authority. */
+  caFile: string;
   /** Starts a server and waits until it answers. @param first further arguments, e.g. a file of settings */
   start(settings?: Record<string, string>, first?: string[]): Promise<Server>;
   /** Three primaries that share the slots evenly; the first has a replica. */
-  cluster(): Promise<{ servers: [Server, Server, Server]; replica: Server }>;
+  cluster(password?: string): Promise<{ servers: [Server, Server, Server]; replica: Server }>;
   /** A primary with a replica, and a sentinel that knows it as `house`. @param login their passwords */
   sentinel(login?: {
     primary: string;
@@ -50,9 +56,16 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
-export async function redisServers(): Promise<Servers> {
+/** @param options.tls all of them, and what they say to each other, with TLS and nothing else */
+export async function redisServers({ tls = false } = {}): Promise<Servers> {
   const folder = await mkdtemp(join(tmpdir(), "heddle-redis-"));
   const started: { child: ChildProcess; client: Redis }[] = [];
+  const [caFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  if (tls) await makeCertificate(caFile, keyFile);
+  const encrypted = {
+    ...{ "tls-cert-file": caFile, "tls-key-file": keyFile, "tls-ca-cert-file": caFile },
+    ...{ "tls-auth-clients": "no", "tls-replication": "yes", "tls-cluster": "yes" },
+  };
 
   const start: Servers["start"] = async (settings = {}, first = []) => {
     if (binary === undefined) throw new Error(noRedisServer);
@@ -62,17 +75,17 @@ export async function redisServers(): Promise<Servers> {
     const isPlain = first.length === 0;
     const all = {
       bind: "127.0.0.1",
-      port: String(port),
       save: "",
       dir: folder,
       ...(isPlain && quick),
       ...settings,
+      ...(tls ? { port: "0", "tls-port": String(port), ...encrypted } : { port: String(port) }),
     };
     const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, ...value.split(" ")]);
     const child = spawn(binary, [...first, ...args], { cwd: folder, stdio: "ignore" });
     const client = new Redis({
       port,
-      ...(settings["tls-port"] && { port: Number(settings["tls-port"]), tls: { rejectUnauthorized: false } }),
+      ...(tls && { tls: { rejectUnauthorized: false } }),
       ...(settings["requirepass"] && { password: settings["requirepass"] }),
       retryStrategy: () => 20,
       maxRetriesPerRequest: 200,
@@ -85,13 +98,16 @@ export async function redisServers(): Promise<Servers> {
 
   return {
     folder,
+    caFile,
     start,
-    async cluster() {
+    async cluster(password) {
       const node = async () => {
         const name = String(await freePort());
         const files = { "cluster-config-file": `nodes-${name}.conf` };
         const ports = { "cluster-port": String(await freePort()) };
-        return start({ "cluster-enabled": "yes", "cluster-node-timeout": "500", ...files, ...ports });
+        const secret = password ? { requirepass: password, masterauth: password } : {};
+        const rules = { "cluster-enabled": "yes", "cluster-node-timeout": "500" };
+        return start({ ...rules, ...files, ...ports, ...secret });
       };
       const servers = await Promise.all([node(), node(), node()]);
       const replica = await node();
@@ -157,6 +173,12 @@ export async function caughtUp(primary: Server, replica: Server): Promise<void> 
 
 async function clusterPort({ client }: Server): Promise<string> {
   return (await client.config("GET", "cluster-port"))[1] ?? "";
+}
+
+async function makeCertificate(file: string, keyFile: string): Promise<void> {
+  const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const subject = ["-subj", "/CN=house", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"];
+  await promisify(execFile)("openssl", [...request, ...subject, "-keyout", keyFile, "-out", file]);
 }
 
 async function kill(child: ChildProcess): Promise<void> {

@@ -20,8 +20,6 @@ export interface WireRequest {
   rawBody: string;
   /** Resolves when the client goes away before the answer is complete; else never. */
   aborted: Promise<void>;
-  /** Whether {@link aborted} has resolved. */
-  wasAborted: boolean;
 }
 
 /** One server-sent event. `data` is sent as it is, so it must not contain a line break. */
@@ -104,7 +102,10 @@ async function readRequest(incoming: IncomingMessage, outgoing: ServerResponse):
   for await (const chunk of incoming) chunks.push(chunk);
   const rawBody = Buffer.concat(chunks).toString("utf8");
   const left = Promise.withResolvers<void>();
-  const request: WireRequest = {
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) left.resolve();
+  });
+  return {
     method: incoming.method ?? "",
     path: incoming.url ?? "",
     headers: Object.fromEntries(
@@ -113,14 +114,7 @@ async function readRequest(incoming: IncomingMessage, outgoing: ServerResponse):
     body: parseJson(rawBody),
     rawBody,
     aborted: left.promise,
-    wasAborted: false,
   };
-  outgoing.once("close", () => {
-    if (outgoing.writableFinished) return;
-    request.wasAborted = true;
-    left.resolve();
-  });
-  return request;
 }
 
 function parseJson(text: string): unknown {

@@ -10,15 +10,16 @@ export async function quiet({ redis }: Stage, threads: readonly string[], timeou
   const deadline = Date.now() + timeoutMs;
   for (const thread of threads) {
     for (;;) {
-      const [[created, status], mail, outbox] = await Promise.all([
+      const [[created, status], mail, outbox, listed] = await Promise.all([
         redis.client.hmget(keys.head(thread), "created", "status"),
         redis.client.llen(keys.mail(thread)),
         redis.client.hlen(keys.outbox(thread)),
+        redis.client.zscore(keys.waiting, thread),
       ]);
-      if (created && status !== "running" && mail === 0 && outbox === 0) break;
+      if (created && status !== "running" && mail === 0 && outbox === 0 && listed === null) break;
       if (Date.now() > deadline)
         throw new Error(
-          `${thread} is not quiet: ${status}, ${mail} in the mailbox, ${outbox} in the outbox.`,
+          `${thread} is not quiet: ${status}, ${mail} in the mailbox, ${outbox} in the outbox, listed: ${listed}.`,
         );
       // Redis tells no event for this.
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,11 +1,11 @@
 import { appendFileSync } from "node:fs";
 
-/** What the suite measured, as JSON lines in the file that `run.ts` names; without one it is not kept. */
+/** What the suite measured, as JSON lines in the file that `scripts/test-faults.js` names; without one it is not kept. */
 export interface Figures {
   /** A process that was killed at a point, and the time until all was quiet again, its successor's start included. */
   kill: { point: string; ms: number };
-  /** From SIGTERM to a worker in the middle of a command until it was gone. */
-  handover: { ms: number };
+  /** From SIGTERM to a worker in the middle of a command until it was gone, and until the next one's ran. */
+  handover: { ms: number; resumedMs: number };
   /** A run under random faults. */
   storm: Record<string, number>;
 }

@@ -24,7 +24,8 @@ const words: Record<string, string> = {
   kills: "processes killed (SIGKILL)",
   freezes: "processes frozen for longer than their lock (SIGSTOP)",
   handovers: "processes asked to end (SIGTERM)",
-  slowestHandoverMs: "ms until the slowest of them had handed over and was gone",
+  medianHandoverMs: "ms until they had handed over and were gone, median",
+  slowestHandoverMs: "the slowest of them, ms",
   redisKills: "kills of Redis",
   slackFaults: "calls that Slack limited, failed or lost",
   settledMs: "ms from the last message until all was quiet",
@@ -46,17 +47,22 @@ function figures(all: readonly Note[]): string {
   const kills = all.filter((entry) => entry.kind === "kill");
   const handovers = all.filter((entry) => entry.kind === "handover");
   const storms = all.filter((entry) => entry.kind === "storm");
-  const times = kills.map(({ ms }) => ms).toSorted((a, b) => a - b);
-  const at = (share: number) => ((times[Math.floor(share * (times.length - 1))] ?? 0) / 1_000).toFixed(1);
+  const recovery = spread(kills.map(({ ms }) => ms));
+  const gone = spread(handovers.map(({ ms }) => ms));
+  const resumed = spread(handovers.map(({ resumedMs }) => resumedMs));
+  const inSeconds = (ms: number) => (ms / 1_000).toFixed(1);
   const points = new Set(kills.map(({ point }) => point.split(":")[0]));
   return [
     `${new Date().toISOString().slice(0, 10)}, ${versions()}, ${process.platform} ${process.arch}.`,
-    `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill to all quiet again, the start of the next process included: median ${at(0.5)} s, longest ${at(1)} s.`,
-    ...handovers.map(
-      ({ ms }) => `**Hand-over**: a worker that got SIGTERM in the middle of a command was gone in ${ms} ms.`,
-    ),
+    `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill to all quiet again, the start of the next process included: median ${inSeconds(recovery.median)} s, longest ${inSeconds(recovery.longest)} s; several at once share the machine.`,
+    `**Hand-over**: ${handovers.length} workers got SIGTERM in the middle of a command. They were gone in ${gone.median} ms (median) and ${gone.longest} ms (longest), and the next worker ran the next command after ${resumed.median} and ${resumed.longest} ms.`,
     ...storms.map(storm),
   ].join("\n\n");
+}
+
+function spread(values: readonly number[]): { median: number; longest: number } {
+  const sorted = values.toSorted((a, b) => a - b);
+  return { median: sorted[Math.floor((sorted.length - 1) / 2)] ?? 0, longest: sorted.at(-1) ?? 0 };
 }
 
 function storm(run: Extract<Note, { kind: "storm" }>): string {

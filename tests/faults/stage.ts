@@ -6,7 +6,8 @@ import { threadId, type ThreadId } from "../../src/adapters/adapter.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openSandboxBackend } from "../../src/sandbox/open.ts";
 import { newPlace, type Program } from "../e2e/program.ts";
-import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
+import type { MessagesBody } from "../fakes/anthropic-rules.ts";
+import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeChannel, FakeMessage } from "../fakes/slack/workspace.ts";
 import { type RedisProcess, startRedisProcess } from "./redis-process.ts";
@@ -19,8 +20,13 @@ export interface Stage {
   readonly slack: FakeSlack;
   readonly model: FakeModelServer;
   readonly redis: RedisProcess;
-  /** Starts a process and waits until it is ready. @param fault see src/queue/fault.ts */
-  start(role: Role, fault?: string): Promise<Program>;
+  /**
+   * Starts a process and waits until it is ready. @param fault see src/queue/fault.ts @param version the folder of
+   * another version of this repository
+   */
+  start(role: Role, fault?: string, version?: string): Promise<Program>;
+  /** Runs another command of the program beside them. */
+  run(args: string[]): Program;
   /** The thread that begins with this message. */
   threadOf(message: FakeMessage): ThreadId;
   /** The lines that tool calls have written in a thread's workspace. */
@@ -30,14 +36,27 @@ export interface Stage {
   clean(): Promise<void>;
 }
 
-/** @param hangSeconds after which a silent worker is killed; by default later than any test freezes one */
-export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
+interface StageOptions {
+  /** After which a silent worker is killed; by default later than any test freezes one. */
+  hangSeconds?: number;
+  /** Turns at once in a worker. */
+  concurrency?: number;
+  /** What the model answers instead of what the tasks ask for. */
+  replies?: (body: MessagesBody) => FakeReply;
+}
+
+/** For programs that a test starts, ends and kills. */
+export async function setStage({
+  hangSeconds = 10,
+  concurrency = 50,
+  replies = replyTo,
+}: StageOptions = {}): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "hf-"));
   // Users of sandboxes must be able to walk to their workspaces.
   await chmod(folder, 0o755);
   const config = join(folder, "heddle.yaml");
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
-  const queue = `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds} }`;
+  const queue = `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency} }`;
   // Never used up: only so that model calls are reserved and settled.
   const budgets = "budgets: { day: { cost: 1000 } }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
@@ -45,7 +64,7 @@ export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000 }),
-    startFakeAnthropic({ replies: replyTo }),
+    startFakeAnthropic({ replies }),
     startRedisProcess(folder),
   ]);
   const dataDir = join(folder, "data");
@@ -66,14 +85,13 @@ export async function setStage({ hangSeconds = 10 } = {}): Promise<Stage> {
     slack,
     model,
     redis,
-    async start(role, fault) {
-      const program = place.start(["start", "--role", role], {
-        ...environment,
-        ...(fault && { HEDDLE_FAULT: fault }),
-      });
+    async start(role, fault, version) {
+      const armed = { ...environment, ...(fault && { HEDDLE_FAULT: fault }) };
+      const program = place.start(["start", "--role", role], armed, version);
       await program.line(/Heddle is ready/);
       return program;
     },
+    run: (args) => place.start(args, environment),
     threadOf: ({ channel, ts }) =>
       threadId({ platform: "slack", workspace: slack.teamId, channel: channel.id, thread: ts }),
     async linesOf(thread) {

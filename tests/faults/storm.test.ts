@@ -17,16 +17,16 @@ const full = process.env["HEDDLE_FAULTS"] === "full";
 const size = full
   ? { threads: 40, messages: 50, gateways: 2, workers: 3, calmMs: 250 }
   : { threads: 6, messages: 3, gateways: 2, workers: 2, calmMs: 700 };
-const patienceMs = full ? 1_200_000 : 45_000;
+const patienceMs = full ? 1_200_000 : 120_000;
 
 let stage: Stage;
 beforeAll(async () => {
   if (hasRedisServer) stage = await setStage();
-}, 30_000);
+});
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
   if (hasRedisServer) await stage.clean();
-}, 30_000);
+});
 
 const slackFaults: Fault[] = [
   { kind: "rate-limit", retryAfterSeconds: 1 },
@@ -56,8 +56,8 @@ test(
     ];
     const fleet: Program[] = await Promise.all(roles.map((role) => stage.start(role)));
     const startedAt = Date.now();
-    const struck = { kills: 0, freezes: 0, handovers: 0, redisKills: 0, slackFaults: 0 };
-    let slowestHandoverMs = 0;
+    const struck = { kills: 0, freezes: 0, redisKills: 0, slackFaults: 0 };
+    const handovers: number[] = [];
     // One of each kind at the least, however slow the machine is.
     const firstBlows = full ? [9, 0, 5, 7, 9] : [];
     const talking = Promise.all(
@@ -87,11 +87,10 @@ test(
         await program.ended;
         fleet[victim] = await stage.start(role);
       } else if (blow < 7) {
-        struck.handovers += 1;
         const askedAt = Date.now();
         program.signal("SIGTERM");
         await program.ended;
-        slowestHandoverMs = Math.max(slowestHandoverMs, Date.now() - askedAt);
+        handovers.push(Date.now() - askedAt);
         fleet[victim] = await stage.start(role);
       } else if (blow < 9) {
         struck.freezes += 1;
@@ -134,7 +133,9 @@ test(
       calls,
       repeats,
       ...struck,
-      slowestHandoverMs,
+      handovers: handovers.length,
+      medianHandoverMs: handovers.toSorted((a, b) => a - b)[Math.floor((handovers.length - 1) / 2)] ?? 0,
+      slowestHandoverMs: Math.max(0, ...handovers),
       settledMs,
     });
     expect(broken).toEqual([]);

@@ -7,7 +7,8 @@ import type { MessagesBody } from "../fakes/anthropic-rules.ts";
  *
  * `task 17 calls 2` makes it append the lines `17-1` and `17-2` to a file, one tool call each, and then answer
  * `Answered: 17.`; a command begins with `pause` seconds of sleep if the message says so, and needs an approval if
- * it says `asking`. `plan task 17` makes it plan the task for a moment later, and at `fails` the service refuses.
+ * it says `asking`. `plan task 17` makes it plan the task for a moment later, `plan in 0.2 task 17` in so many
+ * minutes, and at `fails` the service refuses.
  */
 export function replyTo(body: MessagesBody): FakeReply {
   const asked: string[] = [];
@@ -26,12 +27,17 @@ export function replyTo(body: MessagesBody): FakeReply {
       else asked.push(block.text);
     }
   }
-  const plan = /plan (task (\d+).*)/.exec(asked.join("\n"));
+  const plan = /plan (?:in ([\d.]+) )?(task (\d+).*)/.exec(asked.join("\n"));
   if (plan) {
-    const [, task, number = ""] = plan;
-    if (called.has(`planned ${number}`)) return { content: [{ type: "text", text: `Planned: ${number}.` }] };
-    const input = { action: "create", task, in_minutes: 0.005 };
-    return { content: [{ type: "tool_use", name: "schedule", input }] };
+    const [, minutes = "0.005", task = "", number = ""] = plan;
+    const said = resultOfPlanning(body, task);
+    if (said === "done") return { content: [{ type: "text", text: `Planned: ${number}.` }] };
+    const create = { action: "create", task, in_minutes: Number(minutes) };
+    return {
+      content: [
+        { type: "tool_use", name: "schedule", input: said === "unknown" ? { action: "list" } : create },
+      ],
+    };
   }
   if (asked.at(-1)?.includes("fails")) {
     return { status: 400, type: "invalid_request_error", message: "This cannot be done." };
@@ -61,6 +67,22 @@ function answerTo(tasks: readonly string[]): string {
 }
 
 function labelsIn(text: string): string[] {
-  const planned = [...text.matchAll(/"task":"task (\d+)/g)].map(([, task]) => `planned ${task}`);
-  return [...[...text.matchAll(/echo (\d+-\d+)/g)].map(([, label = ""]) => label), ...planned];
+  return [...text.matchAll(/echo (\d+-\d+)/g)].map(([, label = ""]) => label);
+}
+
+/** Whether the task is planned; a call that was interrupted leaves that open until the list of plans tells. */
+function resultOfPlanning({ messages }: MessagesBody, task: string): "not" | "unknown" | "done" {
+  const blocks = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
+  let state: "not" | "unknown" | "done" = "not";
+  let creates = false;
+  for (const block of blocks) {
+    if (block.type === "tool_use" && block.name === "schedule") {
+      creates = JSON.stringify(block.input).includes('"create"');
+    } else if (block.type === "tool_result") {
+      const text = JSON.stringify(block.content);
+      if (text.includes("Outcome unknown")) state = "unknown";
+      else if (creates || state === "unknown") state = creates || text.includes(task) ? "done" : "not";
+    }
+  }
+  return state;
 }

@@ -68,7 +68,10 @@ describe("Who may give work", () => {
       reply: expect.stringContaining("as a guest"),
     });
     expect(accessFor().permission(says("discord", person("member")))).toMatchObject({
-      reply: expect.stringContaining("access.discord"),
+      reply: expect.stringMatching(/access\.discord, and your id is U1\.$/),
+    });
+    expect(accessFor().permission(says("discord", person("guest")))).toMatchObject({
+      reply: expect.stringContaining("accepted the rules of this server"),
     });
   });
 });

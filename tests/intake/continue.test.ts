@@ -1,31 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Author, OutboundMessage } from "../../src/adapters/adapter.ts";
-import { allowAll } from "../../src/agent/policy.ts";
-import { createMasker } from "../../src/agent/context/mask.ts";
-import { settingsSchema } from "../../src/config/schema.ts";
-import { createAccess } from "../../src/intake/access.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
-import { createIntake } from "../../src/intake/intake.ts";
-import { createReporter, progressKey } from "../../src/progress/reporter.ts";
-import { type BudgetSettings, createBudgets } from "../../src/queue/budgets.ts";
-import { createBackgroundJobs } from "../../src/queue/background.ts";
-import { createDrive } from "../../src/queue/drive.ts";
-import { markMessage } from "../../src/queue/marks.ts";
-import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
-import { createOutputScheduler } from "../../src/queue/output.ts";
-import { readJournal } from "../../src/queue/sessions.ts";
-import { createSlots } from "../../src/queue/slots.ts";
-import { watchStops } from "../../src/queue/stops.ts";
-import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
-import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import { createLog } from "../../src/telemetry/log.ts";
-import { createTurnRunner } from "../../src/turn-runner.ts";
-import { memoryNotes } from "../agent/tools/services.ts";
-import { plainEnclosures } from "../enclosures/plain.ts";
+import type { BudgetSettings } from "../../src/queue/budgets.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
+import type { Reply } from "../fakes/scripted-model.ts";
+import { openHeddle } from "./heddle.ts";
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -36,6 +17,8 @@ afterAll(() => server.stop());
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
+  // What was left to do there is not for the next one.
+  await server.client().flushall();
 });
 
 const person = (name: string): Author => ({ id: `U${name}`, name, standing: "member", roles: [] });
@@ -44,98 +27,18 @@ const bob = person("Bob");
 /** The administrator. */
 const root = person("Root");
 
-const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
-const unlimited: BudgetSettings = {
-  ...{ timeZone: "UTC", keepDays: 10, extensionPercent: 50 },
-  ...{ day: {}, user: {}, users: {}, channel: {}, channels: {} },
-};
 let clock = Date.UTC(2026, 5, 1, 12);
 
-/** The whole path of a message, between a chat in memory and a scripted model whose calls cost one cent each. */
-async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps = 10, rules = {}) {
+/** A thread with a Heddle in it. */
+async function heddle(budgets: Partial<BudgetSettings>, replies: Reply[], steps = 10, rules = {}) {
   const chat = memoryChat();
-  const redis = server.client();
-  const queue = openTurnQueue(redis);
-  const output = createOutputScheduler(redis);
-  const onProblem = (problem: string, error: unknown) => {
-    throw new Error(problem, { cause: error });
-  };
-  const onError = (error: unknown) => onProblem("", error);
-  const { model, requests } = scriptedModel(replies);
   // Each test on a day of its own.
   let now = (clock += 40 * 86_400_000);
-  const budgets = createBudgets({
-    redis,
-    settings: { ...unlimited, ...settings },
-    now: () => now,
-    warn(_thread, { markdown, key }) {
-      void chat.surface.post(thread, { kind: "notice", markdown }, key);
-    },
-    onError,
+  const { intake, requests, close } = await openHeddle(server, {
+    ...{ surface: chat.surface, replies, budgets, steps, now: () => now },
+    access: { administrators: [root.id], ...rules },
   });
-  const surface = () => chat.surface;
-  const intake = createIntake({
-    ...{ redis, queue, output, surface, budgets, onProblem },
-    audit() {},
-    access: createAccess(settingsSchema.parse({ access: { administrators: [root.id], ...rules } }).access),
-    models: () => [],
-    status: async () => "",
-    now: Date.now,
-  });
-  const masker = createMasker([]);
-  // A call is reckoned with at a hundredth of a cent, so that the budgets below are used up to the end.
-  const paid = { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } };
-  const runner = createTurnRunner({
-    choose: () => paid,
-    channel: () => ({}),
-    enclosures: plainEnclosures(),
-    summariser: model,
-    limits: { steps, wallMs: 60_000 },
-    compaction: {},
-    budgets,
-    policy: allowAll,
-    questionMs: 60_000,
-    instructions: "",
-    sandbox: {
-      backend: createBubblewrapBackend({ dataDir: "" }),
-      probe: noSandbox,
-      refresh: async () => noSandbox,
-    },
-    notes: memoryNotes,
-    journal: (id) => readJournal(redis, id),
-    surface,
-    skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
-    mcp: { tools: async () => [], status: () => [], close: async () => {} },
-    masker,
-    log: createLog("silent", masker, { terminal: false }),
-  });
-  const stops = await watchStops(redis, server.client(), onError);
-  const worker = await startTurnWorker({
-    ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
-    slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
-    drive: createDrive({
-      ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
-      background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
-      newId: () => randomUUID().slice(0, 8),
-      display: (lease, turn) =>
-        createReporter({
-          ...{ surface: chat.surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
-          onProgressPosted: async () => {},
-          overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
-          mark: (ref, mark, signal) =>
-            markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-          publish() {},
-          mask: (text) => text,
-        }),
-      flushOutbox: (lease, signal, progressQuiet) =>
-        flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem }),
-    }),
-  });
-  closers.push(async () => {
-    await worker.close();
-    await stops.close();
-    await queue.close();
-  });
+  closers.push(close);
 
   const thread = { platform: "memory", workspace: "w", channel: "c", thread: randomUUID().slice(0, 8) };
   let sent = 0;
@@ -165,7 +68,6 @@ async function heddle(settings: Partial<BudgetSettings>, replies: Reply[], steps
   };
 }
 
-const price = { input: 0, output: 1, cacheRead: 0, cacheWrite: 0 };
 const look: Reply = { text: "Looking.", calls: [{ name: "recall_notes" }] };
 const hourMs = 3_600_000;
 
@@ -176,10 +78,11 @@ describe("A budget that is used up", () => {
       { text: "All done." },
     ]);
     await says(ada, "look twice");
-    const paused = await shows("Paused");
+    await shows("Looking.");
+    const paused = { ...(await shows("Paused")) };
     expect(paused.message).toMatchObject({
       markdown:
-        "Looking.\n\n**Paused: the budget of $0.02 a day for one person is used up, or too small for the next step.** " +
+        "**Paused: the budget of $0.02 a day for one person is used up, or too small for the next step.** " +
         "It begins anew at midnight (UTC); write “continue” then. Before that an administrator can add $0.01 for today: " +
         "with the Continue button, or with the word “continue”.",
       actions: [{ label: "Continue", style: "primary" }],
@@ -195,6 +98,10 @@ describe("A budget that is used up", () => {
     expect(count("only an administrator can extend it")).toBe(1);
     expect(requests[2]?.messages.at(-1)).toMatchObject({ author: { name: "Root" }, text: "continue" });
     expect(await presses(root, paused)).toMatchObject({ kind: "ignored" });
+    // Nothing is left there to be pressed.
+    const { message } = await shows("▶️ Continued by Root.");
+    expect(message).toMatchObject({ markdown: expect.stringMatching(/^\*\*Paused: the budget of \$0.02/) });
+    expect(message).not.toHaveProperty("actions");
 
     // The extension was for the one who had asked, and is used up as well now.
     await says(ada, "and more");
@@ -258,7 +165,7 @@ test("A turn that ended at its step limit goes on when anybody presses Continue"
     1,
   );
   await says(ada, "look");
-  const paused = await shows("Paused at the limit of 1 steps for one turn");
+  const paused = await shows("Paused at the limit of 1 step for one turn");
   expect(await presses(bob, paused)).toMatchObject({ kind: "acted" });
   await shows("The rest.");
 });
@@ -267,7 +174,7 @@ test("A turn that ended at its step limit goes on for the requester alone, where
   const replies = [look, { text: "Half of it." }, { text: "The rest." }];
   const { says, presses, shows } = await heddle({}, replies, 1, { continue: "requester" });
   await says(ada, "look");
-  const paused = await shows("Paused at the limit of 1 steps for one turn");
+  const paused = await shows("Paused at the limit of 1 step for one turn");
   expect(await presses(bob, paused)).toMatchObject({ kind: "refused" });
   expect(await says(bob, "continue")).toMatchObject({ kind: "refused" });
   expect(await presses(ada, paused)).toMatchObject({ kind: "acted" });

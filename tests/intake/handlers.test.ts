@@ -1,94 +1,196 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import { resolve } from "node:path";
+import { App } from "@slack/bolt";
+import { Client, Events, GatewayDispatchEvents } from "discord.js";
+import { describe, expect, test, vi } from "vitest";
 import type { Author, InboundEvent } from "../../src/adapters/adapter.ts";
+import type { Press } from "../../src/adapters/discord/buttons.ts";
+import { routes } from "../../src/adapters/local/api.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
+import { adapterFor as discordAdapter } from "../adapters/discord/stage.ts";
+import { adapterFor as slackAdapter, nobodyWasHere, recordingDoor } from "../adapters/slack/connected.ts";
+import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
+import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+
+/** The kinds of events that a handler brings to the door, or why it brings none. */
+type Policy = InboundEvent["kind"][] | { none: string };
+
+const named = (begin: string, some: Record<string, Policy>): Record<string, Policy> =>
+  Object.fromEntries(Object.entries(some).map(([name, policy]) => [`${begin} ${name}`, policy]));
+const itself = (what: string): Policy => ({ none: `the platform itself tells it; ${what}` });
+const reads: Policy = { none: "shows something to whoever has the console's token" };
+const operator: Policy = { none: "whoever has this machine's shell and the secrets runs Heddle" };
+
+/** What the ids of Discord's buttons and forms mean; a new meaning does not compile without an entry. */
+const discordPresses: Record<Press["kind"], Policy> = {
+  stop: ["stop"],
+  act: ["action"],
+  ask: { none: "opens a form; what is written there is the press" },
+  said: ["action"],
+  about: ["message"],
+};
 
 /**
- * Every way in, found in the adapters' own code, against the one table of permissions. Whoever adds a handler has
- * to say here which kinds of events it brings, or why none: until then this test fails.
+ * Every way in, against the one table of permissions. Whoever adds a handler has to say here which kinds of events
+ * it brings, or why none: until then this test fails.
  */
-const policies: Record<string, InboundEvent["kind"][] | { none: string }> = {
+const policies: Record<string, Policy> = {
   "slack event app_mention": ["message"],
   "slack event message": ["message", "edit", "delete"],
   "slack event reaction_added": ["stop"],
   "slack event agent_session_stopped": ["stop"],
-  "slack event app_uninstalled": { none: "Slack itself tells it; the token of the workspace is forgotten" },
-  "slack event tokens_revoked": { none: "Slack itself tells it; the token of the workspace is forgotten" },
+  "slack event app_uninstalled": itself("the token of the workspace is forgotten"),
+  "slack event tokens_revoked": itself("the token of the workspace is forgotten"),
   "slack event app_home_opened": { none: "shows people the threads that they have begun themselves" },
-  "slack action stopAction": ["stop"],
-  "slack action actNow": ["action"],
-  "slack action askFirst": ["action"],
-  "slack view sentenceModal": ["action"],
-  "slack command slashCommand": ["message"],
-  "slack shortcut { type: message_action, callback_id: aboutShortcut }": ["message"],
-  "slack view aboutModal": ["message"],
-  "discord dispatch MessageCreate": ["message"],
-  "discord dispatch MessageUpdate": ["edit"],
-  "discord dispatch MessageDelete": ["delete"],
-  "discord dispatch MessageDeleteBulk": ["delete"],
-  "discord dispatch MessageReactionAdd": ["stop"],
-  "discord dispatch InteractionCreate": ["message", "stop", "action"],
-  "discord dispatch GuildCreate": {
-    none: "Discord itself tells it; the bot's commands and threads are looked at",
+  "slack action heddle_stop": ["stop"],
+  "slack action /^heddle_act:/": ["action"],
+  "slack action /^heddle_ask:/": { none: "opens a form; what is written there is the press" },
+  "slack view heddle_sentence": ["action"],
+  "slack command /agent": ["message"],
+  'slack shortcut {"type":"message_action","callback_id":"heddle_about"}': {
+    none: "opens a form; what is written there is the message",
   },
-  "discord dispatch ThreadCreate": { none: "notes which channel a thread is in" },
-  "local POST /api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
-  "local POST /api/threads/ID/messages": ["message"],
-  "local POST /api/threads/ID/messages/ID/actions": ["action"],
-  "local POST /api/threads/ID/attachments": {
-    none: "keeps bytes that mean nothing until a message names them",
+  "slack view heddle_about": ["message"],
+  "discord event MESSAGE_CREATE": ["message"],
+  "discord event MESSAGE_UPDATE": ["edit"],
+  "discord event MESSAGE_DELETE": ["delete"],
+  "discord event MESSAGE_DELETE_BULK": ["delete"],
+  "discord event MESSAGE_REACTION_ADD": ["stop"],
+  "discord event INTERACTION_CREATE": ["message", "stop", "action"],
+  "discord event GUILD_CREATE": itself("notes which channel a thread is in"),
+  "discord event THREAD_CREATE": itself("notes which channel a thread is in"),
+  "discord InteractionType ApplicationCommand": ["message"],
+  "discord InteractionType ApplicationCommandAutocomplete": {
+    none: "suggests names, none to people whose tasks are not taken",
   },
-  "local POST /api/threads/ID/stop": ["stop"],
-  "local POST /api/sessions/ID/stop": ["stop"],
-  "local POST /api/sessions/ID/continue": ["action"],
+  "discord InteractionType MessageComponent": ["stop", "action"],
+  "discord InteractionType ModalSubmit": ["message", "action"],
+  "discord ApplicationCommandType ChatInput": ["message"],
+  "discord ApplicationCommandType Message": ["message"],
+  "discord command agent": ["message"],
+  "discord command Ask the agent about this": ["message"],
+  ...named("discord press", discordPresses),
+  ...named("console GET", {
+    "/api/status": reads,
+    "/api/events": reads,
+    "/api/threads": reads,
+    "/api/threads/:thread/files": reads,
+    "/api/threads/:thread/file": reads,
+    "/api/threads/:thread/uploads/:message": reads,
+    "/api/sessions": reads,
+    "/api/sessions/events": reads,
+    "/api/sessions/:thread/timeline": reads,
+    "/api/sessions/:thread/events": reads,
+    "/api/usage": reads,
+    "/api/audit": reads,
+    "/api/system": reads,
+  }),
+  ...named("console POST", {
+    "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
+    "/api/threads/:thread/messages": ["message"],
+    "/api/threads/:thread/messages/:message/actions": ["action"],
+    "/api/threads/:thread/attachments": { none: "keeps bytes that mean nothing until a message names them" },
+    "/api/threads/:thread/stop": ["stop"],
+    "/api/sessions/:thread/stop": ["stop"],
+    "/api/sessions/:thread/continue": ["action"],
+  }),
+  ...named("terminal", {
+    run: ["message", "stop", "action"],
+    stop: ["stop"],
+    start: operator,
+    doctor: operator,
+    health: operator,
+    manifest: operator,
+    threads: operator,
+    workspaces: operator,
+    audit: operator,
+    schedules: operator,
+    usage: operator,
+  }),
 };
 
-const root = resolve(import.meta.dirname, "../../src/adapters");
+const source = resolve(import.meta.dirname, "../../src");
 
-/** What registers a handler in the SDKs: `app.action("stop", async …)`, `client.on(Events.MessageCreate, …)`. */
-const registration =
-  /\b(?:app|client|gateway|rest|bot)\s*\.\s*(event|action|command|shortcut|view|options|message|on|once)\(\s*("[^"]*"|\{[^}]*\}|[^,(){}]+),/g;
+function nameOf(what: unknown): string {
+  return typeof what === "string" || what instanceof RegExp ? String(what) : JSON.stringify(what);
+}
 
-/** Discord's, in a record by their names. */
-const dispatch = /\[GatewayDispatchEvents\.(\w+)\]\s*:/g;
+/** What of a Bolt app listens to nobody. */
+const lifecycle = /^(?:constructor|start|stop|error|processEvent|handleError|webClientOptions|init\w*)$/;
+
+/** Whatever is registered with Bolt apps while `work` runs, by the method and what it is for. */
+async function registeredWithBolt(work: () => Promise<void> | void): Promise<string[]> {
+  const methods = Object.getOwnPropertyNames(App.prototype).filter((name) => !lifecycle.test(name));
+  // The names are those of methods, all of which take what they listen to first.
+  const spies = methods.map((name) => [name, vi.spyOn(App.prototype, name as "event")] as const);
+  await work();
+  return spies.flatMap(([name, spy]) => {
+    const found = spy.mock.calls.map(([what]) => `slack ${name} ${nameOf(what)}`);
+    spy.mockRestore();
+    return found;
+  });
+}
 
 /** Events that a connection has about itself. */
-const ofTheConnection =
-  /^(?:authenticated|connected|disconnected|connecting|reconnecting|close|error|warn|debug|ready|Events\.(?:Shard\w+|Error|Warn|Debug))$/;
+const ofTheConnection = new Set<unknown>([
+  ...[GatewayDispatchEvents.Ready, GatewayDispatchEvents.Resumed, Events.Error],
+  ...[Events.ShardReconnecting, Events.ShardDisconnect, Events.ShardError],
+]);
 
-function handlersOf(platform: string): string[] {
-  const files = readdirSync(join(root, platform), { recursive: true, encoding: "utf8" });
-  return files
-    .filter((path) => path.endsWith(".ts"))
-    .flatMap((path) => {
-      const text = readFileSync(join(root, platform, path), "utf8");
-      return [...registered(text), ...routes(text)].map((name) => `${platform} ${name}`);
-    });
+/** Whatever listens at a Discord client. */
+function registeredWithDiscord(client: Client): string[] {
+  const names = [...client.ws.eventNames(), ...client.eventNames()];
+  return names.filter((name) => !ofTheConnection.has(name)).map((name) => `discord event ${String(name)}`);
 }
 
-function registered(text: string): string[] {
-  const listened = [...text.matchAll(registration)].flatMap(([, method = "", event = ""]) => {
-    const name = event.replaceAll('"', "").replaceAll(/\s+/g, " ").trim();
-    return ofTheConnection.test(name) ? [] : [`${method} ${name}`];
-  });
-  const dispatched = [...text.matchAll(dispatch)].map(([, event = ""]) => `dispatch ${event}`);
-  return [...listened, ...dispatched];
+/** Kinds of interactions that a text can read: each is parsed by a schema of its own. */
+function interactionsIn(text: string): string[] {
+  const literal = /z\.literal\((InteractionType|ApplicationCommandType)\.(\w+)\)/g;
+  return [...text.matchAll(literal)].map(([, type, name]) => `discord ${type} ${name}`);
 }
 
-/** The console's requests that change something. */
-function routes(text: string): string[] {
-  const changing = /method: "(POST|PUT|DELETE|PATCH)",\s*path: "([^"]+)"/g;
-  return [...text.matchAll(changing)].map(
-    ([, method, path]) => `${method} ${path?.replaceAll(/:\w+/g, "ID")}`,
-  );
+function commandsIn(text: string): string[] {
+  return [...text.matchAll(/^ {2}(\w+): \(\) => import\(/gm)].map(([, name]) => `terminal ${name}`);
 }
 
-const platforms = readdirSync(root, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name);
-const handlers = [...new Set(platforms.flatMap(handlersOf))];
+const routeName = ({ method, path }: { method: string; path: string }) => `console ${method} ${path}`;
+
+async function slackHandlers(): Promise<string[]> {
+  const slack = await startFakeSlack();
+  const adapter = slackAdapter(slack, nobodyWasHere);
+  const found = await registeredWithBolt(() => adapter.start(recordingDoor()));
+  await adapter.stop();
+  await slack.close();
+  return found;
+}
+
+async function discordHandlers(): Promise<string[]> {
+  const discord = await startFakeDiscord();
+  const login = vi.spyOn(Client.prototype, "login");
+  const adapter = discordAdapter(discord);
+  await adapter.start(recordingDoor());
+  // Whose method it is.
+  const clients = login.mock.contexts as Client[];
+  login.mockRestore();
+  const found = [
+    ...clients.flatMap(registeredWithDiscord),
+    ...discord.commands.map(({ name }) => `discord command ${String(name)}`),
+  ];
+  await adapter.stop();
+  await discord.close();
+  const folder = resolve(source, "adapters/discord");
+  const texts = readdirSync(folder).map((file) => readFileSync(resolve(folder, file), "utf8"));
+  return [...found, ...texts.flatMap(interactionsIn)];
+}
+
+const found = await Promise.all([slackHandlers(), discordHandlers()]);
+const handlers = [
+  ...new Set(found.flat()),
+  ...Object.keys(discordPresses).map((kind) => `discord press ${kind}`),
+  ...routes.map(routeName),
+  ...commandsIn(readFileSync(resolve(source, "main.ts"), "utf8")),
+];
 
 /** Every kind of event; a new one does not compile without an entry. */
 const kinds = Object.keys({
@@ -117,12 +219,6 @@ function eventOf(kind: InboundEvent["kind"], platform: string, author: Author): 
 }
 
 describe("The handlers of the adapters", () => {
-  test("are found in their code", () => {
-    expect(handlers).toEqual(
-      expect.arrayContaining(["slack event app_mention", "local POST /api/threads/ID/stop"]),
-    );
-  });
-
   test.each(handlers)("%s has a policy", (handler) => {
     expect(policies, `${handler} brings something in: enter it in the policies of this test.`).toHaveProperty(
       [handler],
@@ -131,6 +227,41 @@ describe("The handlers of the adapters", () => {
 
   test("with a policy exist", () => {
     expect(Object.keys(policies).filter((name) => !handlers.includes(name))).toEqual([]);
+  });
+
+  const nothing = async () => undefined;
+  const app = () => new App({ token: "xoxb-1", signingSecret: "x", deferInitialization: true });
+  const client = () => new Client({ intents: [] });
+  test.each<[string, () => Promise<string[]> | string[]]>([
+    ["an event of Slack", () => registeredWithBolt(() => app().event("file_shared", nothing))],
+    ["a word of Slack", () => registeredWithBolt(() => app().message("hello", nothing))],
+    ["a reaction of Slack", () => registeredWithBolt(() => app().event("reaction_removed", nothing))],
+    ["a command of Slack", () => registeredWithBolt(() => app().command("/other", nothing))],
+    ["a button of Slack", () => registeredWithBolt(() => app().action(/^other/, nothing))],
+    ["a shortcut of Slack", () => registeredWithBolt(() => app().shortcut("other", nothing))],
+    ["a modal of Slack", () => registeredWithBolt(() => app().view("other", nothing))],
+    ["suggestions of Slack", () => registeredWithBolt(() => app().options("other", nothing))],
+    ["a middleware of Slack", () => registeredWithBolt(() => void app().use(nothing))],
+    [
+      "an event of Discord",
+      () => {
+        const other = client();
+        other.ws.on(GatewayDispatchEvents.MessagePollVoteAdd, () => undefined);
+        return registeredWithDiscord(other);
+      },
+    ],
+    [
+      "an event of discord.js",
+      () => registeredWithDiscord(client().on(Events.MessageCreate, () => undefined)),
+    ],
+    ["a context menu of Discord", () => interactionsIn("type: z.literal(ApplicationCommandType.User),")],
+    ["an interaction of Discord", () => interactionsIn("type: z.literal(InteractionType.Ping),")],
+    ["a request to the console", () => [routeName({ method: "GET", path: "/api/secrets" })]],
+    ["a command of the terminal", () => commandsIn('  other: () => import("./commands/other.ts"),')],
+  ])("would not go unseen if somebody added %s", async (_what, register) => {
+    const registered = await register();
+    expect(registered).not.toEqual([]);
+    expect(Object.keys(policies)).not.toEqual(expect.arrayContaining(registered));
   });
 });
 

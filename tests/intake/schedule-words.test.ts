@@ -4,6 +4,8 @@ import { scheduleWordsIn } from "../../src/intake/schedule-words.ts";
 test.each([
   ["/schedules", { do: "list" }],
   [" Schedules\n", { do: "list" }],
+  ["!schedules", { do: "list" }],
+  ["!unschedule s1f", { do: "cancel", id: "s1f" }],
   ["/unschedule s1f", { do: "cancel", id: "s1f" }],
   ["unschedule  `s1f` ", { do: "cancel", id: "s1f" }],
   ["which schedules are there?", undefined],

@@ -1,14 +1,23 @@
 import { expect, test } from "vitest";
+import { noChanges } from "../../src/queue/turn-contracts.ts";
 import { noUsage, type Usage } from "../../src/agent/llm/model.ts";
-import { closingMessage } from "../../src/progress/describe.ts";
+import { closingMessages } from "../../src/progress/describe.ts";
 
-const footer = (usage: Partial<Usage>) =>
-  closingMessage("t1", {
+const footer = (usage: Partial<Usage>, files = noChanges) =>
+  closingMessages("t1", {
     outcome: { kind: "answered", text: "Yes.", steps: 1, usage: { ...noUsage, ...usage } },
-    ...{ durationMs: 0, filesChanged: [], withdrawn: [] },
-  }).footer;
+    ...{ durationMs: 0, files, withdrawn: [] },
+  })[0].footer;
 
 test("The receipt tells the cost, and that it is at most so much where a price is unknown", () => {
   expect(footer({ input: 10, cost: 0.5 })).toBe("1 step · 10 tokens · $0.50");
   expect(footer({ input: 10, cost: 0.5, priceUnknown: true })).toBe("1 step · 10 tokens · at most $0.50");
+});
+
+test("The receipt names the first files that were changed, and that were deleted", () => {
+  const deleted = ["c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+  expect(footer({}, { changed: ["a", "b"], deleted })).toBe(
+    "1 step · files changed: a, b · files deleted: c1, c2, c3, c4, c5 and 2 more",
+  );
+  expect(footer({}, { changed: [], deleted: ["c"] })).toBe("1 step · file deleted: c");
 });

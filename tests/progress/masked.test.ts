@@ -19,23 +19,21 @@ test("Nothing that people read of a message has a secret, whoever posts or edits
     kind: "answer",
     markdown: `It is ${secret}.`,
     footer: `changed ${secret}.txt`,
-    cards: {
-      markdown: secret,
-      title: `Working on ${secret}`,
-      tasks: [{ id: "1", title: `echo ${secret}`, state: "done" }],
+    calls: {
+      ...{ above: secret, below: `So ${secret}`, title: `Working on ${secret}` },
+      items: [{ id: "1", name: "bash", about: `echo ${secret}`, state: "ok", result: secret }],
     },
     actions: [{ id: "answer:1:0", label: secret, style: "plain" }],
   } as const;
-  const sent = { ...message, cards: { ...message.cards, tasks: [...message.cards.tasks] } };
+  const sent = { ...message, calls: { ...message.calls, items: [...message.calls.items] } };
   const [ref] = await surface.post(thread, { ...sent, actions: [...message.actions] }, "key");
   expect(chat.shown[0]?.message).toEqual({
     kind: "answer",
     markdown: "It is [masked].",
     footer: "changed [masked].txt",
-    cards: {
-      markdown: "[masked]",
-      title: "Working on [masked]",
-      tasks: [{ id: "1", title: "echo [masked]", state: "done" }],
+    calls: {
+      ...{ above: "[masked]", below: "So [masked]", title: "Working on [masked]" },
+      items: [{ id: "1", name: "bash", about: "echo [masked]", state: "ok", result: "[masked]" }],
     },
     actions: [{ id: "answer:1:0", label: "[masked]", style: "plain" }],
   });

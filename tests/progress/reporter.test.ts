@@ -3,7 +3,7 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { ToolStatus } from "../../src/agent/messages.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
-import type { Receipt } from "../../src/queue/drive.ts";
+import { noChanges, type Receipt } from "../../src/queue/turn-contracts.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import type { Verbosity } from "../../src/queue/sessions.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
@@ -17,15 +17,16 @@ afterAll(() => server.stop());
 
 function reporter({
   verbosity = "normal",
+  resumed = false,
   ...options
-}: { verbosity?: Verbosity } & Parameters<typeof memoryChat>[0] = {}) {
+}: { verbosity?: Verbosity; resumed?: boolean } & Parameters<typeof memoryChat>[0] = {}) {
   const chat = memoryChat(options);
   const problems: unknown[] = [];
   const display = createReporter({
     surface: chat.surface,
     thread: "memory:w:c:t",
     output: createOutputScheduler(server.client()),
-    turn: { id: "t1", startedAt: 0, resumed: false, progress: undefined, calls: [] },
+    turn: { id: "t1", startedAt: 0, resumed, progress: undefined, calls: [] },
     verbosity,
     mark: () => Promise.resolve(),
     overtaken: () => Promise.resolve(undefined),
@@ -41,6 +42,7 @@ function reporter({
     });
   return {
     chat,
+    took: () => display.took([]),
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     shown: () => chat.shown.map(({ message }) => message.markdown),
@@ -57,7 +59,7 @@ function reporter({
 const answered: Receipt = {
   outcome: { kind: "answered", text: "Done.", steps: 2, usage: noUsage },
   durationMs: 5,
-  filesChanged: [],
+  files: noChanges,
   withdrawn: [],
 };
 
@@ -163,15 +165,31 @@ describe("A thread that wants to see", () => {
     const framed = "✓ `bash` `ls`\n```\nʼʼʼ\na.txt\nb.txt\nc.txt\n… 2 more lines\n```";
     expect(await shows("2 more lines")).toContain(framed);
     expect(last()?.markdown).toContain(framed);
+    // What can be folded away may be longer.
+    expect(last()?.calls?.items).toMatchObject([{ state: "ok", result: output }]);
   });
 });
 
 test("says beside the thread what it does, once, and takes it away at the end", async () => {
   const { chat, show, close } = reporter();
   show(begins, begins, text("Hello"));
+  await chat.until(() => chat.statuses.length === 1);
   await close();
   await chat.until(() => chat.statuses.length === 2);
   expect(chat.statuses).toEqual(["is thinking…", undefined]);
+});
+
+test("says nothing beside the thread about what is over at once, and ends what another worker has left there", async () => {
+  const { chat, show, close } = reporter();
+  show(begins, text("Hello"));
+  await close();
+  expect(chat.statuses).toEqual([]);
+
+  const second = reporter({ resumed: true });
+  second.took();
+  await second.close();
+  await second.chat.until(() => second.chat.statuses.length > 0);
+  expect(second.chat.statuses).toEqual([undefined]);
 });
 
 test("says that it waits when people are to decide something", async () => {
@@ -179,17 +197,43 @@ test("says that it waits when people are to decide something", async () => {
   show(begins);
   waits();
   await close();
-  await chat.until(() => chat.statuses.length === 2);
-  expect(chat.statuses).toEqual(["is thinking…", "(waits)"]);
+  await chat.until(() => chat.statuses.length === 1);
+  expect(chat.statuses).toEqual(["(waits)"]);
 });
 
-test("offers its calls as cards too, for platforms that have them", async () => {
+test("offers its calls apart too, each with a name of its own, for platforms that have more than text", async () => {
   const { chat, show, shows, close } = reporter();
-  show(begins, ...called("bash", { command: "ls" }, "a.txt"));
-  await shows("ls");
-  expect(chat.shown[0]?.message.cards).toMatchObject({
-    markdown: "⏳ **Working** · step 1",
-    tasks: [{ title: expect.stringMatching(/^[^`]*ls[^`]*$/), state: "done" }],
+  // Some models give two calls the same id.
+  for (const command of Array(14).keys()) show(...called("bash", { command: `ls ${command}` }, "a.txt"));
+  show(text("I am looking."));
+  await shows("looking");
+  const calls = chat.shown[0]?.message.calls;
+  expect(calls).toMatchObject({
+    above: "⏳ **Working** · step 1\n\n… 2 earlier calls",
+    below: "I am looking.",
   });
+  expect(calls?.items).toHaveLength(12);
+  expect(new Set(calls?.items.map(({ id }) => id)).size).toBe(12);
+  expect(calls?.items[0]).toEqual({ id: "2", name: "bash", about: "ls 2", state: "ok" });
   await close();
+});
+
+test("says it again before it fades, and no more where it cannot be said", async () => {
+  const { chat, show, close } = reporter({ statusMs: 5 });
+  show(begins);
+  await chat.until(() => chat.statuses.length === 3);
+  const asked = Promise.withResolvers<void>();
+  let times = 0;
+  chat.surface.status = () => {
+    times += 1;
+    asked.resolve();
+    return Promise.reject(new Error("not here"));
+  };
+  await asked.promise;
+  // As long as it takes to say it three times.
+  const other = reporter({ statusMs: 5 });
+  other.show(begins);
+  await other.chat.until(() => other.chat.statuses.length === 3);
+  expect(times).toBe(1);
+  await Promise.all([close(), other.close()]);
 });

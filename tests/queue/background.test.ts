@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../src/agent/llm/model.ts";
@@ -38,7 +38,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** `serve 5` starts a job of two processes, `run 5` a command, `ask` asks people; what follows is for the next step. */
+/** `remove old` deletes a file, `serve 5` starts a job of two processes, `run 5` a command, `ask` asks people; what follows is for the next step. */
 function reply({ messages }: ModelRequest): Reply {
   const asked = messages.findLastIndex((message) => message.role === "user");
   const message = messages[asked];
@@ -51,6 +51,11 @@ function reply({ messages }: ModelRequest): Reply {
   switch (verb) {
     case "serve":
       return bash(`sleep ${seconds} & echo up; wait`, true);
+    // One file says that it is old.
+    case "write":
+      return bash("touch new old; touch -d 2001-01-01 old");
+    case "remove":
+      return bash(`rm ${seconds}`);
     case "run":
       return bash(`echo up; sleep ${seconds}`);
     case "ask":
@@ -121,6 +126,9 @@ async function worker() {
   };
 }
 
+const commandsWith = (word: string, pattern: RegExp) =>
+  processesWith(word).filter((pid) => pattern.test(readFileSync(`/proc/${pid}/cmdline`, "utf8")));
+
 /** The machine may be busy. */
 const patience = { timeout: 10_000, interval: 10 };
 
@@ -143,6 +151,7 @@ function stage() {
         { onlyIfSession: false, now: Date.now() },
       ),
     stops: (at: number) => orderStop(redis, thread, { by: "Bob", at }),
+    shown: () => chat.shown.slice(before).map(({ message }) => message),
     receipts: () =>
       chat.shown
         .slice(before)
@@ -162,7 +171,8 @@ describe("A stop with no turn running", () => {
     await other.takes(thread);
 
     expect(alive()).toBe(0);
-    const receipt = /^🛑 \*\*Stopped by Bob\*\*\. 1 command ended \(\d process(es)?\), 0 left alive\.$/;
+    const receipt =
+      /^🛑 \*\*Stopped by Bob\*\* in \d+ m?s\. 1 command ended \(\d process(es)?\), 0 left alive\.$/;
     expect(receipts()).toEqual([expect.stringMatching(receipt)]);
     await other.takes(thread);
     await owner.takes(thread);
@@ -210,15 +220,48 @@ describe("A stop with no turn running", () => {
   });
 });
 
+test("The receipt names the files that a turn has deleted", async () => {
+  const { thread, says, shown } = stage();
+  for (const [index, task] of ["write", "remove old"].entries()) {
+    await says(task, index);
+    await owner.takes(thread);
+  }
+  const answers = shown().filter(({ kind }) => kind === "answer");
+  expect(answers.map(({ footer }) => footer?.replace(/.*(?=file)/, ""))).toEqual([
+    "files changed: new, old",
+    "file deleted: old",
+  ]);
+});
+
 describe("A stop of a turn", () => {
+  test("is told with figures that are true", async () => {
+    const { thread, redis, says, stops, shown, seconds, alive } = stage();
+    await says(`write, serve ${seconds}, run ${seconds}`, 10);
+    const turn = owner.takes(thread);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
+    // bwrap itself is ours.
+    const truth = commandsWith(seconds, /^(?!bwrap)/).length;
+    await says("more", 20);
+    const began = Date.now();
+    await stops(30);
+    await turn;
+    expect([alive(), await redis.llen(keys.mail(thread))]).toEqual([0, 0]);
+    const took = Date.now() - began;
+    const receipt = shown().find(({ kind }) => kind === "receipt");
+    const [, said = "", unit] = / in (\d+) (m?s)\./.exec(receipt?.markdown ?? "") ?? [];
+    expect(Number(said) * (unit === "s" ? 1_000 : 1)).toBeLessThanOrEqual(took + 500);
+    const figures = `2 commands ended (${truth} processes), 0 left alive. 1 waiting message dropped.`;
+    expect(receipt?.markdown).toContain(figures);
+    expect(receipt?.footer).toMatch(/files changed: new, old$/);
+  });
+
   test("ends the background jobs that other workers have of the thread, and counts all of them", async () => {
     const { thread, says, stops, receipts, seconds, alive } = stage();
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await says(`run ${seconds}`, 20);
-    const before = alive();
     const turn = other.takes(thread);
-    await expect.poll(alive, patience).toBeGreaterThan(before);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
     await stops(30);
     await turn;
     expect(alive()).toBe(0);
@@ -230,9 +273,8 @@ describe("A stop of a turn", () => {
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await says(`run ${seconds}`, 20);
-    const before = alive();
     const turn = owner.takes(thread);
-    await expect.poll(alive, patience).toBeGreaterThan(before);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
     await stops(30);
     await turn;
     expect(alive()).toBe(0);

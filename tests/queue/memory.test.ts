@@ -68,6 +68,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(settingsSchema.parse({}).access),
     models: () => [],
+    ahead: async () => 0,
     status: async () => "",
     audit() {},
     now: Date.now,
@@ -75,15 +76,14 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
   });
   const author = { id: "U2", name: "Bob", standing: "member" as const, roles: [] };
   const observed = auditObserver({
-    log: openAuditLog(redis, Date.now),
+    log: openAuditLog(redis, Date.now, (problem) => problems.push(problem)),
     mask: (text) => text,
-    onProblem: (problem) => problems.push(problem),
   }).door?.({ receive });
   await redis.config("SET", "maxmemory", "1");
   try {
     const verdict = await observed?.receive({ kind: "stop", target: { thread: place }, author, at: 2 });
     expect(verdict).toEqual({ kind: "stopping", thread });
-    expect(await told.promise).toEqual({ by: "Bob", at: 2 });
+    expect(await told.promise).toMatchObject({ by: "Bob", at: 2 });
   } finally {
     await redis.config("SET", "maxmemory", "0");
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatSurface, SurfaceError } from "../../src/adapters/adapter.ts";
 import { createAttendance } from "../../src/queue/attendance.ts";
+import { keys } from "../../src/queue/keys.ts";
 import { deliver } from "../../src/queue/mailbox.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
@@ -95,7 +96,10 @@ describe("The output of all processes into a channel", () => {
   });
 });
 
-test("A mark that comes late does not replace a later one", async () => {
+test.each([
+  ["by the one that came late", false],
+  ["by the one that shows the end, when the other has to leave", true],
+])("A mark that comes late is put right %s", async (_by, leaves) => {
   const redis = server.client();
   const output = createOutputScheduler(redis);
   const chat = memoryChat();
@@ -110,14 +114,33 @@ test("A mark that comes late does not replace a later one", async () => {
     },
   };
   const ref = { ...newChannel(), message: "m1" };
-  const waiting = markMessage({ redis, output, surface: slow }, ref, "waiting", never);
+  const leaving = new AbortController();
+  const waiting = markMessage({ redis, output, surface: slow }, ref, "waiting", leaving.signal);
   await reached.promise;
   const answered = markMessage({ redis, output, surface: chat.surface }, ref, "answered", never);
   await chat.until(() => chat.marks.get("m1")?.includes("answered"));
+  if (leaves) leaving.abort(new Error("leaving"));
   goOn.resolve();
-  await Promise.all([waiting, answered]);
+  const [left] = await Promise.allSettled([waiting, answered]);
+  expect(left.status).toBe(leaves ? "rejected" : "fulfilled");
   expect(chat.marks.get("m1")).toContain("waiting");
   expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
+});
+
+test("The end of what has waited for more than a day still takes the earlier mark away", async () => {
+  const redis = server.client();
+  const output = createOutputScheduler(redis);
+  const { surface } = memoryChat();
+  const told: unknown[] = [];
+  const watched: ChatSurface = { ...surface, mark: async (_ref, ...shown) => void told.push(shown) };
+  const ref = { ...newChannel(), message: "m2" };
+  await markMessage({ redis, output, surface: watched }, ref, "taken", never);
+  await redis.del(keys.marked(ref));
+  await markMessage({ redis, output, surface: watched }, ref, "answered", never);
+  expect(told).toEqual([
+    ["taken", { isFirst: true }],
+    ["answered", { isFirst: false }],
+  ]);
 });
 
 test("Attendance tells since when nobody listened, and which threads are alive", async () => {

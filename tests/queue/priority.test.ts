@@ -95,3 +95,32 @@ test("A schedule leaves the slot that becomes free to the person who waits for i
   release();
   expect(await took(3)).toEqual(["first", "ann", "nightly"]);
 });
+
+const caps: [who: string, limit: Partial<SlotLimits>, first: string, second: string, other?: string][] = [
+  ["one person", { perUser: 1 }, "c1:U1", "c2:U1", "c2:U2"],
+  ["one channel", { perChannel: 1 }, "c1:U1", "c1:U2", "c2:U1"],
+  ["everybody", { total: 1 }, "c1:U1", "c2:U2"],
+];
+test.each(caps)(
+  "Turns of %s are capped, and the next one begins when one has ended",
+  async (_who, limit, first, second, other) => {
+    const redis = server.client();
+    const onError = (error: unknown) => expect.unreachable(String(error));
+    const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limit }, onError);
+    const enters = async (who: string) => {
+      const [channel = "", user = ""] = who.split(":");
+      const thread = `memory:w:${channel}:t-${user}`;
+      const author = { id: user, name: user };
+      const message: UserMessage = { role: "user", id: `m${++messages}`, author, text: "hi", at: messages };
+      await deliver(redis, thread, message, { onlyIfSession: false, now: messages });
+      const slot = await slots.enter(thread);
+      if (slot) closers.push(slot.leave);
+      return slot;
+    };
+    const slot = await enters(first);
+    expect(await enters(second)).toBeUndefined();
+    if (other) expect(await enters(other)).toBeDefined();
+    await slot?.leave();
+    expect(await enters(second)).toBeDefined();
+  },
+);

@@ -5,6 +5,7 @@ import type { Author, InboundEvent, MessageRef, ThreadRef } from "../../src/adap
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
+import { replay } from "../../src/agent/history.ts";
 import { runTurn } from "../../src/agent/loop.ts";
 import { createPolicy } from "../../src/agent/policy.ts";
 import { askUser } from "../../src/agent/tools/ask-user.ts";
@@ -16,12 +17,14 @@ import { createAccess } from "../../src/intake/access.ts";
 import { createIntake, type IntakeDeed } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createBackgroundJobs } from "../../src/queue/background.ts";
-import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
+import { createDrive } from "../../src/queue/drive.ts";
+import { noChanges, type TurnRunner } from "../../src/queue/turn-contracts.ts";
 import { keys, queueName, queuePrefix } from "../../src/queue/keys.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { rememberMessages } from "../../src/queue/mailbox.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import { decisionsSince } from "../../src/queue/questions.ts";
 import { readJournal } from "../../src/queue/sessions.ts";
 import { createSlots } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
@@ -65,6 +68,7 @@ function people(chat: Chat) {
       settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
     ),
     models: () => [],
+    ahead: async () => 0,
     status: async () => "",
     audit: (event) => audits.push(event),
     now: Date.now,
@@ -159,7 +163,7 @@ async function worker(
       }),
     killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 1 }),
     jobsLeft: () => undefined,
-    filesChanged: async () => [],
+    fileChanges: async () => noChanges,
   };
   const drive = createDrive({
     redis,
@@ -359,6 +363,32 @@ describe("A call that needs an approval", () => {
       text: expect.stringContaining("in time"),
     });
     expect(runs.commands).toEqual([]);
+  });
+
+  test.each([
+    ["press comes first", ["acted", "approved"]],
+    ["time is over first", ["refused", "expired"]],
+  ])("has one end when both come at the same moment and the %s", async (order, [told, recorded]) => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const first = await worker(chat, [push], { commands: [] });
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    await first.close();
+    // Or the worker of another test would go on with it.
+    closers.push(async () => void (await thread.redis.flushall()));
+    const { open } = replay(await readJournal(thread.redis, thread.id));
+    // By the worker's clock. That of the gateway is behind it.
+    const expiresAt = open[0]?.question?.expiresAt ?? 0;
+    const expire = () =>
+      decisionsSince(thread.redis, thread.id, open, () => ({ kind: "notice", markdown: "" }), expiresAt);
+    const press = () => thread.press("Approve").verdict;
+    if (order.startsWith("time")) await expire();
+    const verdict = await press();
+    expect(verdict.kind).toBe(told);
+    if (verdict.kind === "refused") expect(verdict.reply).toBe("The time to decide this is over.");
+    expect((await expire()).records).toMatchObject([{ type: "decision", decision: { kind: recorded } }]);
   });
 
   test("is decided by nobody but the one whose task it is and those who may approve", async () => {

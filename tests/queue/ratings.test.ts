@@ -47,7 +47,7 @@ test("Each person's latest opinion of an answer counts, by model and on the day 
   await ratings.rate(thread, "Uada", { turn: "t1", rating: "liked" });
   await ratings.rate(thread, "Uada", { turn: "t1", rating: "liked" });
   await ratings.rate(thread, "Ubob", { turn: "t1", rating: "liked" });
-  expect(await ratings.rate(thread, "Ubob", { turn: "t1", rating: "disliked" })).toBe(true);
+  expect(await ratings.rate(thread, "Ubob", { turn: "t1", rating: "disliked" })).toBe("counted");
   expect(await counted()).toEqual([
     { of: "all", liked: 1, disliked: 1 },
     { of: "model test/model", liked: 1, disliked: 1 },
@@ -57,7 +57,7 @@ test("Each person's latest opinion of an answer counts, by model and on the day 
 
 test("An answer that the journal does not know cannot be rated", async () => {
   const ratings = await answered("t1", "test/model");
-  expect(await ratings.rate(thread, "Uada", { turn: "t2", rating: "liked" })).toBe(false);
+  expect(await ratings.rate(thread, "Uada", { turn: "t2", rating: "liked" })).toBe("unknown-answer");
   expect(await counted()).toEqual([]);
 });
 

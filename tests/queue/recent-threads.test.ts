@@ -33,13 +33,13 @@ test("Recent threads are those that a person has begun in a workspace, the lates
   expect(found).toEqual([
     {
       thread: { platform: "slack", workspace: "T1", channel: "C", thread: "4" },
-      title: "latest",
+      beginning: "latest",
       status: "idle",
       activeAt: 40,
     },
     {
       thread: { platform: "slack", workspace: "T1", channel: "C", thread: "1" },
-      title: "first",
+      beginning: "first",
       status: "waiting",
       activeAt: 10,
     },

@@ -51,10 +51,14 @@ afterEach(async () => {
   await server.client().flushall();
 });
 
-function plans(limits: Partial<ScheduleLimits> = {}, now = Date.now) {
+function plans(
+  limits: Partial<ScheduleLimits> = {},
+  now = Date.now,
+  setsClock: Pick<ScheduleClock, "set"> = clock,
+) {
   return threadSchedules({
     redis: server.client(),
-    clock,
+    clock: setsClock,
     thread,
     limits: { perThread: 20, shortestMs: 1_000, longestMs: 90 * 24 * hourMs, ...limits },
     asked: () => asked,
@@ -64,14 +68,13 @@ function plans(limits: Partial<ScheduleLimits> = {}, now = Date.now) {
 }
 
 /** A worker's part that does what is due. */
-async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {}) {
+async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {}, onTick = () => {}) {
   const redis = server.client();
   const problems: string[] = [];
   const firing: FiringOptions = {
     ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
     mayAsk: async () => ({ allowed: true }),
     audit: (deed) => deeds.push(deed),
-    mask: (text) => text.replaceAll("sesame", "***"),
     onProblem: (problem) => problems.push(problem),
     ...options,
   };
@@ -81,6 +84,7 @@ async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {})
   const ticks = await takeScheduleTicks({
     redis: server.client(),
     async fire(tick, due, signal) {
+      onTick();
       const answer = await fire(tick, due, signal);
       fired.push(due);
       for (const check of waiters) check();
@@ -110,13 +114,17 @@ async function ago<T>(ms: number, work: () => Promise<T>): Promise<T> {
 }
 
 const daily: When = { kind: "cron", pattern: "0 9 * * *", timeZone: "Europe/Berlin" };
-const soon = (): When => ({ kind: "once", at: Date.now() + 50 });
+/** Plans something for the next moment. The time of planning stands still, or a slow machine would be too late. */
+function planSoon(task: string, setsClock: Pick<ScheduleClock, "set"> = clock) {
+  const now = Date.now();
+  return plans({}, () => now, setsClock).add({ task, when: { kind: "once", at: now + 50 } });
+}
 const waiting = () => waitingIn(server.client(), thread);
 
 describe("A task that is due", () => {
   test("waits in the thread in the name of the person who planned it, after the thread was told", async () => {
     const { chat, times } = await worker();
-    await plans().add({ task: "say sesame", when: soon() });
+    await planSoon("say sesame");
     await times(1);
     expect(await waiting()).toMatchObject([
       {
@@ -126,13 +134,27 @@ describe("A task that is due", () => {
       },
     ]);
     expect(chat.shown.map(({ message }) => message.markdown)).toEqual([
-      expect.stringMatching(/^⏰ Scheduled by Ada \(s\w+\):\n> say \*\*\*$/),
+      expect.stringMatching(/^⏰ Scheduled by Ada \(s\w+\):\n> say sesame$/),
     ]);
     expect(await plans().list()).toEqual([]);
     expect(deeds).toMatchObject([
       { action: "schedule-planned", thread, by: asked.author },
       { action: "schedule-fired", thread, by: asked.author },
     ]);
+  });
+
+  test("comes also when it is due before it is stored", async () => {
+    const ticked = Promise.withResolvers<void>();
+    const { times } = await worker(memoryChat(), {}, ticked.resolve);
+    const slow: Pick<ScheduleClock, "set"> = {
+      async set(...schedule) {
+        await clock.set(...schedule);
+        await ticked.promise;
+      },
+    };
+    await planSoon("look", slow);
+    await times(1);
+    expect(await waiting()).toHaveLength(1);
   });
 
   test("again and again comes each time, until it is cancelled", async () => {
@@ -178,14 +200,14 @@ describe("A task that is due", () => {
     await Promise.all([fire(tick, 5, signal), fire(tick, 5, signal)]);
     await fire(tick, 5, signal);
     expect([await waiting(), chat.shown]).toEqual([[expect.anything()], [expect.anything()]]);
-    await plans().add({ task: "next", when: soon() });
+    await planSoon("next");
     await times(1);
     expect(await waiting()).toHaveLength(2);
   });
 
   test("is not put there twice when its worker is killed right after it was", async (context) => {
     context.skip(server.server.kind === "embedded", "another process cannot open the embedded server");
-    await plans().add({ task: "look", when: soon() });
+    await planSoon("look");
     const from = (path: string) => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
     const victim = spawn(
       process.execPath,
@@ -211,7 +233,6 @@ describe("A task that is due", () => {
             surface: () => memoryChat().surface,
             mayAsk: async () => ({ allowed: true }),
             audit() {},
-            mask: (text) => text,
             now: Date.now,
             onProblem: console.error,
           }),
@@ -236,7 +257,7 @@ describe("A task that is due", () => {
     const { chat, times } = await worker(memoryChat(), {
       mayAsk: async (_thread, { name }) => ({ allowed: false, why: `${name} has left.` }),
     });
-    await plans().add({ task: "look", when: soon() });
+    await planSoon("look");
     await times(1);
     expect(chat.shown[0]?.message.markdown).toMatch(/^Schedule s\w+ is cancelled\. Ada has left\.$/);
     expect(deeds.at(-1)).toMatchObject({ action: "schedule-cancelled", by: heddle });
@@ -247,7 +268,7 @@ describe("A task that is due", () => {
     const chat = memoryChat();
     chat.failNext(new SurfaceError(kind, "no"));
     const { times } = await worker(chat);
-    await plans().add({ task: "look", when: soon() });
+    await planSoon("look");
     await times(1);
     expect([await waiting(), await plans().list()]).toEqual([[], []]);
   });
@@ -256,7 +277,7 @@ describe("A task that is due", () => {
     const chat = memoryChat();
     chat.failNext(new SurfaceError("rejected", "too strange"));
     const { times, problems } = await worker(chat);
-    await plans().add({ task: "look", when: soon() });
+    await planSoon("look");
     await times(1);
     expect(await waiting()).toHaveLength(1);
     expect(problems).toEqual([`A scheduled task could not be announced in ${thread}.`]);
@@ -274,6 +295,7 @@ describe("The words /schedules and /unschedule", () => {
       audit: (deed) => deeds.push(deed),
       access: createAccess(settingsSchema.parse({}).access),
       models: () => [],
+      ahead: async () => 0,
       status: async () => "",
       onProblem: (problem) => expect.unreachable(problem),
     });
@@ -318,6 +340,18 @@ describe("A plan", () => {
       ["2026-10-24T12:00:00Z", "2026-10-25T08:00:00.000Z"],
     ] as const) {
       const added = await plans({}, () => Date.parse(day)).add({ task: "look", when: daily });
+      expect("schedule" in added && new Date(added.schedule.next).toISOString()).toBe(next);
+    }
+  });
+
+  test("in the hour that the clock leaves out comes an hour later, and once in the one that comes twice", async () => {
+    const early: When = { kind: "cron", pattern: "30 2 * * *", timeZone: "Europe/Berlin" };
+    for (const [day, next] of [
+      ["2026-03-28T12:00:00Z", "2026-03-29T01:30:00.000Z"],
+      ["2026-10-24T12:00:00Z", "2026-10-25T00:30:00.000Z"],
+      ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00.000Z"],
+    ] as const) {
+      const added = await plans({}, () => Date.parse(day)).add({ task: "look", when: early });
       expect("schedule" in added && new Date(added.schedule.next).toISOString()).toBe(next);
     }
   });

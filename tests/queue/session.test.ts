@@ -2,9 +2,11 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { deleteMessage, editMessage } from "../../src/queue/amendments.ts";
+import { keys } from "../../src/queue/keys.ts";
 import { deliver, orderStop } from "../../src/queue/mailbox.ts";
 import { overhear } from "../../src/queue/overheard.ts";
-import { claimSession, LeaseLost } from "../../src/queue/session.ts";
+import { claimSession, LeaseLost, touchSession } from "../../src/queue/session.ts";
+import { listSessions } from "../../src/queue/sessions.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -34,6 +36,17 @@ describe("A mailbox", () => {
     await lease.take({ type: "turn-start", turn: "t", at: 1 });
     expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "duplicate" });
     expect(await deliver(redis, thread, message(2), options)).toEqual({ kind: "accepted", position: 1 });
+  });
+
+  test("whose session has expired is on no list any more when a turn ends elsewhere", async () => {
+    const redis = server.client();
+    const [old, alive] = [newThread(), newThread()];
+    await deliver(redis, old, message(1), { ...options, now: Date.now() - 21_000 });
+    await deliver(redis, alive, message(1), { ...options, now: Date.now() });
+    await touchSession(redis, alive, 10);
+    const listed = (await listSessions(redis)).map(({ thread }) => thread);
+    expect(listed).toContain(alive);
+    expect(listed).not.toContain(old);
   });
 
   test("takes a follow-up only where a session is alive", async () => {
@@ -151,6 +164,17 @@ describe("A claim", () => {
     await expect(first.withdraw()).rejects.toThrow(LeaseLost);
     await second.append([{ type: "turn-start", turn: "b", at: 1 }]);
     expect(await second.read()).toEqual([{ type: "turn-start", turn: "b", at: 1 }]);
+  });
+
+  test("removes what it has done from the outbox, but nothing that has taken its place", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.append([], { outbox: { same: "1", replaced: "1" } });
+    await lease.append([], { outbox: { replaced: "2" } });
+    await lease.append([], { done: { same: "1", replaced: "1" } });
+    expect(await redis.hgetall(keys.outbox(thread))).toEqual({ replaced: "2" });
   });
 
   test("counts claims without progress, but not hand-overs", async () => {

@@ -1,6 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { Queue } from "bullmq";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
@@ -8,7 +9,7 @@ import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../../src/agent/limits.ts";
 import { runTurn } from "../../src/agent/loop.ts";
-import { ModelError } from "../../src/agent/llm/model.ts";
+import { ModelError, noUsage } from "../../src/agent/llm/model.ts";
 import type { Message, UserMessage } from "../../src/agent/messages.ts";
 import { createDispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../src/agent/tools/tool.ts";
@@ -17,7 +18,8 @@ import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { createBackgroundJobs } from "../../src/queue/background.ts";
-import { createDrive, type TurnRunner } from "../../src/queue/drive.ts";
+import { createDrive } from "../../src/queue/drive.ts";
+import { noChanges, type TurnRunner } from "../../src/queue/turn-contracts.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { deliver, rememberMessages } from "../../src/queue/mailbox.ts";
 import { redisNotes } from "../../src/queue/notes.ts";
@@ -25,7 +27,7 @@ import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOverview } from "../../src/queue/overview.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { readJournal } from "../../src/queue/sessions.ts";
-import { createSlots, type SlotLimits } from "../../src/queue/slots.ts";
+import { aheadOf, createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { queueName, queuePrefix } from "../../src/queue/keys.ts";
 import { claimSession } from "../../src/queue/session.ts";
@@ -44,6 +46,8 @@ afterAll(() => server.stop());
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
+  // What a closed worker has handed over is not for the next test's.
+  await server.client().flushall();
 });
 
 let clock = 1_000_000;
@@ -52,7 +56,13 @@ const tick = () => ++clock;
 
 type Chat = ReturnType<typeof memoryChat>;
 
-function gateway(chat: Chat, { channel = "c", rules = {} }: { channel?: string; rules?: object } = {}) {
+const manySlots: SlotLimits = { perUser: 50, perChannel: 50, total: 50 };
+
+function gateway(
+  chat: Chat,
+  options: { channel?: string; rules?: object; slots?: Partial<SlotLimits> } = {},
+) {
+  const { channel = "c", rules = {}, slots = {} } = options;
   const redis = server.client();
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
@@ -60,6 +70,7 @@ function gateway(chat: Chat, { channel = "c", rules = {} }: { channel?: string; 
   const intake = createIntake({
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => ["test/other"],
+    ahead: (place, person) => aheadOf(redis, queue, { ...manySlots, ...slots }, place, person),
     status: async () => "",
     redis,
     queue,
@@ -107,6 +118,8 @@ async function worker(
     tools?: Tool[];
     lockMs?: number;
     slots?: Partial<SlotLimits>;
+    concurrency?: number;
+    fileChanges?: TurnRunner["fileChanges"];
   },
 ) {
   const redis = server.client();
@@ -138,7 +151,7 @@ async function worker(
       }),
     killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
     jobsLeft: () => undefined,
-    filesChanged: async () => ["a.txt"],
+    fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
   const output = createOutputScheduler(redis);
   const stops = await watchStops(redis, server.client(), onError);
@@ -171,8 +184,8 @@ async function worker(
     redis,
     queue,
     drive,
-    slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50, ...options.slots }, onError),
-    concurrency: 10,
+    slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
+    concurrency: options.concurrency ?? 10,
     lockMs: options.lockMs ?? 30_000,
     sweepMs: 60_000,
     onError,
@@ -592,7 +605,8 @@ describe("A worker", () => {
     const job = jobs.find(({ data }) => data.thread === threadId(thread));
     // BullMQ looks for lost jobs once an interval, and the workers of other tests have a longer one.
     await redis.del(`${queuePrefix}:${queueName}:stalled-check`);
-    // As if Redis had been away for longer than the lock lives.
+    // As if other workers had died over it before, and Redis had been away for longer than the lock lives.
+    await redis.hset(`${queuePrefix}:${queueName}:${job?.id}`, "stc", 3);
     await redis.set(`${queuePrefix}:${queueName}:${job?.id}:lock`, "somebody else's", "PX", 1_000);
     await answer(chat, "Went on.");
     await queued.close();
@@ -619,6 +633,57 @@ describe("A worker", () => {
     await answer(chat, "Next.");
   });
 
+  test("tells of work no longer when its end finds that another worker has the session", async () => {
+    const chat = memoryChat({ statusMs: 5 });
+    const { redis, says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Too late." }],
+      tools: [tool],
+      async fileChanges(thread) {
+        await claimSession(redis, thread);
+        return noChanges;
+      },
+    });
+    await says("wait");
+    await started;
+    await chat.until(() => chat.statuses.includes("is using wait…"));
+    release();
+    await chat.until(() => chat.statuses.at(-1) === undefined);
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toEqual([]);
+  });
+
+  test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
+    const chat = memoryChat();
+    const { redis, says, stops, thread } = gateway(chat);
+    await says("wait");
+    const lease = await claimSession(redis, threadId(thread));
+    const at = Date.now();
+    await lease.take({ type: "turn-start", turn: "t1", at });
+    const call = { id: "c1", name: "wait", input: {} };
+    await lease.append([
+      {
+        ...{ type: "assistant", step: 1, usage: noUsage, at },
+        message: {
+          role: "assistant",
+          id: "a1",
+          model: "test/m",
+          stop: "tool-calls",
+          parts: [{ type: "tool-call", call }],
+        },
+      },
+      { type: "tool-start", callId: call.id, at },
+    ]);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await started;
+    await stops();
+    await answer(chat, "Stopped by Bob");
+    const receipt = chat.shown.find(({ message }) => message.kind === "receipt")?.message.markdown;
+    expect(receipt).toContain("2 commands ended");
+    expect(receipt).not.toContain("had ended with the worker");
+  });
+
   test("takes messages that were written during a turn along, at the next step", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
@@ -629,17 +694,19 @@ describe("A worker", () => {
     });
     await says("one");
     await started;
-    expect((await says("two", { addressed: "follow-up" })).verdict).toMatchObject({
-      kind: "accepted",
-      position: 1,
-    });
+    const { verdict, event } = await says("two", { addressed: "follow-up" });
+    expect(verdict).toMatchObject({ kind: "accepted", position: 1 });
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.places.get(event.ref.message) === 1);
+    expect(chat.marks.get(event.ref.message)).toEqual(["waiting"]);
     release();
     await answer(chat, "Both.");
     expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", text: "two" });
   });
 
-  test("keeps room for others when one channel or one person asks for much", async () => {
+  test("keeps room for others when one channel or one person asks for much, who see that they wait", async () => {
     const chat = memoryChat();
+    const slots = { perChannel: 3, perUser: 2 };
     const { tool, started, release } = waitingTool();
     const { requests } = await worker(chat, {
       replies: ({ messages }) =>
@@ -649,7 +716,7 @@ describe("A worker", () => {
             ? { calls: [{ name: "wait" }] }
             : { text: `Quick ${textIn(messages)}.` },
       tools: [tool],
-      slots: { perChannel: 3, perUser: 2 },
+      slots,
     });
     const busy = Array.from({ length: 6 }, () => gateway(chat, { channel: "busy" }));
     await Promise.all(busy.map(({ says }) => says("wait")));
@@ -661,9 +728,53 @@ describe("A worker", () => {
     await gateway(chat, { channel: "calm" }).says("two", { author: { ...eve, roles: [] } });
     await answer(chat, "Quick one");
     await answer(chat, "Quick two");
-    expect(requests.filter(({ messages }) => textIn(messages).includes("wait"))).toHaveLength(2);
+    // The second one may still be on its way.
+    await expect
+      .poll(() => requests.filter(({ messages }) => textIn(messages).includes("wait")).length)
+      .toBe(2);
+    const { event } = await gateway(chat, { channel: "busy", slots }).says("wait");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    const { message } = event.ref;
+    // Before it are Ada's four others that wait, and one of those that run.
+    await chat.until(() => chat.places.get(message) === 5);
+    expect(chat.marks.get(message)).toEqual(["waiting"]);
     release();
-    await chat.until(() => chat.shown.filter(({ message }) => message.markdown === "Late.").length === 6);
+    await chat.until(() => chat.shown.filter((one) => one.message.markdown === "Late.").length === 7);
+    await chat.until(() => chat.marks.get(message)?.includes("taken"));
+  });
+
+  test("shows the messages that it has no room for as waiting, with their place, until it takes them", async () => {
+    const chat = memoryChat();
+    const [first, second] = [waitingTool(), waitingTool()];
+    await worker(chat, {
+      replies: ({ messages }) =>
+        messages.some(({ role }) => role === "tool")
+          ? { text: `Did ${textIn(messages)}.` }
+          : { calls: [{ name: textIn(messages) }] },
+      tools: [
+        { ...first.tool, name: "one" },
+        { ...second.tool, name: "two" },
+      ],
+      concurrency: 1,
+    });
+    const asks = async (text: string) => {
+      const { event } = await gateway(chat).says(text);
+      if (event.kind !== "message") throw new Error("Only messages are said.");
+      const { message } = event.ref;
+      return { mark: () => chat.marks.get(message)?.at(-1), place: () => chat.places.get(message) };
+    };
+    const one = await asks("one");
+    await first.started;
+    const two = await asks("two");
+    const three = await asks("two");
+    await chat.until(() => two.place() === 1 && three.place() === 2 && one.mark() === "taken");
+    expect([two.mark(), three.mark()]).toEqual(["waiting", "waiting"]);
+    first.release();
+    await second.started;
+    await chat.until(() => two.mark() === "taken");
+    expect(three.mark()).toBe("waiting");
+    second.release();
+    await chat.until(() => [one, two, three].every(({ mark }) => mark() === "answered"));
   });
 
   test("runs many threads at once and each in order", async () => {
@@ -761,22 +872,55 @@ describe("A final answer", () => {
     expect(chat.shown.map(({ message }) => message.kind)).toEqual(["answer"]);
   });
 
+  test("that the platform will not take is told of in its place, and marked as failed", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("rejected", "Too many mentions."));
+    await worker(chat, { replies: [{ text: "Unheard." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+    expect(withoutProgress(chat)).toMatchObject([
+      { kind: "notice", markdown: expect.stringContaining("could not be posted: Too many mentions.") },
+    ]);
+  });
+
   test.each(["gone", "forbidden"] as const)(
-    "that the platform refuses as %s ends the turn all the same, is logged, and stays in the journal",
+    "that the platform refuses as %s ends the turn all the same, is marked, listed and logged, and stays in the journal",
     async (kind) => {
       const chat = memoryChat();
       const { says, redis, thread } = gateway(chat);
       chat.failNext(new SurfaceError(kind, "Not here."));
       const { errors } = await worker(chat, { replies: [{ text: "Unheard." }, { text: "Heard." }] });
-      await says("hi");
-      await vi.waitFor(() =>
-        expect(errors).toEqual([`A message could not be posted to ${threadId(thread)} (${kind}).`]),
-      );
+      const { event } = await says("hi");
+      if (event.kind !== "message") throw new Error("Only messages are said.");
+      await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+      expect(errors).toEqual([`A message could not be posted to ${threadId(thread)} (${kind}).`]);
+      const listed = () => createOverview(redis).line(threadId(thread));
+      expect(await listed()).toMatchObject({ ended: "answered", unsaid: true });
       await says("and now?");
       await answer(chat, "Heard.");
+      expect(await listed()).not.toHaveProperty("unsaid");
       expect(JSON.stringify(await readJournal(redis, threadId(thread)))).toContain("Unheard.");
     },
   );
+
+  test("does not let the next message wait until the platform takes the marks of the last", async () => {
+    const held = Promise.withResolvers<void>();
+    const chat = memoryChat({ holdsMark: (mark) => (mark === "answered" ? held.promise : undefined) });
+    const { says } = gateway(chat);
+    await worker(chat, { replies: [{ text: "One." }, { text: "Two." }] });
+    await says("first");
+    await answer(chat, "One.");
+    // By then it has found the mailbox empty; nothing tells of that.
+    await delay(200);
+    await says("second");
+    await answer(chat, "Two.");
+    held.resolve();
+    await chat.until(
+      () => [...chat.marks.values()].filter((marks) => marks.at(-1) === "answered").length === 2,
+    );
+  });
 
   test("waits out a rate limit", async () => {
     const chat = memoryChat();

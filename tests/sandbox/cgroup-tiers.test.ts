@@ -23,6 +23,11 @@ test("a service in a delegated subgroup makes groups beside itself", () => {
   });
 });
 
+test("a share of the CPUs is a whole number of microseconds, whatever it is", () => {
+  const [tier] = possibleTiers({ ...limits, cpus: 1.1 }, "0::/\n", unified);
+  expect(tier?.memory.settings).toMatchObject({ "cpu.max": "110000 100000" });
+});
+
 test("a service without a delegated subgroup, or a login session, makes none", () => {
   expect(parents("0::/system.slice/heddle.service\n", unified)).toEqual([]);
   expect(parents("0::/user.slice/user-1000.slice/session-3.scope\n", unified)).toEqual([]);

@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Probe, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { closedFolder, dataFolder, output } from "./ground.ts";
 
 const isRoot = process.getuid?.() === 0;
-const needsRoot = "only a root bot has users to give to threads";
 const folders: string[] = [];
 let backend: SandboxBackend | undefined;
 
@@ -45,19 +44,42 @@ describe("the probe", () => {
   });
 });
 
+describe("a host of another kind is refused:", () => {
+  test.each([
+    ["platform", "win32", /^The sandbox needs Linux; this is win32/],
+    ["arch", "riscv64", /^There is no system call filter for the riscv64/],
+  ] as const)("its %s is %s", async (property, value, what) => {
+    const real = process[property];
+    try {
+      Object.defineProperty(process, property, { value });
+      const { ok, problems } = await backendIn(dataFolder()).probe();
+      expect({ ok, what: problems[0]?.what }).toEqual({ ok: false, what: expect.stringMatching(what) });
+    } finally {
+      Object.defineProperty(process, property, { value: real });
+    }
+  });
+});
+
 describe("a bot in namespaces of a container", () => {
-  /** What the probe finds there. */
-  function probeUnder(unshare: string[]) {
+  /** What the probe finds there, when hosts are listed and another file stands in the place of a program. */
+  function probeUnder(unshare: string[], program?: string, instead = "/dev/null") {
     const dataDir = dataFolder();
     folders.push(dataDir);
-    const module = JSON.stringify(new URL("../../src/sandbox/bubblewrap/backend.ts", import.meta.url).href);
-    const program = `
-      import { createBubblewrapBackend } from ${module};
-      const backend = createBubblewrapBackend({ dataDir: ${JSON.stringify(dataDir)} });
+    const module = (name: string) =>
+      JSON.stringify(new URL(`../../src/sandbox/${name}.ts`, import.meta.url).href);
+    const code = `
+      import { createBubblewrapBackend } from ${module("bubblewrap/backend")};
+      import { createEgress } from ${module("egress/egress")};
+      const rules = { allow: ["listed.example"], channels: {}, credentials: [] };
+      const egress = createEgress({ rules, limits: { connections: 1, bytesPerDay: 1 }, log() {} });
+      const backend = createBubblewrapBackend({ dataDir: ${JSON.stringify(dataDir)}, egress });
       console.log(JSON.stringify(await backend.probe()));
       await backend.close();`;
-    const node = [process.execPath, "--input-type=module", "-e", program];
-    const { stdout, stderr } = spawnSync("unshare", [...unshare, ...node], {
+    const node = [process.execPath, "--input-type=module", "-e", code];
+    const hide = `place=$(command -v ${program}); test -z "$place" || mount --bind ${instead} "$place"; exec "$@"`;
+    const shell = program ? ["sh", "-c", hide, "sh"] : [];
+    const user = isRoot || unshare.includes("--user") ? [] : ["--user", "--map-current-user", "--keep-caps"];
+    const { stdout, stderr } = spawnSync("unshare", [...user, ...unshare, ...shell, ...node], {
       timeout: 30_000,
       encoding: "utf8",
     });
@@ -72,21 +94,77 @@ describe("a bot in namespaces of a container", () => {
     });
   });
 
-  test("is warned as process 1, which does not collect what has ended", (context) => {
+  test("is warned as process 1, which does not collect what has ended, and of a way out without socat", (context) => {
     context.skip(!isRoot, "only root can make a PID namespace that sandboxes can be made in");
-    expect(probeUnder(["--pid", "--fork", "--mount-proc"])).toMatchObject({
-      problems: [{ what: expect.stringContaining("process 1"), fix: expect.stringContaining("--init") }],
+    expect(probeUnder(["--pid", "--fork", "--mount-proc"], "socat")).toMatchObject({
+      ok: true,
+      problems: [
+        { what: expect.stringContaining("process 1"), fix: expect.stringContaining("--init") },
+        {
+          what: expect.stringContaining("socat was not found"),
+          fix: expect.stringContaining("install socat"),
+        },
+      ],
+    });
+  });
+
+  test("is refused where user namespaces are switched off, with bubblewrap's own words and the fix", () => {
+    const user = ["--user", "--map-user=1000", "--map-group=1000", "--keep-caps"];
+    const shut = `echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --ambient-caps=-all --inh-caps=-all "$@"`;
+    expect(probeUnder([...user, "sh", "-c", shut, "sh"])).toMatchObject({
+      ok: false,
+      problems: expect.arrayContaining([
+        {
+          what: expect.stringMatching(/^User namespaces are switched off \(bwrap: [^(]*\(ENOSPC\)\)\.$/),
+          fix: expect.stringContaining("max_user_namespaces"),
+        },
+      ]),
+    });
+  });
+
+  test("is refused when its self-test finds a promise broken, such as the limit of processes", () => {
+    // A hard limit below that of the sandbox, which cannot be set then.
+    const limited = ["setpriv", "--ambient-caps=-all", "--inh-caps=-all", "prlimit", "--nproc=150:150"];
+    expect(probeUnder(["--mount", ...limited])).toMatchObject({
+      ok: false,
+      problems: expect.arrayContaining([
+        {
+          what: "Sandbox self-test failed: the process limit is not in force.",
+          fix: expect.stringContaining("Do not run Heddle"),
+        },
+      ]),
+    });
+  });
+
+  test.each([
+    ["without bubblewrap", "bwrap", "/dev/null", /^bubblewrap was not found/, /install bubblewrap/],
+    ["without nsenter", "nsenter", "/dev/null", /^nsenter was not found/, /install util-linux/],
+    ["with an old bubblewrap", "bwrap", "old", /^bubblewrap 0\.7\.0 is too old/, /Install bubblewrap 0\.8/],
+  ])("is refused %s, and told what to install", (_how, program, instead, what, fix) => {
+    const old = join(closedFolder(), "bwrap");
+    folders.push(dirname(old));
+    writeFileSync(old, "#!/bin/sh\necho bubblewrap 0.7.0\n", { mode: 0o755 });
+    const place = instead === "old" ? old : instead;
+    expect(probeUnder(["--mount"], program, place)).toMatchObject({
+      ok: false,
+      problems: expect.arrayContaining([
+        { what: expect.stringMatching(what), fix: expect.stringMatching(fix) },
+      ]),
     });
   });
 });
 
 describe("the place of the workspaces", () => {
-  test("is the data folder, with a folder for each thread that only its owner can enter", async () => {
+  test("is the data folder, with a folder for each thread that only its owner can enter, of a root bot another each time", async () => {
     const dataDir = dataFolder();
-    await backendIn(dataDir).open("a:b:c:d");
+    const opened = backendIn(dataDir);
+    await Promise.all(["a:b:c:1", "a:b:c:2", "a:b:c:3"].map((thread) => opened.open(thread)));
     const workspaces = join(dataDir, "workspaces");
     expect(statSync(workspaces).mode & 0o777).toBe(0o711);
-    for (const thread of readdirSync(workspaces)) {
+    const threads = readdirSync(workspaces);
+    const owners = threads.map((thread) => statSync(join(workspaces, thread, "ws")).uid);
+    if (isRoot) expect(new Set(owners).size).toBe(owners.length);
+    for (const thread of threads) {
       const status = statSync(join(workspaces, thread));
       expect(status.mode & 0o777).toBe(0o700);
       expect(status.uid).not.toBe(0);
@@ -95,7 +173,7 @@ describe("the place of the workspaces", () => {
   });
 
   test("is another folder when sandbox users cannot walk to the data folder", async (context) => {
-    context.skip(!isRoot, needsRoot);
+    context.skip(!isRoot, "only a root bot has users to give to threads");
     const dataDir = closedFolder();
     const opened = backendIn(dataDir);
     const { ok, summary } = await opened.probe();
@@ -107,16 +185,6 @@ describe("the place of the workspaces", () => {
     expect(await output(await opened.open("a:b:c:d"), "echo hello >file; cat file")).toBe("hello");
     expect(existsSync(join(dataDir, "workspaces"))).toBe(false);
   });
-
-  test("gives each thread a user of its own", async (context) => {
-    context.skip(!isRoot, needsRoot);
-    const dataDir = dataFolder();
-    const opened = backendIn(dataDir);
-    await Promise.all(["a:b:c:1", "a:b:c:2", "a:b:c:3"].map((thread) => opened.open(thread)));
-    const workspaces = join(dataDir, "workspaces");
-    const owners = readdirSync(workspaces).map((thread) => statSync(join(workspaces, thread, "ws")).uid);
-    expect(new Set(owners).size).toBe(owners.length);
-  });
 });
 
 test("a thread finds its files again, through another backend of the same host as well", async () => {
@@ -127,6 +195,26 @@ test("a thread finds its files again, through another backend of the same host a
   await backend?.close();
   const again = await backendIn(dataDir).open("a:b:c:d");
   expect(await output(again, "cat kept")).toBe("still here");
+});
+
+test("a thread in which nothing has run for two days is let go, and finds its files again", async () => {
+  const dataDir = dataFolder();
+  folders.push(dataDir);
+  let time = Date.now();
+  const opened = (backend = createBubblewrapBackend({ dataDir, now: () => time }));
+  const [idle, busy] = await Promise.all(["a:b:c:idle", "a:b:c:busy"].map((id) => opened.open(id)));
+  const jobs = await Promise.all([
+    idle?.start({ command: "echo text >file" }),
+    busy?.start({ command: "sleep 60" }),
+  ]);
+  if (jobs[0]?.ok) await jobs[0].job.wait();
+  time += 2 * 86_400_000 + 1;
+  await opened.open("a:b:c:other");
+  expect(opened.opened("a:b:c:idle")).toBeUndefined();
+  expect(opened.opened("a:b:c:busy")?.sandbox).toBe(busy);
+  expect([idle, busy].map((sandbox) => sandbox?.jobs().length)).toEqual([0, 1]);
+  expect(await output(await opened.open("a:b:c:idle"), "cat file")).toBe("text");
+  expect((await busy?.killAll())?.commands).toBe(1);
 });
 
 test("an idle backend does not keep its process from ending", () => {

@@ -86,12 +86,19 @@ describe("No sandbox", () => {
   });
 });
 
-test("the profile for macOS lets a thread write in its own folder only, and quotes names", () => {
-  const profile = seatbeltProfile('/data/a"b', ["/Users/me/skills"]);
+test("the profile for macOS keeps a thread to its own folder and to loopback, and quotes names", () => {
+  const profile = seatbeltProfile('/data/workspaces/a"b', ["/Users/me/skills"]);
   expect(profile).toContain("(deny default)");
   expect(profile.match(/allow file-write\* .*/)?.[0]).toBe(
-    'allow file-write* (subpath "/data/a\\"b/ws") (subpath "/data/a\\"b/tmp") (subpath "/data/a\\"b/shm") (literal "/dev/null"))',
+    'allow file-write* (subpath "/data/workspaces/a\\"b/ws") (subpath "/data/workspaces/a\\"b/tmp") (subpath "/data/workspaces/a\\"b/shm") (literal "/dev/null"))',
   );
-  expect(profile.indexOf("(deny file-read*")).toBeLessThan(profile.indexOf('(subpath "/Users/me/skills")'));
-  expect(profile).toContain('(allow network* (local ip "localhost:*") (remote ip "localhost:*"))');
+  // The last rule that matches counts.
+  expect(profile).toMatch(
+    /\(deny file-read\* .*"\/Users"\).*\(subpath "\/data"\)\)\n\(allow file-read\* .*"\/Users\/me\/skills"/,
+  );
+  expect(profile.match(/network.*/g)).toEqual([
+    'network-bind network-inbound (local ip "localhost:*"))',
+    'network-outbound (remote ip "localhost:*"))',
+  ]);
+  expect(profile).toContain("(allow signal process-info* (target same-sandbox))");
 });

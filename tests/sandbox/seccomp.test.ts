@@ -57,8 +57,28 @@ function known(arch: string): Architecture {
 
 /** Numbers by the kernel's tables, written down a second time. */
 const numbers = {
-  x64: { read: 0, execve: 59, mount: 165, unshare: 272, ptrace: 101, bpf: 321, keyctl: 250, memfd: 319 },
-  arm64: { read: 63, execve: 221, mount: 40, unshare: 97, ptrace: 117, bpf: 280, keyctl: 219, memfd: 279 },
+  x64: {
+    read: 0,
+    execve: 59,
+    mount: 165,
+    unshare: 272,
+    ptrace: 101,
+    bpf: 321,
+    keyctl: 250,
+    memfd: 319,
+    shmget: 29,
+  },
+  arm64: {
+    read: 63,
+    execve: 221,
+    mount: 40,
+    unshare: 97,
+    ptrace: 117,
+    bpf: 280,
+    keyctl: 219,
+    memfd: 279,
+    shmget: 194,
+  },
 } as const;
 const inspected = {
   x64: { clone: 56, clone3: 435, socket: 41, ioctl: 16, personality: 135 },
@@ -67,7 +87,7 @@ const inspected = {
 
 describe.each(["x64", "arm64"] as const)("the system call filter for %s", (arch) => {
   const architecture = known(arch);
-  const filter = seccompFilter(architecture, { denyMemfd: false });
+  const filter = seccompFilter(architecture, { denyUnmapped: false });
   const on = (call: number, ...args: number[]) => verdict(filter, architecture.audit, call, args);
   const { clone, clone3, socket, ioctl, personality } = inspected[arch];
 
@@ -122,10 +142,13 @@ describe.each(["x64", "arm64"] as const)("the system call filter for %s", (arch)
     ]);
   });
 
-  test("refuses memfd_create only where memory is not counted by the kernel", () => {
-    const strict = seccompFilter(architecture, { denyMemfd: true });
-    expect(on(numbers[arch].memfd)).toBe(allowed);
-    expect(verdict(strict, architecture.audit, numbers[arch].memfd)).toBe(EPERM);
+  test("refuses memory that need not be mapped only where the kernel does not count it", () => {
+    const strict = seccompFilter(architecture, { denyUnmapped: true });
+    const { memfd, shmget } = numbers[arch];
+    for (const call of [memfd, shmget]) {
+      expect(on(call, 0, 0)).toBe(allowed);
+      expect(verdict(strict, architecture.audit, call, [0, 0])).toBe(EPERM);
+    }
   });
 
   test("gives every number exactly the verdict of its group", () => {

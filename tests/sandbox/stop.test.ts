@@ -1,8 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, readlinkSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { killLaunches } from "../../src/sandbox/bubblewrap/kill.ts";
+import type { Launch } from "../../src/sandbox/bubblewrap/launch.ts";
 import {
   dataFolder,
   firstOutput,
@@ -69,6 +71,22 @@ describe("killAll", () => {
     expect(await ground.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
   });
 
+  test("counts no file operation, and ends it all the same", async () => {
+    const name = `large-${uniqueSeconds()}`;
+    await output(ground.sandbox, `truncate -s 200M ${name}`);
+    const written = ground.sandbox.writeFile(name, Buffer.from("x"), { ifSha256: "another" });
+    // Or it is over before anybody could look.
+    const seen = vi.waitFor(() => expect(processesWith(name)).not.toEqual([]), {
+      timeout: 10_000,
+      interval: 1,
+    });
+    await Promise.race([seen.catch(() => {}), written]);
+    expect(await ground.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
+    expect(processesWith(name)).toEqual([]);
+    expect((await written).ok).toBe(false);
+    await output(ground.sandbox, `rm ${name}`);
+  });
+
   test("reaches commands that are only just being started", async () => {
     const seconds = uniqueSeconds();
     const results = Array.from({ length: 8 }, () => ground.sandbox.exec({ command: `sleep ${seconds}` }));
@@ -82,6 +100,19 @@ describe("killAll", () => {
     await ground.sandbox.killAll();
     expect(await writing).toMatchObject({ ok: false, reason: "failed" });
   });
+});
+
+test("a namespace that got the number of an ended one is no survivor of that", async () => {
+  const namespace = readlinkSync("/proc/self/ns/pid");
+  const ended: Launch = {
+    ended: Promise.resolve({ end: "stopped", exitCode: null }),
+    kill() {},
+    processes: () => [],
+    init: () => undefined,
+  };
+  expect(await killLaunches([ended])).toMatchObject({ commands: 1, survivors: 0 });
+  const lasting = { ...ended, init: () => ({ pid: process.pid, startTime: 0, namespace }) };
+  expect((await killLaunches([lasting])).survivors).toBeGreaterThan(0);
 });
 
 describe("an aborted signal", () => {

@@ -5,13 +5,15 @@ import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts
 import { watchSandbox } from "../../src/sandbox/watched.ts";
 import { dataFolder } from "./ground.ts";
 
-test("a probe that failed is repeated when a turn begins, at most once a minute", async () => {
+test("a probe that failed is repeated when a turn begins, at most once a minute, and logged each time", async () => {
   const folder = dataFolder();
   const dataDir = join(folder, "data");
   symlinkSync("/sys/heddle", dataDir);
   const backend = createBubblewrapBackend({ dataDir });
   let time = 0;
-  const watched = await watchSandbox(backend, () => time);
+  const said: string[] = [];
+  const log = { info: (line: string) => said.push(line), warn: (line: string) => said.push(line) };
+  const watched = await watchSandbox(backend, log, () => time);
   expect(watched.probe.ok).toBe(false);
 
   unlinkSync(dataDir); // What made it fail has passed.
@@ -23,6 +25,11 @@ test("a probe that failed is repeated when a turn begins, at most once a minute"
     true,
   ]);
   expect(watched.probe.ok).toBe(true);
+  expect(said).toEqual([
+    "Sandbox: bubblewrap: not usable",
+    expect.stringMatching(/^Sandbox: The sandbox could not be prepared: .* Make the data folder writable/),
+    expect.stringMatching(/^Sandbox: bubblewrap 0.*; limits tier [123] \(/),
+  ]);
 
   await backend.close();
   rmSync(folder, { recursive: true });

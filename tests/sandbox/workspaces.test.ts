@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
@@ -50,6 +50,8 @@ describe("a workspace that nobody uses", () => {
     const before = await output(sandbox, look);
     expect(before).toContain("?? file");
     const workspaces = await backend.workspaces();
+    // What a full disk has left of the notes on another.
+    writeFileSync(join(dataDir, "threads", "0123.abcd"), "");
 
     time += 29 * day;
     expect(await workspaces.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
@@ -61,6 +63,30 @@ describe("a workspace that nobody uses", () => {
 
     const again = await backend.open(thread);
     expect(await output(again, look)).toBe(before);
+  });
+
+  test("is archived by one of several processes that clean up at the same moment", async () => {
+    let time = 0;
+    const now = () => time;
+    const { backend, dataDir } = host({ now });
+    const beside = createBubblewrapBackend({ dataDir, now });
+    leftovers.push(() => beside.close());
+    await output(await backend.open(thread), work);
+    time = 31 * day;
+    const both = [await backend.workspaces(), await beside.workspaces()];
+    const [one, other] = await Promise.all(both.map((workspaces) => workspaces.clean(policy)));
+    expect([one, other]).toEqual([{ archived: [thread], forgotten: [], failed: [] }, undefined]);
+    expect(readdirSync(join(dataDir, "archives")).map((name) => name.replace(/.*\./, ""))).toEqual([
+      "tar",
+      "json",
+    ]);
+    expect(await output(await beside.open(thread), "cat repo/file")).toBe("change");
+    // A process that was killed while it cleaned up does not keep the others from it for long.
+    const mark = join(dataDir, "cleaning");
+    writeFileSync(mark, "");
+    expect(await both[0]?.clean(policy)).toBeUndefined();
+    utimesSync(mark, 0, 0);
+    expect(await both[0]?.clean(policy)).toBeDefined();
   });
 
   test("is archived also when the agent has locked itself out of its folders", async () => {
@@ -87,6 +113,24 @@ describe("a workspace that nobody uses", () => {
     execFileSync("touch", [join(dataDir, "archives")]);
     expect(await workspaces.clean(policy).catch(() => "failed")).not.toMatchObject({ archived: [thread] });
     expect(await output(sandbox, "cat kept")).toBe("x");
+  });
+
+  test("is not taken for an empty one when its archive cannot be read for a while", async () => {
+    let time = 0;
+    const { backend, dataDir } = host({ now: () => time });
+    await (await backend.open(thread)).writeFile("kept", Buffer.from("x"));
+    time = 31 * day;
+    await (await backend.workspaces()).clean(policy);
+    const archives = join(dataDir, "archives");
+    const archive = join(archives, readdirSync(archives).find((name) => name.endsWith(".tar")) ?? "");
+    const whole = readFileSync(archive);
+    for (const broken of [() => rmSync(archive), () => writeFileSync(archive, whole.subarray(0, 700))]) {
+      broken();
+      await expect(backend.open(thread)).rejects.toThrow("could not be restored");
+    }
+    writeFileSync(archive, whole);
+    expect(await output(await backend.open(thread), "cat kept")).toBe("x");
+    expect(readdirSync(join(dataDir, "staging"))).toEqual([]);
   });
 
   test("is forgotten when its archive is old", async () => {
@@ -171,8 +215,8 @@ describe("workers that share a store", () => {
     await output(await two.open(thread), "echo new >file");
     await two.settle(thread);
     time = 31 * day;
-    const { archived, failed } = await (await one.backend.workspaces()).clean(policy);
-    expect({ archived, failed }).toEqual({ archived: [], failed: [] });
+    const report = await (await one.backend.workspaces()).clean(policy);
+    expect(report).toMatchObject({ archived: [], failed: [] });
     expect(readdirSync(join(one.dataDir, "replaced"))).toHaveLength(1);
     expect(await output(await two.open(thread), "cat file")).toBe("new");
     expect(await output(await one.backend.open(thread), "cat file")).toBe("new");
@@ -189,4 +233,17 @@ describe("workers that share a store", () => {
     await backend.settle(thread);
     expect(readdirSync(store)).toEqual(saved);
   });
+});
+
+test("a store keeps nothing of an archive for which it has no room", () => {
+  const store = closedFolder();
+  leftovers.push(() => rmSync(store, { recursive: true }));
+  const module = new URL("../../src/sandbox/workspaces/store.ts", import.meta.url).href;
+  const program = `import { folderStore } from ${JSON.stringify(module)};
+    await folderStore(${JSON.stringify(store)}).put("key", "thread", process.execPath).catch(({ code }) => console.log(code));`;
+  // A limit on the size of files stands for the full disk; Node itself is the file.
+  const limited = `trap '' XFSZ; ulimit -f 1000; exec "$0" --input-type=module -e "$1"`;
+  const said = execFileSync("bash", ["-c", limited, process.execPath, program], { encoding: "utf8" });
+  expect(said).toBe("EFBIG\n");
+  expect(readdirSync(store)).toEqual([]);
 });

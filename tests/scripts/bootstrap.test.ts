@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { isUsable } from "../../scripts/bootstrap/node.js";
 import { type Checkout, createCheckout } from "./checkout.ts";
 
@@ -49,6 +51,19 @@ describe("a start", () => {
     const run = await start({ args: ["wait"], onOutput: (send) => send(signal) });
     expect(run).toMatchObject({ code, signal: null });
   });
+});
+
+test("ends when npm, which tells only its shell, is told to end", async () => {
+  const line = `"${process.execPath}" "${join(checkout.folder, "scripts/heddle.js")}" start wait; :`;
+  const env = { PATH: checkout.bin, npm_execpath: checkout.npm, npm_lifecycle_event: "start" };
+  const options = { env, detached: true };
+  const shell = spawn("/bin/sh", ["-c", line], { ...options, stdio: ["ignore", "pipe", "ignore"] });
+  const { pid = 0, stdout } = shell;
+  onTestFailed(() => void process.kill(-pid, "SIGKILL"));
+  await once(stdout, "data");
+  shell.kill();
+  // Until the last process has closed it.
+  await once(stdout.resume(), "close");
 });
 
 describe("the packages", () => {

@@ -54,6 +54,8 @@ export interface Checkout {
   folder: string;
   /** The only folder on PATH. */
   bin: string;
+  /** The program that stands in for npm. */
+  npm: string;
   /** Puts an executable on PATH. */
   command(name: string, script: string): Promise<void>;
   writeLockfile(packages: Record<string, object>): Promise<void>;
@@ -81,11 +83,13 @@ export async function createCheckout(): Promise<Checkout> {
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(join(folder, "src/main.ts"), mainProgram);
   await writeFile(join(temporary, "package.json"), '{"type":"module"}');
-  await writeFile(join(temporary, "npm-cli.js"), npmProgram);
+  const npm = join(temporary, "npm-cli.js");
+  await writeFile(npm, npmProgram);
 
   const checkout: Checkout = {
     folder,
     bin,
+    npm,
     async command(name, script) {
       await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
       await chmod(join(bin, name), 0o755);
@@ -100,7 +104,7 @@ export async function createCheckout(): Promise<Checkout> {
         preload === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(preload)}`];
       const child = spawn(process.execPath, [...before, join(folder, "scripts", script), ...args], {
         cwd: temporary,
-        env: { PATH: bin, npm_execpath: join(temporary, "npm-cli.js"), ...env },
+        env: { PATH: bin, npm_execpath: npm, ...env },
         stdio: ["ignore", "pipe", "pipe"],
       });
       let stdout = "";

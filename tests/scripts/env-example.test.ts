@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { environmentSchema } from "../../src/config/schema.ts";
+import { environmentSchema } from "../../src/config/environment.ts";
 
 test(".env.example names every variable of the environment, and sets none", () => {
   const text = readFileSync(join(import.meta.dirname, "../../.env.example"), "utf8");

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { heddle, type ToolCall } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
-import type { TurnDisplay } from "../../src/queue/drive.ts";
+import { noChanges, type TurnDisplay } from "../../src/queue/turn-contracts.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
 import { type AuditFact, deedFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
@@ -43,6 +43,16 @@ const by = { id: "U1", name: "Ada" };
 const asked = (message: string): AuditFact => ({ what: "asked", thread: "memory:w:c:t", message, by });
 const day = 86_400_000;
 
+const open = (client: Redis, now = Date.now) =>
+  openAuditLog(client, now, (problem) => expect.unreachable(problem));
+
+/** A log that takes everything. */
+const keptIn = (facts: AuditFact[]): AuditLog => ({
+  append: async (fact) => void facts.push(fact),
+  note: async (fact) => void facts.push(fact),
+  close: async () => undefined,
+});
+
 /** What `verify` says, and the messages of the entries that it found sound. */
 async function verify(anchor?: Link) {
   const messages: string[] = [];
@@ -55,7 +65,7 @@ async function verify(anchor?: Link) {
 
 describe("The audit log", () => {
   test("is one chain, whichever processes write it at the same time", async () => {
-    const logs = [1, 2, 3, 4].map(() => openAuditLog(server.client(), Date.now));
+    const logs = [1, 2, 3, 4].map(() => open(server.client()));
     const writes = logs.flatMap((log, process) =>
       Array.from({ length: 50 }, (_, n) => log.append(asked(`${process}-${n}`))),
     );
@@ -67,14 +77,14 @@ describe("The audit log", () => {
   });
 
   test("goes on where an earlier process ended", async () => {
-    await openAuditLog(redis, Date.now).append(asked("1"));
-    await openAuditLog(redis, Date.now).append(asked("2"));
+    await open(redis).append(asked("1"));
+    await open(redis).append(asked("2"));
     expect(await verify()).toMatchObject({ kind: "whole", messages: ["1", "2"] });
   });
 
   test("moves past days to files, and is whole across both", async () => {
     let now = 10 * day - 5;
-    const log = openAuditLog(redis, () => (now += 1));
+    const log = open(redis, () => (now += 1));
     for (let n = 1; n <= 8; n += 1) await log.append(asked(String(n)));
     expect(await moveToFiles(redis, folder, 10 * day + 50)).toBe(4);
     expect(await moveToFiles(redis, folder, 10 * day + 50)).toBe(0);
@@ -86,7 +96,7 @@ describe("The audit log", () => {
   });
 
   test("is whole when the process died between the file and Redis", async () => {
-    const log = openAuditLog(redis, () => 5);
+    const log = open(redis, () => 5);
     await log.append(asked("1"));
     const entry = (await redis.xrange(keys.audit, "-", "+"))[0]?.[1] ?? [];
     await moveToFiles(redis, folder, day);
@@ -96,10 +106,10 @@ describe("The audit log", () => {
   });
 
   test("never takes the place of another log's file", async () => {
-    await openAuditLog(redis, () => 5).append(asked("1"));
+    await open(redis, () => 5).append(asked("1"));
     await moveToFiles(redis, folder, day);
     await redis.flushall();
-    await openAuditLog(redis, () => 5).append(asked("another"));
+    await open(redis, () => 5).append(asked("another"));
     await expect(moveToFiles(redis, folder, day)).rejects.toThrow(/another one than in/);
     expect(await readFile(join(folder, "000000000001.jsonl"), "utf8")).toContain('"message":"1"');
   });
@@ -111,10 +121,43 @@ describe("The audit log", () => {
     expect(await moveToFiles(redis, folder, day)).toBe(0);
   });
 
+  test("is held for a minute by somebody who died, and for as long as it takes by somebody who reads", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await holdingAudit(redis, async () => {
+      expect(await redis.ttl(keys.auditHeld)).toBeLessThanOrEqual(60);
+      await redis.expire(keys.auditHeld, 5);
+      vi.advanceTimersByTime(20_000);
+      expect(await redis.ttl(keys.auditHeld)).toBeGreaterThan(5);
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("refuses the fact when Redis takes no writes", async () => {
-    const log = openAuditLog(redis, Date.now);
+    const log = open(redis);
     await redis.set(keys.auditHead, "not a hash");
     await expect(log.append(asked("1"))).rejects.toThrow(/WRONGTYPE/);
+  });
+
+  test("has what people did as soon as Redis takes writes again", async () => {
+    const problems: string[] = [];
+    const log = openAuditLog(redis, Date.now, (problem) => problems.push(problem));
+    const author = { ...by, standing: "member" as const, roles: [] };
+    const place = { platform: "memory", workspace: "w", channel: "c" };
+    const door = auditObserver({ log, mask: (text) => text }).door?.({
+      receive: async () => ({ kind: "accepted", thread: "memory:w:c:t", position: 0 }),
+    });
+    await redis.set(keys.auditHead, "not a hash");
+    const verdict = await door?.receive({
+      ...{ kind: "message", thread: { ...place, thread: "t" }, ref: { ...place, message: "1" }, author },
+      ...{ text: "Hello", attachments: [], addressed: "mention", at: 1 },
+    });
+    // The message is in the mailbox: the platform must not send it again.
+    expect(verdict).toMatchObject({ kind: "accepted" });
+    expect(problems).toEqual(["The audit log could not be written."]);
+    await redis.del(keys.auditHead);
+    await log.close();
+    expect((await verify()).messages).toEqual(["1"]);
   });
 });
 
@@ -196,7 +239,7 @@ describe("heddle audit verify finds", () => {
   });
 
   test("a file that was removed", async () => {
-    const log = openAuditLog(redis, () => 5);
+    const log = open(redis, () => 5);
     await log.append(asked("1"));
     await moveToFiles(redis, folder, day);
     await log.append(asked("2"));
@@ -220,9 +263,10 @@ const silent: TurnDisplay = {
   event() {},
   question: () => ({ kind: "question", markdown: "" }),
   settled: () => ({ kind: "question", markdown: "" }),
+  continued: () => ({ kind: "notice", markdown: "" }),
   waiting: () => ({}),
   closing: () => ({}),
-  close: async () => {},
+  close: async () => false,
   ended() {},
 };
 
@@ -279,8 +323,7 @@ describe("What is written", () => {
       ...{ what: "continued", thread, turn: "t1", by, budget: "2026-06-01 all" },
     });
     const facts: AuditFact[] = [];
-    const log: AuditLog = { append: async (fact) => void facts.push(fact), settled: async () => {} };
-    const display = auditObserver({ log, mask: (text) => text, onProblem() {} }).display?.(silent, thread, {
+    const display = auditObserver({ log: keptIn(facts), mask: (text) => text }).display?.(silent, thread, {
       id: "t1",
       startedAt: 1,
       resumed: false,
@@ -311,11 +354,7 @@ describe("What is written", () => {
 
   test("is a helper's call too, before its tool runs, under the call that it is made in", async () => {
     const facts: AuditFact[] = [];
-    const log: AuditLog = {
-      append: async (fact) => void facts.push(fact),
-      settled: async () => undefined,
-    };
-    const observer = auditObserver({ log, mask: (text) => text, onProblem: () => undefined });
+    const observer = auditObserver({ log: keptIn(facts), mask: (text) => text });
     const call = { id: "2", name: "bash", input: {} };
     const start: AgentEvent = { type: "helper", callId: "1", event: { type: "tool-start", step: 1, call } };
     const result = { role: "tool", callId: "2", name: "bash", status: "ok", text: "" } as const;
@@ -333,7 +372,7 @@ describe("What is written", () => {
       },
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
       jobsLeft: () => undefined,
-      filesChanged: async () => [],
+      fileChanges: async () => noChanges,
     });
     const display = observer.display?.(noDisplay, thread, newTurn);
     await runner
@@ -360,9 +399,10 @@ describe("What is written", () => {
           order.push(fact.what);
           release = (error) => (error ? reject(error) : resolve());
         }),
-      settled: async () => undefined,
+      note: async () => undefined,
+      close: async () => undefined,
     };
-    const { runner: wrap } = auditObserver({ log, mask: (text) => text, onProblem: () => undefined });
+    const { runner: wrap } = auditObserver({ log, mask: (text) => text });
     if (!wrap) throw new Error("The audit log does not look at the runner.");
     const runner = wrap({
       async *run() {
@@ -375,7 +415,7 @@ describe("What is written", () => {
       },
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
       jobsLeft: () => undefined,
-      filesChanged: async () => [],
+      fileChanges: async () => noChanges,
     });
     const events = runner.run({
       thread,
@@ -401,7 +441,7 @@ describe("What is written", () => {
 describe("The newest entries", () => {
   test("come page by page across Redis and the files of past days", async () => {
     let now = Date.now() - 3 * day;
-    const log = openAuditLog(redis, () => now);
+    const log = open(redis, () => now);
     for (let n = 1; n <= 9; n++) {
       await log.append(asked(String(n)));
       if (n % 3 === 0) {

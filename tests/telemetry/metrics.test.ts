@@ -5,7 +5,7 @@ import { serveMetrics } from "../../src/adapters/local/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/llm/model.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { deliver } from "../../src/queue/mailbox.ts";
-import type { Receipt } from "../../src/queue/drive.ts";
+import { noChanges, type Receipt } from "../../src/queue/turn-contracts.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
@@ -44,7 +44,7 @@ describe("The metrics", () => {
     const receipt: Receipt = {
       outcome: { kind: "stopped", order: { by: "Bob", at: 1 }, steps: 3, usage: noUsage },
       durationMs: 2_000,
-      filesChanged: [],
+      files: noChanges,
       withdrawn: [],
       killed: { commands: 1, processes: 4, survivors: 0, durationMs: 1 },
       stopMs: 30,

@@ -1,4 +1,4 @@
-import type { ShownTurn, TurnDisplay } from "../../src/queue/drive.ts";
+import type { ShownTurn, TurnDisplay } from "../../src/queue/turn-contracts.ts";
 
 /** A display that shows nothing, for what looks on. */
 export const noDisplay: TurnDisplay = {
@@ -6,9 +6,10 @@ export const noDisplay: TurnDisplay = {
   event: () => undefined,
   question: () => ({ kind: "question", markdown: "" }),
   settled: () => ({ kind: "question", markdown: "" }),
+  continued: () => ({ kind: "notice", markdown: "" }),
   waiting: () => ({}),
   closing: () => ({}),
-  close: async () => undefined,
+  close: async () => false,
   ended: () => undefined,
 };
 

@@ -2,8 +2,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Door, InboundEvent } from "../../src/adapters/adapter.ts";
 import type { TurnOutcome } from "../../src/agent/events.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
-import type { UserMessage } from "../../src/agent/messages.ts";
-import type { TurnDisplay } from "../../src/queue/drive.ts";
+import type { AssistantMessage, UserMessage } from "../../src/agent/messages.ts";
+import { noChanges, type TurnDisplay } from "../../src/queue/turn-contracts.ts";
 import type { OutboxEntry } from "../../src/queue/outbox.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { openTraces, type TracesOptions } from "../../src/telemetry/traces.ts";
@@ -58,7 +58,7 @@ const display: TurnDisplay = {
 const thread = "memory:w:c:t";
 const receipt = (kind: "answered" | "model-error") => {
   const outcome: TurnOutcome = { kind, text: "", steps: 1, usage: noUsage };
-  return { outcome, durationMs: 1, filesChanged: [], withdrawn: [] };
+  return { outcome, durationMs: 1, files: noChanges, withdrawn: [] };
 };
 
 describe("Traces", () => {
@@ -110,7 +110,7 @@ describe("Traces", () => {
     expect(posted?.resource["service.name"]).toBe("heddle-test");
   });
 
-  test("show the calls of a helper below its own", async () => {
+  test("show the calls of a helper, of its model and its tools, below its own", async () => {
     const { observe, sent } = await tracing();
     const shown = observe.display(display, thread, newTurn);
     shown.took([asked()]);
@@ -120,14 +120,26 @@ describe("Traces", () => {
       const result = { role: "tool", callId, name, status: "ok", text: "" } as const;
       return { type: "tool-end", step: 1, message: result, durationMs: 1 } as const;
     };
+    const model = "anthropic/claude-haiku-4-5";
+    const said: AssistantMessage = { role: "assistant", id: "a1", parts: [], model, stop: "tool-calls" };
     shown.event(start("1", "task"));
     // Its ids are its own, and may be those of the turn.
+    shown.event({ type: "helper", callId: "1", event: { type: "step-start", step: 1 } });
+    shown.event({
+      type: "helper",
+      callId: "1",
+      event: { type: "assistant", step: 1, message: said, usage: noUsage },
+    });
     shown.event({ type: "helper", callId: "1", event: start("1", "bash") });
     shown.event({ type: "helper", callId: "1", event: end("1", "bash") });
+    shown.event({ type: "helper", callId: "1", event: { type: "step-start", step: 2 } });
     shown.event(end("1", "task"));
     await shown.close();
     const spans = await sent();
     const named = (name: string) => spans.find((span) => span.name === name);
+    // The second one was cut short.
+    for (const name of ["chat anthropic/claude-haiku-4-5", "chat"])
+      expect(named(name)?.parentSpanId).toBe(named("execute_tool task")?.spanId);
     expect(named("execute_tool bash")?.parentSpanId).toBe(named("execute_tool task")?.spanId);
     expect(named("execute_tool task")?.parentSpanId).toBe(named("invoke_agent heddle")?.spanId);
   });
@@ -196,13 +208,12 @@ describe("Traces", () => {
   });
 
   test("hold nobody up when the collector is away, and say so", async () => {
-    const { observe, traces, warnings } = await tracing({ url: "http://127.0.0.1:1/v1/traces" });
+    const away = { url: "http://127.0.0.1:1/v1/traces", sendMs: 100 };
+    const { observe, traces, warnings } = await tracing(away);
     const door = observe.door({ receive: async () => ({ kind: "accepted", thread, position: 0 }) });
-    const before = performance.now();
     await door.receive(message);
-    expect(performance.now() - before).toBeLessThan(500);
+    expect(warnings).toEqual([]);
     await traces.close();
     expect(warnings).toContain("traces could not be sent");
-    expect(performance.now() - before).toBeLessThan(6_000);
   });
 });

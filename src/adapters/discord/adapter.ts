@@ -1,6 +1,6 @@
 import { GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
-import type { Attendance, Author, ChatAdapter, Door, InboundEvent } from "../adapter.ts";
+import type { Attendance, Author, ChatAdapter, Door, InboundEvent, ThreadRef } from "../adapter.ts";
 import { type Attending, attend } from "../attend.ts";
 import { catchUp } from "./catch-up.ts";
 import { identify, tokenError } from "./check.ts";
@@ -20,8 +20,8 @@ export interface DiscordAdapterOptions extends GatewayOptions {
   attendance: Attendance;
   /** Whether that person's tasks are taken: the bot shows no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
-  /** What `/agent` suggests to that person; nothing to those whose tasks are not taken. */
-  choices(workspace: string, author: Author): Promise<Choices>;
+  /** What `/agent` suggests there to that person; nothing to those whose tasks are not taken. */
+  choices(place: ThreadRef, author: Author): Promise<Choices>;
 }
 
 /** Brings events in from Discord's gateway. Writes go through a surface, which is made apart. */
@@ -49,7 +49,8 @@ const placedSchema = z.object({ channel_id: z.string() });
 async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close(): Promise<void> }> {
   const { log, attendance } = options;
   const rest = createRest(options, { timeoutMs: 10_000 });
-  const { identity, warnings } = await identify(rest, options);
+  const { identity, description, warnings } = await identify(rest, options);
+  log.info(`Discord: ${description}.`);
   for (const warning of warnings) log.warn(warning);
   await register(rest, identity.applicationId, options);
 
@@ -91,6 +92,7 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
           );
         }),
       [GatewayDispatchEvents.GuildCreate]: (data) => {
+        reader.learnRole(data);
         const { data: guild } = guildSchema.safeParse(data);
         for (const channel of [...(guild?.channels ?? []), ...(guild?.threads ?? [])])
           rooms.learn(channel, guild?.id);
@@ -98,6 +100,7 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
       [GatewayDispatchEvents.ThreadCreate]: (data) => rooms.learn(data),
     },
     connected(shard, isGapless) {
+      if (closing.signal.aborted) return;
       const known = shards.get(shard);
       const attending = known ?? attend("Discord", workOf(shard), log);
       shards.set(shard, attending);
@@ -134,8 +137,9 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
   const close = async () => {
     lines.close();
     closing.abort();
+    for (const attending of shards.values()) attending.close();
     await gateway.close();
-    await Promise.all([lines.done(), ...[...shards.values()].map((attending) => attending.close())]);
+    await lines.done();
   };
   await gateway.client.login(options.token).catch(async (error: unknown) => {
     await close();

@@ -1,6 +1,6 @@
-import { type REST, Routes } from "discord.js";
+import { GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
-import { networkCode } from "./errors.ts";
+import { networkCode } from "../../agent/network-code.ts";
 import type { Finding } from "../adapter.ts";
 import { areRegistered } from "./commands.ts";
 import type { Identity } from "./events.ts";
@@ -24,7 +24,7 @@ const messageContentFlags = (1 << 18) | (1 << 19);
 /** Who the token belongs to. */
 interface Installation {
   identity: Identity;
-  /** For people: the name of the bot and where it is. */
+  /** For the operator: the name of the bot and where it is. */
   description: string;
   /** The servers that it is in. */
   guilds: { id: string; name: string }[];
@@ -59,31 +59,52 @@ export async function identify(
       : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
   });
   if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
-  const description = `${bot.username} in ${guilds.map(({ name }) => name).join(", ") || "no server"}`;
+  const description = `${bot.username} in ${named(guilds)}`;
   return { identity: { applicationId, botId: bot.id }, description, guilds, warnings };
+}
+
+/** Servers that are named; more would fill the screen. */
+const mostNamed = 5;
+
+/** With their ids, which the operator lists in heddle.yaml. */
+function named(guilds: { id: string; name: string }[]): string {
+  if (guilds.length === 0) return "no server";
+  const shown = guilds.slice(0, mostNamed).map(({ id, name }) => `${name} (${id})`);
+  const more = guilds.length > shown.length ? ` and ${guilds.length - shown.length} more` : "";
+  return shown.join(", ") + more;
 }
 
 const intentMissing =
   "The Discord app may not read messages: switch on Message Content Intent under Bot, or set discord.messageContent to false; then people have to mention the bot each time.";
 
-/** Why no connection could be made, in one sentence that names the cause and the way out. */
+/** Why there is no connection, in one sentence that names the cause and the way out. */
 export function tokenError(cause: unknown): Error {
   return new Error(problem(cause), { cause });
+}
+
+const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
+
+/** Why Discord has ended a connection for good, in one sentence. @param code of the close */
+export function closedFor(code: GatewayCloseCodes): string {
+  switch (code) {
+    case GatewayCloseCodes.AuthenticationFailed:
+      return tokenUnknown;
+    case GatewayCloseCodes.DisallowedIntents:
+      return intentMissing;
+    default:
+      return `it gave the code ${code}.`;
+  }
 }
 
 function problem(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (refusalCode(cause) !== undefined) {
     const isUnknown = cause instanceof Error && "status" in cause && cause.status === 401;
-    return isUnknown
-      ? `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`
-      : `DISCORD_TOKEN was refused by Discord (${text}): ${whereToFind}.`;
+    return isUnknown ? tokenUnknown : `DISCORD_TOKEN was refused by Discord (${text}): ${whereToFind}.`;
   }
   // The words of the gateway client, which has no codes for them.
   if (/disallowed intents/i.test(text)) return intentMissing;
-  if (/invalid token|Authentication failed/i.test(text)) {
-    return `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
-  }
+  if (/invalid token|Authentication failed/i.test(text)) return tokenUnknown;
   if (/invalid shard|sharding is required/i.test(text)) {
     return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or leave it away.`;
   }

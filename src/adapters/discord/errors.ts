@@ -1,5 +1,6 @@
 import { DiscordAPIError, HTTPError, RateLimitError } from "discord.js";
 import { SurfaceError, type SurfaceErrorKind } from "../adapter.ts";
+import { isUnsent } from "../network.ts";
 
 /**
  * What Discord's codes mean for whoever wants to write; a code that is not listed is `rejected`.
@@ -22,13 +23,11 @@ const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
   50013: { kind: "forbidden", why: "the bot lacks a permission" },
   90001: { kind: "forbidden", why: "the author of the message has blocked the bot" },
   160_005: { kind: "forbidden", why: "the thread is locked; a moderator can unlock it" },
+  160_006: { kind: "forbidden", why: "the server has too many active threads; archive some of them" },
 
   30010: { kind: "rejected", why: "the message has 20 different reactions already" },
   40005: { kind: "rejected", why: "the file is larger than the server allows" },
 };
-
-/** The connection was never made, so nothing was sent. */
-const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 
 const defaultRetryMs = 1_000;
 
@@ -40,7 +39,7 @@ export function surfaceError(what: string, cause: unknown): SurfaceError {
   if (cause instanceof HTTPError && cause.status < 500) {
     return new SurfaceError("rejected", `Discord rejects ${what} (HTTP ${cause.status}).`, { cause });
   }
-  if (unsent.has(networkCode(cause) ?? "")) {
+  if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
     const message = `Discord cannot be reached for ${what}; it is tried again.`;
     return new SurfaceError("rate-limited", message, { retryAfterMs: defaultRetryMs, cause });
@@ -67,12 +66,4 @@ function tooSoon(what: string, retryAfterMs: number, cause: unknown): SurfaceErr
 function retryAfter({ rawError }: DiscordAPIError): number {
   const seconds = "retry_after" in rawError ? Number(rawError.retry_after) : Number.NaN;
   return Number.isFinite(seconds) ? seconds * 1_000 : defaultRetryMs;
-}
-
-/** The code of the network error (`ECONNREFUSED`) under a failed request, however deep it is. */
-export function networkCode(error: unknown): string | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && typeof cause.code === "string" && /^[A-Z]/.test(cause.code)) return cause.code;
-  }
-  return undefined;
 }

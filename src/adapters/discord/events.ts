@@ -2,10 +2,11 @@ import { MessageType } from "discord.js";
 import { z } from "zod";
 import type { Author, InboundEvent, ThreadRef } from "../adapter.ts";
 import { attachmentHandle, attachmentSchema } from "./attachments.ts";
+import { readId } from "./buttons.ts";
 import { emojiName } from "./inbound-text.ts";
 import { describePerson, memberSchema, type People, userSchema } from "./people.ts";
 import { messageRef, timeOf } from "./places.ts";
-import { quote, quotedSchema, textOf } from "./quotes.ts";
+import { quote, textOf, writtenSchema } from "./quotes.ts";
 import { channelOf, type Room, type Rooms, threadAt } from "./rooms.ts";
 
 /** Who we are, as the application tells. */
@@ -14,7 +15,9 @@ export interface Identity {
   botId: string;
 }
 
-const messageSchema = quotedSchema.extend({
+const rowSchema = z.object({ components: z.array(z.object({ custom_id: z.string().optional() })).catch([]) });
+
+const messageSchema = writtenSchema.extend({
   channel_id: z.string(),
   guild_id: z.string().optional(),
   webhook_id: z.string().optional(),
@@ -22,7 +25,10 @@ const messageSchema = quotedSchema.extend({
   type: z.number(),
   attachments: z.array(attachmentSchema),
   edited_timestamp: z.string().nullish(),
-  referenced_message: quotedSchema.nullish(),
+  mention_roles: z.array(z.string()).default([]),
+  components: z.array(rowSchema).catch([]),
+  // What it holds is read by `quote`.
+  referenced_message: z.unknown().optional(),
 });
 
 type Message = z.infer<typeof messageSchema>;
@@ -39,8 +45,14 @@ const reactionSchema = z.object({
   emoji: z.object({ name: z.string().nullish() }),
 });
 
+const rolesSchema = z.object({
+  roles: z.array(z.object({ id: z.string(), tags: z.object({ bot_id: z.string().optional() }).optional() })),
+});
+
 /** Turns what Discord dispatches into what the rest of Heddle knows; empty for what does not concern us. */
 export interface EventReader {
+  /** Takes the role of the bot from a server: it has the bot's name, so people mention it as well. */
+  learnRole(guild: unknown): void;
   created(message: unknown): Promise<InboundEvent | undefined>;
   updated(message: unknown): Promise<InboundEvent | undefined>;
   /** The deletion of one message or of many. */
@@ -52,6 +64,11 @@ export interface EventReader {
 const written = new Set<number>([MessageType.Default, MessageType.Reply]);
 
 /** Discord tells of a deletion neither whose message it was nor what it said: that much is remembered. */
+interface Seen {
+  author: Author;
+  thread: ThreadRef;
+  text: string;
+}
 const remembered = 10_000;
 
 /** @param options.stopReactions emoji that stop a turn; of custom ones the name */
@@ -59,15 +76,29 @@ export function createEventReader(options: {
   identity: Identity;
   rooms: Rooms;
   people: People;
+  /** Whether messages without a mention can be read. */
+  messageContent: boolean;
   stopReactions: readonly string[];
 }): EventReader {
   const { identity, rooms, people } = options;
   const stopReactions = new Set(options.stopReactions.map(emojiName));
-  const seen = new Map<string, { author: Author; thread: ThreadRef; text: string }>();
+  const seen = new Map<string, Seen>();
   let latest = 0;
 
   /** Reactions and deletions come without a time. Never before what has been said: the clocks may differ. */
   const now = () => Math.max(Date.now(), latest);
+
+  const ownRoles = new Set<string>();
+
+  /** With mentions of the bot's role as mentions of the bot. Without the right to read, those have no text. */
+  const parse = (event: unknown): Message | undefined => {
+    const { data } = messageSchema.safeParse(event);
+    if (!data?.mention_roles.some((id) => ownRoles.has(id)) || data.content === "") return data;
+    const content = data.content.replaceAll(/<@&(\d+)>/g, (mention, id: string) =>
+      ownRoles.has(id) ? `<@${identity.botId}>` : mention,
+    );
+    return { ...data, content, mentions: [{ id: identity.botId, username: "agent" }, ...data.mentions] };
+  };
 
   const authorOf = async (message: Message, room: Room): Promise<Author> => {
     const { author, member, webhook_id } = message;
@@ -77,25 +108,36 @@ export function createEventReader(options: {
     return people(author.id, room.workspace);
   };
 
+  const remember = (message: string, what: Seen) => {
+    seen.delete(message);
+    seen.set(message, what);
+    const [oldest] = seen.keys();
+    if (seen.size > remembered && oldest !== undefined) seen.delete(oldest);
+  };
+
   const refOf = (room: Room, message: string) =>
     messageRef({ workspace: room.workspace, channel: channelOf(room) }, { where: room.id, message });
 
   return {
+    learnRole(guild) {
+      for (const { id, tags } of rolesSchema.safeParse(guild).data?.roles ?? []) {
+        if (tags?.bot_id === identity.botId) ownRoles.add(id);
+      }
+    },
+
     async created(event) {
-      const { data: message } = messageSchema.safeParse(event);
+      const message = parse(event);
       if (!message || message.author.id === identity.botId) return undefined;
       if (!written.has(message.type)) return undefined;
       latest = Math.max(latest, timeOf(message.id));
       const isMention = message.mentions.some(({ id }) => id === identity.botId);
       const room = await rooms.room(message.channel_id);
       const addressed = addressee(message, room, isMention);
-      if (!addressed) return undefined;
+      if (!addressed || isProgress(message)) return undefined;
       const thread = threadAt(room, message.id);
       const author = await authorOf(message, room);
       const text = textOf(message, identity.botId);
-      seen.set(message.id, { author, thread, text });
-      const [oldest] = seen.keys();
-      if (seen.size > remembered && oldest !== undefined) seen.delete(oldest);
+      remember(message.id, { author, thread, text });
       const about = await quote(message.referenced_message, {
         ...identity,
         people,
@@ -115,16 +157,17 @@ export function createEventReader(options: {
     },
 
     async updated(event) {
-      const { data: message } = messageSchema.safeParse(event);
+      const message = parse(event);
       if (!message || message.author.id === identity.botId || !message.edited_timestamp) return undefined;
       const known = seen.get(message.id);
       const text = textOf(message, identity.botId);
-      // Also told when a link gets its preview; and without the right to read, the text is empty.
-      if (text === known?.text || message.content === "") return undefined;
+      const isHidden = message.content === "" && message.guild_id !== undefined && !options.messageContent;
+      // Also told when a link gets its preview.
+      if (text === known?.text || isHidden) return undefined;
       const room = await rooms.room(message.channel_id);
       const thread = known?.thread ?? threadAt(room, message.id);
       const author = await authorOf(message, room);
-      seen.set(message.id, { author, thread, text });
+      remember(message.id, { author, thread, text });
       const at = Date.parse(message.edited_timestamp);
       return { kind: "edit", thread, ref: refOf(room, message.id), author, text, at };
     },
@@ -155,6 +198,12 @@ export function createEventReader(options: {
       return { kind: "stop", target: { thread: threadAt(room, data.message_id) }, author, at };
     },
   };
+}
+
+/** Whether another Heddle shows in it what it does: that is not yet what it has to say. */
+function isProgress({ author, components: rows }: Message): boolean {
+  const ids = rows.flatMap(({ components }) => components.map(({ custom_id = "" }) => custom_id));
+  return author.bot === true && ids.some((id) => readId(id)?.kind === "stop");
 }
 
 function addressee(message: Message, room: Room, isMention: boolean) {

@@ -6,6 +6,8 @@ import {
   Options,
   SimpleShardingStrategy,
 } from "discord.js";
+import { type Reconnect, reconnects } from "../adapter.ts";
+import { closedFor } from "./check.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
 /** Which part of all servers this process listens to. */
@@ -78,12 +80,13 @@ export function createGateway(
   }
   client.ws.on(GatewayDispatchEvents.Ready, (_data, shard) => handlers.connected(shard, false));
   client.ws.on(GatewayDispatchEvents.Resumed, (_data, shard) => handlers.connected(shard, true));
-  client.on(Events.ShardReconnecting, (shard) => handlers.disconnected(shard));
+  client.on(Events.ShardReconnecting, (shard) => {
+    reconnects.publish({ platform: "discord" } satisfies Reconnect);
+    handlers.disconnected(shard);
+  });
   client.on(Events.ShardDisconnect, ({ code }, shard) => {
     handlers.disconnected(shard);
-    log.error(
-      `Discord has closed the connection for good (code ${code}): correct the app, then start again.`,
-    );
+    log.error(`Discord has closed the connection for good: ${closedFor(code)} Then start Heddle again.`);
   });
   client.on(Events.ShardError, (error) =>
     log.warn({ err: error }, "The connection to Discord has a problem."),

@@ -11,11 +11,14 @@ export function readableText(
   nameOf: (userId: string) => string | undefined,
 ): string {
   const mention = `<@!?${botId}>`;
-  return text
-    .replace(new RegExp(`^\\s*(?:${mention}[\\s,:;]*)+`), "")
-    .replace(new RegExp(`(?:[\\s,]*${mention})+\\s*$`), "")
-    .replaceAll(/<@!?(\d+)>/g, (_match, id: string) => `@${nameOf(id) ?? id}`)
-    .replaceAll(/<a?:(\w+):\d+>/g, ":$1:");
+  return (
+    text
+      .replace(new RegExp(`^\\s*(?:${mention}[\\s,:;]*)+`), "")
+      // Looking back, so that a long gap is not read again from each of its blanks.
+      .replace(new RegExp(`(?<![\\s,])(?:[\\s,]*${mention})+\\s*$`), "")
+      .replaceAll(/<@!?(\d+)>/g, (_match, id: string) => `@${nameOf(id) ?? id}`)
+      .replaceAll(/<a?:(\w+):\d+>/g, ":$1:")
+  );
 }
 
 /** Names of reactions, so that 🛑 is the same with and without the mark that asks for colour. */

@@ -1,11 +1,13 @@
 import { MessageFlags, type RESTPostAPIChannelMessageJSONBody } from "discord.js";
-import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
+import { cutMarkdown, splitMarkdown, wholeAnswer } from "../../progress/markdown.ts";
 import type { OutboundMessage } from "../adapter.ts";
 import { buttonRows } from "./buttons.ts";
 import { discordMarkdown } from "./markdown.ts";
 
 /** Characters of one message. https://docs.discord.com/developers/resources/message#create-message */
 export const messageChars = 2_000;
+/** An answer of more than five messages is better read in a file. */
+const mostChars = 5 * messageChars;
 const footerChars = 400;
 
 /** A message as Discord takes it for posting and for editing. */
@@ -24,6 +26,18 @@ export function renderParts(message: OutboundMessage): RenderedMessage[] {
     const isLast = index === parts.length - 1;
     return render(message.kind, part, isLast ? small : "", isLast ? message : {});
   });
+}
+
+/** The beginning of an answer that is too long for messages, and the file that belongs to it; undefined for others. */
+export function renderFile(
+  message: OutboundMessage,
+): { beginning: RenderedMessage; file: { name: string; data: Buffer } } | undefined {
+  const file = wholeAnswer(message.markdown, mostChars);
+  if (!file) return undefined;
+  return {
+    beginning: renderOne({ ...message, footer: [file.comment, message.footer].filter(Boolean).join(" · ") }),
+    file: { name: file.name, data: file.data },
+  };
 }
 
 /** The one message that shows it, cut if it is too long. */

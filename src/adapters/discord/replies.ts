@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
   InteractionResponseType,
   MessageFlags,
@@ -6,6 +7,7 @@ import {
   Routes,
 } from "discord.js";
 import { z } from "zod";
+import { problemOf, type Verdict } from "../adapter.ts";
 import { nobody } from "./render.ts";
 import { refusalCode } from "./rest.ts";
 
@@ -49,6 +51,28 @@ export async function tellOnly(rest: REST, ticket: Ticket, content: string): Pro
     type: InteractionResponseType.ChannelMessageWithSource,
     data: { content, flags: MessageFlags.Ephemeral, allowed_mentions: nobody },
   });
+}
+
+export const notStored =
+  "I cannot take this at the moment, and nothing was done. Please try again in a minute.";
+
+/** How long a gateway that could not accept a press leaves the answer to another one that has. */
+const giveWayMs = 300;
+
+/** Persists what a press means, and only then acknowledges it: a second gateway may do the same. */
+export async function settle(rest: REST, ticket: Ticket, receive: () => Promise<Verdict>): Promise<void> {
+  let verdict: Verdict;
+  try {
+    verdict = await receive();
+  } catch (error) {
+    await tellOnly(rest, ticket, notStored).catch(() => undefined);
+    throw error;
+  }
+  const problem = problemOf(verdict);
+  if (problem) await delay(giveWayMs);
+  const words = verdict.kind === "acted" ? verdict.reply : problem;
+  if (words) return tellOnly(rest, ticket, words);
+  await respond(rest, ticket, { type: InteractionResponseType.DeferredMessageUpdate });
 }
 
 /** Changes the message that the first answer has made. */

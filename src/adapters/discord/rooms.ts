@@ -38,7 +38,7 @@ const capacity = 20_000;
 export interface Rooms {
   /** Asks Discord once. Throws when Discord refuses or does not answer. */
   room(id: string): Promise<Room>;
-  /** Takes a channel that Discord has told of anyway. */
+  /** Takes a channel that Discord has told of anyway; nothing where it told too little. */
   learn(channel: unknown, guild?: string): void;
 }
 
@@ -62,7 +62,8 @@ export function createRooms(rest: REST): Rooms {
     },
     learn(channel, guild) {
       const { data } = channelSchema.safeParse(channel);
-      if (data) remember(data.id, Promise.resolve(describe({ guild_id: guild, ...data })));
+      if (!data || (threadTypes.has(data.type) && !data.parent_id)) return;
+      remember(data.id, Promise.resolve(describe({ guild_id: guild, ...data })));
     },
   };
 }

@@ -3,6 +3,8 @@ import { type REST, Routes } from "discord.js";
 import { z } from "zod";
 import {
   type ChatSurface,
+  isTaken,
+  type MarkOptions,
   type MessageMark,
   type MessageRef,
   type OutboundMessage,
@@ -16,9 +18,9 @@ import { createPeople } from "./people.ts";
 import { explainMissing } from "./permissions.ts";
 import { directWorkspace, messageRef, spotOf } from "./places.ts";
 import { quotesBefore } from "./quotes.ts";
-import { messageChars, nobody, renderOne, renderParts } from "./render.ts";
+import { messageChars, nobody, renderFile, renderOne, renderParts } from "./render.ts";
 import { createRest, type DiscordAccess, refusalCode } from "./rest.ts";
-import { inOpen, inThread } from "./threads.ts";
+import { createInThread, inOpen, tellInChannel } from "./threads.ts";
 
 const emojiOf: Record<MessageMark, string> = {
   taken: "👀",
@@ -34,6 +36,8 @@ const emojiOf: Record<MessageMark, string> = {
  */
 const budget = { messages: { burst: 5, intervalMs: 1_000 }, marks: { burst: 1, intervalMs: 300 } };
 const editIntervalMs = 1_500;
+/** “… is typing” goes away after ten seconds, and with our next message. https://docs.discord.com/developers/resources/channel#trigger-typing-indicator */
+const statusPace = { changeMs: 9_000, fadesMs: 0 };
 /** Past an hour Discord allows only some edits of a message (30046). */
 const editableMs = 50 * 60_000;
 /** Discord compares nonces for “the past few minutes”. https://docs.discord.com/developers/resources/message#create-message */
@@ -52,6 +56,7 @@ export interface DiscordSurfaceOptions extends DiscordAccess {
 }
 
 const messageSchema = z.object({ id: z.string() });
+const channelSchema = z.object({ name: z.string().nullish() });
 const reactionsSchema = z.object({
   reactions: z
     .array(z.object({ me: z.boolean(), emoji: z.object({ name: z.string().nullish() }) }))
@@ -64,6 +69,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
   // Apart, because a large file takes its time.
   const files = createRest(options, { timeoutMs: 300_000 });
   const people = createPeople(rest);
+  const inThread = createInThread();
   const emoji = { ...emojiOf, ...options.marks };
   const begun = new Map<string, MessageRef[]>();
 
@@ -82,7 +88,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       const error = surfaceError(what, cause);
       if (error.kind !== "forbidden" || place.workspace === directWorkspace) throw error;
       const why = await explainMissing(rest, place.workspace, place.channel);
-      throw why ? new SurfaceError("forbidden", `${error.message} ${why}`, { cause }) : error;
+      throw why ? new SurfaceError("forbidden", why, { cause }) : error;
     }
   };
 
@@ -95,7 +101,12 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
   ) => {
     const posted = await inThread(via, thread, () =>
       via.post(Routes.channelMessages(thread.thread), {
-        body: { ...body, nonce: nonceOf(key), enforce_nonce: true },
+        body: {
+          ...body,
+          nonce: nonceOf(key),
+          enforce_nonce: true,
+          ...(file && { attachments: [{ id: 0, filename: file.name }] }),
+        },
         ...(file && { files: [file] }),
       }),
     );
@@ -114,7 +125,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
   return {
     platform: "discord",
-    limits: { budget, editIntervalMs, editableMs, messageChars },
+    limits: { budget, editIntervalMs, editableMs, status: statusPace, messageChars },
     idempotentMs,
 
     budgetPlace: (of) => ("thread" in of ? of.thread : spotOf(of).where),
@@ -124,15 +135,23 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       const refs = begun.get(key) ?? [...posted];
       begun.set(key, refs);
       const before = refs.length;
+      const shown = hinted(thread, message);
+      const postNext = async (part: object, file?: { name: string; data: Buffer }) => {
+        const via = file ? files : rest;
+        const partKey = `${key}#${refs.length}`;
+        const ref = await call("posting", thread, () => postOnce(via, thread, part, partKey, file));
+        if (ref) refs.push(ref);
+      };
       try {
-        for (const part of renderParts(hinted(thread, message)).slice(refs.length)) {
-          const ref = await call("posting", thread, () =>
-            postOnce(rest, thread, part, `${key}#${refs.length}`),
-          );
-          if (ref) refs.push(ref);
+        const whole = refs.length === 0 ? renderFile(shown) : undefined;
+        if (!(whole && (await isTaken(postNext(whole.beginning, whole.file))))) {
+          for (const part of renderParts(shown).slice(refs.length)) await postNext(part);
         }
       } catch (error) {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("posting", error);
+        // Whoever waits for an answer should learn why there is none.
+        if (kind === "forbidden" && thread.thread !== thread.channel)
+          await tellInChannel(rest, thread, `I cannot answer here. ${text}`);
         throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > before, cause });
       } finally {
         const [oldest] = begun.keys();
@@ -169,17 +188,35 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       return { platform, workspace, channel, thread: isStart ? message : where };
     },
 
-    async mark(ref, mark, place) {
+    async mark(ref, mark, how = {}) {
       await call("marking", ref, () =>
-        inOpen(rest, spotOf(ref).where, () => showMark(rest, emoji, ref, { mark, place })),
+        inOpen(rest, spotOf(ref).where, () => showMark(rest, emoji, ref, mark, how)),
       );
     },
 
+    async status(thread, text) {
+      if (text === undefined) return;
+      try {
+        await inThread(rest, thread, () => rest.post(Routes.channelTyping(thread.thread)));
+      } catch (cause) {
+        const error = surfaceError("typing", cause);
+        if (error.kind === "forbidden" || error.kind === "gone") throw error;
+      }
+    },
+
     async upload(thread, { name, data }, key) {
-      const body = { attachments: [{ id: 0, filename: name }], allowed_mentions: nobody };
+      const body = { allowed_mentions: nobody };
       const file = { name, data: Buffer.from(data) };
       const ref = await call(`the file ${name}`, thread, () => postOnce(files, thread, body, key, file));
       return ref ? [ref] : [];
+    },
+
+    async channelName(thread) {
+      if (thread.workspace === directWorkspace) return "direct messages";
+      const channel = await call("the look-up of a channel", thread, () =>
+        rest.get(Routes.channel(thread.channel)),
+      );
+      return channelSchema.parse(channel).name ?? undefined;
     },
 
     person: async ({ workspace }, id) => {
@@ -216,11 +253,16 @@ async function showMark(
   rest: REST,
   emoji: Record<MessageMark, string>,
   ref: MessageRef,
-  { mark, place }: { mark: MessageMark; place: number | undefined },
+  mark: MessageMark,
+  { place, isFirst }: MarkOptions,
 ): Promise<void> {
   const { where, message } = spotOf(ref);
   const own = (name: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(name));
   const wanted = [emoji[mark], place && emoji[mark] ? numbers[Math.min(place, numbers.length) - 1] : ""];
+  if (isFirst && !place) {
+    if (emoji[mark]) await rest.put(own(emoji[mark]));
+    return;
+  }
   // First, because Discord takes few reactions at once: whoever is stopped by the limit goes on from here.
   const { reactions } = reactionsSchema.parse(await rest.get(Routes.channelMessage(where, message)));
   const shown = new Set(reactions.flatMap((reaction) => (reaction.me ? (reaction.emoji.name ?? []) : [])));

@@ -11,11 +11,12 @@ import { createGate, unsafeSettings } from "./gate.ts";
 import { answerProbe } from "./health.ts";
 import { problem, send, setCommonHeaders } from "./http.ts";
 import type { Reply } from "./http.ts";
-import { LiveStreams, maxStreams } from "./live.ts";
+import { LiveStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import type { Operations } from "./operations.ts";
 import { readPage } from "./page.ts";
 import type { ConsoleStatus, Services, WorkspaceFiles } from "./services.ts";
+import { maxStreams } from "./streams.ts";
 import { Watches } from "./watches.ts";
 
 export interface LocalAdapterOptions {

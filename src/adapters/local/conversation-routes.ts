@@ -9,19 +9,18 @@ const maxTextChars = 100_000;
 /** Room for that text with every character escaped. */
 const maxBodyBytes = 700_000;
 
-const messageBody = z.object({
-  text: z
-    .string()
-    .max(maxTextChars)
-    .refine((text) => text.trim() !== "", "expected some text"),
-  /** The same for every attempt to send the same message. */
-  key: z.string().min(8).max(64),
-  /** Ids of files that were sent before. */
-  attachments: z
-    .array(z.string().regex(/^[0-9a-f]{20}$/))
-    .max(20)
-    .default([]),
-});
+const messageBody = z
+  .object({
+    text: z.string().max(maxTextChars),
+    /** The same for every attempt to send the same message. */
+    key: z.string().min(8).max(64),
+    /** Ids of files that were sent before. */
+    attachments: z
+      .array(z.string().regex(/^[0-9a-f]{20}$/))
+      .max(20)
+      .default([]),
+  })
+  .refine(({ text, attachments }) => text.trim() !== "" || attachments.length > 0, "expected some text");
 
 const pressBody = z.object({
   action: z.string().min(1).max(80),

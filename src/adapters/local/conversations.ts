@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
+import { titleOf } from "../../progress/title.ts";
 import { threadId } from "../adapter.ts";
 import type { AttachmentHandle, MessageMark, MessageRef, OutboundMessage, ThreadRef } from "../adapter.ts";
 
@@ -23,6 +24,8 @@ export type ConsoleContent =
 
 interface Marked {
   mark?: MessageMark;
+  /** Of one that waits: how many are worked on before it. */
+  ahead?: number | undefined;
 }
 
 /** A message as the page gets it. `place` orders the messages of a thread; there are gaps. */
@@ -105,7 +108,7 @@ export class Conversations {
     const commit = this.#redis
       .multi()
       .hsetnx(keys.messages, id, JSON.stringify(message))
-      .hsetnx(keys.thread, "title", titleOf(content))
+      .hsetnx(keys.thread, "title", titleOf(wordsOf(content), titleChars) || "Untitled")
       .hset(keys.thread, "activeAt", at);
     if (data) commit.hsetnx(keys.files, id, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
     for (const name of Object.values(keys)) commit.pexpire(name, keptForMs);
@@ -231,13 +234,15 @@ function parseMessage(json: string): ConsoleMessage {
   return JSON.parse(json);
 }
 
-/** The first line of the first message. */
-function titleOf(content: ConsoleContent): string {
-  const text =
-    content.kind === "person" ? content.text : content.kind === "file" ? content.name : content.markdown;
-  const line = text.trim().split("\n", 1)[0] ?? "";
-  if (line === "") return "Untitled";
-  return line.length > titleChars ? `${line.slice(0, titleChars - 1).trimEnd()}…` : line;
+function wordsOf(content: ConsoleContent): string {
+  switch (content.kind) {
+    case "person":
+      return content.text.trim() || (content.files ?? []).join(", ");
+    case "file":
+      return content.name;
+    default:
+      return content.markdown;
+  }
 }
 
 /** A transaction reports the failure of a single command inside its result. */

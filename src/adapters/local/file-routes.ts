@@ -1,14 +1,16 @@
 import { basename } from "node:path/posix";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
+import { parseThreadId, type ThreadRef } from "../adapter.ts";
 import { threadExists } from "./conversation-routes.ts";
 import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
 import { download, json, problem, readBody } from "./http.ts";
 import type { Reply } from "./http.ts";
+import { isSession } from "./operation-routes.ts";
 import { type ApiCall, nothingHere, type Route } from "./route.ts";
 import type { Services } from "./services.ts";
 
 /**
- * Files of the console's own threads, both ways.
+ * Files of threads. ID is a console thread's or, for the workspace, that of a thread of any platform.
  *
  * | request                             | answer                                 |
  * | ----------------------------------- | -------------------------------------- |
@@ -24,16 +26,24 @@ export const fileRoutes: readonly Route[] = [
   { method: "POST", path: "/api/threads/:thread/attachments", answer: postAttachment },
 ];
 
+/** Undefined where nobody has begun such a thread: looking must not make a workspace. */
+async function placeOf(services: Services, id: string): Promise<ThreadRef | undefined> {
+  if (await threadExists(services, id)) return consoleThread(id);
+  return isSession(id) && (await services.operations.threads.find(id)) ? parseThreadId(id) : undefined;
+}
+
 async function listFiles(services: Services, { parameters: [id = ""] }: ApiCall): Promise<Reply> {
-  if (!(await threadExists(services, id))) return nothingHere();
-  const list = await services.files.list(consoleThread(id));
+  const place = await placeOf(services, id);
+  if (!place) return nothingHere();
+  const list = await services.files.list(place);
   return list.ok ? json(200, { entries: list.entries, truncated: list.truncated }) : fileProblem(list);
 }
 
 async function readFile(services: Services, { parameters: [id = ""], query }: ApiCall): Promise<Reply> {
-  if (!(await threadExists(services, id))) return nothingHere();
+  const place = await placeOf(services, id);
+  if (!place) return nothingHere();
   const path = query.get("path") ?? "";
-  const file = await services.files.read(consoleThread(id), path);
+  const file = await services.files.read(place, path);
   if (!file.ok) return fileProblem(file);
   if (file.truncated) return problem(413, "The file is too large to be sent: ask Heddle for a part of it.");
   return download(basename(path), file.data);

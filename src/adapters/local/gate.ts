@@ -1,8 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
 
 /** Why a request may not pass; `error` is for the person. */
-type Refusal = { status: 401 | 403 | 421; error: string };
+type Refusal = { status: 401 | 403 | 421 | 429; error: string };
 
 /**
  * Who may talk to the console.
@@ -28,6 +29,25 @@ const cookieSeconds = 30 * 24 * 60 * 60;
 /** Guessing a shorter token over the network is thinkable. */
 const leastTokenChars = 16;
 
+/** So many wrong tokens of one address are looked at in a minute; a page that has its cookie goes on. */
+const mostWrong = 10;
+const wrongForMs = 60_000;
+/** More are not told apart: then everybody begins anew. */
+const mostAddresses = 10_000;
+
+/** Where a reverse proxy of this console may stand: on this machine, or in a network that is ours. */
+const near = new BlockList();
+for (const [network, prefix] of [
+  ["127.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+] as const) {
+  near.addSubnet(network, prefix, "ipv4");
+}
+near.addAddress("::1", "ipv6");
+near.addSubnet("fc00::", 7, "ipv6");
+
 /** What is wrong with these settings, in one sentence; null when the console may start. */
 export function unsafeSettings(host: string, token: string | undefined): string | null {
   if (token === undefined) {
@@ -41,13 +61,20 @@ export function unsafeSettings(host: string, token: string | undefined): string 
   return `HEDDLE_CONSOLE_TOKEN is too easy to guess: it needs at least ${leastTokenChars} characters.`;
 }
 
-export function createGate(settings: { host: string; token: string | undefined }): Gate {
-  const { host, token } = settings;
+export function createGate(settings: { host: string; token: string | undefined; now?: () => number }): Gate {
+  const { host, token, now = Date.now } = settings;
   // With a token, names do not matter (behind a proxy they are anything): the cookie is bound to the name under
   // which it was given, so a rebound name has none.
   const names = token === undefined ? new Set([...loopbackNames, host]) : null;
   const session =
     token === undefined ? "" : createHmac("sha256", token).update("heddle console").digest("hex");
+  const wrong = new Map<string, { count: number; since: number }>();
+
+  /** Of this minute. */
+  const wrongOf = (address: string) => {
+    const known = wrong.get(address);
+    return known && now() - known.since < wrongForMs ? known : { count: 0, since: now() };
+  };
 
   return {
     stranger(request) {
@@ -68,10 +95,21 @@ export function createGate(settings: { host: string; token: string | undefined }
 
     unknown(request) {
       if (token === undefined) return null;
-      const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
-      if (bearer !== undefined && same(bearer, token)) return null;
       const cookies = (request.headers.cookie ?? "").split("; ");
       if (cookies.some((cookie) => same(cookie, `${cookieName}=${session}`))) return null;
+      const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+      if (bearer !== undefined) {
+        const address = clientOf(request);
+        const { count, since } = wrongOf(address);
+        if (count >= mostWrong)
+          return {
+            status: 429,
+            error: "Too many wrong tokens came from this address: wait a minute, then try again.",
+          };
+        if (same(bearer, token)) return null;
+        if (wrong.size >= mostAddresses) wrong.clear();
+        wrong.set(address, { count: count + 1, since });
+      }
       return {
         status: 401,
         error: "The console needs its token: HEDDLE_CONSOLE_TOKEN in Heddle's settings.",
@@ -83,6 +121,18 @@ export function createGate(settings: { host: string; token: string | undefined }
       return `${cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieSeconds}${secure}`;
     },
   };
+}
+
+/**
+ * The address that wrong tokens are counted by. Where a reverse proxy passes requests on, that is the one that it has
+ * added to `X-Forwarded-For`, the last: else one stranger would lock out everybody behind it. What comes from a public
+ * address may have written the header itself.
+ */
+function clientOf({ socket, headers }: IncomingMessage): string {
+  const peer = socket.remoteAddress ?? "";
+  const forwarded = String(headers["x-forwarded-for"] ?? "");
+  const last = forwarded.split(",").at(-1)?.trim() ?? "";
+  return isIP(last) > 0 && near.check(peer, isIP(peer) === 6 ? "ipv6" : "ipv4") ? last : peer;
 }
 
 function isLoopback(host: string): boolean {

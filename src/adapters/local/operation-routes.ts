@@ -63,12 +63,13 @@ async function withThread(
   { parameters: [id = ""] }: ApiCall,
   answer: (thread: ThreadId, line: ThreadLine) => Promise<Reply | null> | Reply | null,
 ): Promise<Reply | null> {
-  const line = isThread(id) ? await operations.threads.find(id) : undefined;
+  const line = isSession(id) ? await operations.threads.find(id) : undefined;
   if (!line) return problem(404, "There is no such thread, or it was forgotten after a long silence.");
   return await answer(id, line);
 }
 
-function isThread(id: string): boolean {
+/** Whether that may be the id of a thread of any platform. */
+export function isSession(id: string): boolean {
   return /^[^:]+(:[^:]+){3}$/.test(id) && id.length <= 300;
 }
 

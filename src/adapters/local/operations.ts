@@ -31,6 +31,11 @@ export interface ThreadBook {
 export interface ThreadLine {
   thread: ThreadId;
   platform: string;
+  /** The name of the channel, where it is known. */
+  channel?: string;
+  /** Who began it. */
+  author: string;
+  /** Empty when it was begun without a word. */
   title: string;
   /** `asking`: its turn waits for what people decide. */
   state: "running" | "asking" | "waiting" | "idle";
@@ -70,6 +75,14 @@ interface TimelineCall {
   arguments: Excerpt;
 }
 
+interface InnerCall {
+  name: string;
+  arguments: Excerpt;
+  status: string;
+  text: Excerpt;
+  tookMs: number;
+}
+
 /** One record of a thread's journal. `position` orders and names it; times are ms since the epoch. */
 export type TimelineEntry = { position: number; at?: number } & (
   | { kind: "turn-start"; turn: string }
@@ -86,6 +99,8 @@ export type TimelineEntry = { position: number; at?: number } & (
       model: string;
       text: Excerpt;
       thinking: Excerpt;
+      /** Retries and changes of model, one a line. */
+      troubles: Excerpt;
       calls: TimelineCall[];
       stop: string;
       figures: Figures;
@@ -103,6 +118,8 @@ export type TimelineEntry = { position: number; at?: number } & (
       tookMs: number;
       /** Of the models that the tool itself has called. */
       figures?: Figures;
+      /** What a sub-agent did in it, the last calls; `omitted` says how many were before them. */
+      inner?: { calls: InnerCall[]; omitted: number };
     }
   /** Sizes are tokens of the next request. */
   | { kind: "trim"; calls: number; before?: number; after?: number }
@@ -135,7 +152,7 @@ export interface Passing {
 export interface UsageReport {
   timeZone: string;
   /** The latest first; days without use are in it. */
-  days: ({ day: string; turns: number } & Figures)[];
+  days: ({ day: string; turns: number } & Figures & Opinions)[];
   /** Of all days together, the dearest first; the rest as one. */
   channels: UsageShare[];
   users: UsageShare[];
@@ -143,22 +160,32 @@ export interface UsageReport {
   budgets: BudgetLine[];
 }
 
-export interface UsageShare extends Figures {
+export interface UsageShare extends Figures, Opinions {
   /** Empty for those that are counted together. */
   id: string;
+  name?: string;
   turns: number;
+  /** Of each day, in the order of the days. */
+  daily: { cost: number[]; tokens: number[]; turns: number[] };
+}
+
+/** How often people liked an answer or did not; counted for everybody together and for models. */
+interface Opinions {
+  liked: number;
+  disliked: number;
 }
 
 export interface BudgetLine {
   dimension: "all" | "channel" | "user";
   id: string;
+  name?: string;
   measure: "cost" | "tokens";
   limit: number;
   used: number;
   held: number;
 }
 
-/** `running`: since when, ms since the epoch. */
+/** `running`: since when, ms since the epoch; a title where the thread has one. */
 export interface WorkerReport {
   host: string;
   pid: number;
@@ -166,7 +193,7 @@ export interface WorkerReport {
   /** Turns at once. */
   concurrency: number;
   model: string;
-  running: { thread: ThreadId; since: number }[];
+  running: { thread: ThreadId; since: number; title?: string }[];
   sandbox: { ok: boolean; summary: string; problems: Problem[] };
   mcp: { server: string; state: string; tools: string[]; problem?: string }[];
 }
@@ -189,5 +216,7 @@ export interface AuditLine {
   what: string;
   by: string;
   thread: ThreadId;
+  /** The thread's platform and channel, by its name where that is known. */
+  place: string;
   rest: Excerpt;
 }

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
 import { SurfaceError } from "../adapter.ts";
 import type { ChatSurface, MessageRef, ThreadRef } from "../adapter.ts";
 import {
@@ -32,7 +33,7 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
 
     async post(thread, message, key) {
       const refs: MessageRef[] = [];
-      for (const [part, markdown] of split(message.markdown, messageChars).entries()) {
+      for (const [part, markdown] of splitMarkdown(message.markdown, messageChars).entries()) {
         const id = await stored(
           conversations.add(thread.thread, `post ${part} ${key}`, { ...message, markdown }),
         );
@@ -42,7 +43,7 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
     },
 
     async edit(ref, message) {
-      await change(ref, () => ({ ...message, markdown: cut(message.markdown, messageChars) }));
+      await change(ref, () => ({ ...message, markdown: cutMarkdown(message.markdown, messageChars) }));
     },
 
     async remove(ref) {
@@ -56,8 +57,10 @@ export function createLocalSurface(options: { redis: Redis; now?: () => number }
       return found ? consoleThread(thread) : undefined;
     },
 
-    async mark(ref, mark) {
-      await change(ref, (content) => ({ ...content, mark }));
+    channelName: async () => "console",
+
+    async mark(ref, mark, { place } = {}) {
+      await change(ref, (content) => ({ ...content, mark, ahead: place }));
       await stored(conversations.setState(parseMessageRef(ref).thread, mark));
     },
 
@@ -94,27 +97,4 @@ async function stored<T>(work: Promise<T>): Promise<T> {
       { cause },
     );
   }
-}
-
-/** Cuts at the last line break that fits, else in the middle of the line. */
-function split(text: string, limit: number): string[] {
-  const parts: string[] = [];
-  let rest = text;
-  while (rest.length > limit) {
-    const lineBreak = rest.lastIndexOf("\n", limit);
-    const end = lineBreak > 0 ? lineBreak : wholeEnd(rest, limit);
-    parts.push(rest.slice(0, end));
-    rest = rest.slice(lineBreak > 0 ? end + 1 : end);
-  }
-  return [...parts, rest];
-}
-
-function cut(text: string, limit: number): string {
-  return text.length > limit ? `${text.slice(0, wholeEnd(text, limit - 1))}…` : text;
-}
-
-/** `end`, or one less where it would part the two halves of a character. */
-function wholeEnd(text: string, end: number): number {
-  const code = text.charCodeAt(end - 1);
-  return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }

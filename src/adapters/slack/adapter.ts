@@ -100,14 +100,14 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
       disconnected: () => attending.disconnected(),
     });
   } catch (error) {
-    await attending.close();
+    attending.close();
     throw error;
   }
   return {
     async close() {
-      await line.close(() => app.finish());
       closing.abort();
-      await attending.close();
+      attending.close();
+      await line.close(() => app.finish());
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { types } from "@slack/bolt";
 import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
-import type { OutboundMessage, TaskCards } from "../adapter.ts";
+import type { CallList, OutboundMessage, ShownCall } from "../adapter.ts";
 import { buttonRow } from "./buttons.ts";
 
 /**
@@ -11,8 +11,10 @@ import { buttonRow } from "./buttons.ts";
 export const messageChars = 11_500;
 const footerChars = 1_000;
 const cardChars = 150;
-/** What remains for the text beside cards. */
-const cardsChars = 8_000;
+/** Of a result in its card; it is not documented how much Slack takes. */
+const outputChars = 250;
+/** What remains for the text above and below the cards. */
+const besideChars = 3_000;
 /** Notifications show the first lines only. */
 const fallbackChars = 3_000;
 
@@ -28,8 +30,8 @@ export interface Layout {
 /** The same message from the best layout to the plainest, which Slack takes whatever is in the text. */
 export type RenderedMessage = readonly [Layout, ...Layout[]];
 
-/** More messages than this are a flood: the rest is better read in a file. */
-const mostParts = 3;
+/** An answer of more than three messages is better read in a file. */
+export const mostChars = 3 * messageChars;
 
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
@@ -37,57 +39,81 @@ export function renderParts(message: OutboundMessage): RenderedMessage[] {
   return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
 }
 
-/** The beginning of an answer that is so long that it belongs into a file; undefined for others. */
-export function renderBeginning(message: OutboundMessage): RenderedMessage | undefined {
-  if (message.markdown.length <= mostParts * messageChars) return undefined;
+/** The first message of an answer that is too long for messages. */
+export function renderBeginning(message: OutboundMessage): RenderedMessage {
   const [beginning] = splitMarkdown(inert(message.markdown), messageChars);
   return render(beginning, message);
 }
 
-/** The one message that shows it, cut if it is too long. @param withCards whether tasks may be cards */
+/** The one message that shows it, cut if it is too long. @param withCards whether calls may be cards */
 export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
   const plainer = render(cutMarkdown(inert(message.markdown), messageChars), message);
-  const { cards } = message;
-  if (!cards || !withCards) return plainer;
+  const { calls } = message;
+  if (!calls || !withCards) return plainer;
   // Notifications and screen readers get the list.
   const [{ text }] = plainer;
-  const [{ blocks }] = render(cutMarkdown(inert(cards.markdown), cardsChars), message);
-  const [first, ...others] = blocks;
-  return [
-    { text, blocks: [...(first ? [first] : []), planBlock(cards), ...others], hasCards: true },
-    ...plainer,
+  const beside = (markdown: string) => markdownBlocks(cutMarkdown(inert(markdown), besideChars));
+  const blocks = [
+    ...[...beside(calls.above), planBlock(calls), ...beside(calls.below)],
+    ...footerBlocks(smallPrint(message)),
+    ...buttonRow(message),
   ];
+  return [{ text, blocks, hasCards: true }, ...plainer];
 }
 
-/** Tasks as cards under a title. Titles take up to 12 times 150 characters of what a message holds. */
-function planBlock({ title, tasks }: TaskCards): types.PlanBlock {
+/**
+ * Calls as cards under a title. Slack shows them folded, each with its result behind it. Titles take up to 12 times
+ * 150 characters of what a message holds, results 12 times 250.
+ * https://docs.slack.dev/reference/block-kit/blocks/plan-block
+ */
+function planBlock({ title, items }: CallList): types.PlanBlock {
   return {
     type: "plan",
     title,
-    tasks: tasks.map(({ id, title: task, state }) => ({
+    tasks: items.map(({ id, name, about, state, result }) => ({
       type: "task_card",
       task_id: id,
-      title: inert(task).slice(0, cardChars),
+      title: inert(`${name} ${about}`).trim().slice(0, cardChars),
       status: cardStatus[state],
+      ...(result !== undefined && { output: outputBlock(result) }),
     })),
   };
 }
 
-const cardStatus = { running: "in_progress", done: "complete", failed: "error" } as const;
+const cardStatus = {
+  ...{ pending: "pending", running: "in_progress", ok: "complete", partial: "complete" },
+  ...{ error: "error", stopped: "error", unknown: "error" },
+} as const satisfies Record<ShownCall["state"], types.TaskCardBlock["status"]>;
+
+function outputBlock(result: string): types.RichTextBlock {
+  const short = result.length > outputChars ? `${result.slice(0, outputChars).toWellFormed()}…` : result;
+  const text = { type: "text" as const, text: inert(short), style: { code: true } };
+  return { type: "rich_text", elements: [{ type: "rich_text_section", elements: [text] }] };
+}
+
+/** A markdown block must not be empty. */
+function markdownBlocks(text: string): types.KnownBlock[] {
+  return text.trim() === "" ? [] : [{ type: "markdown", text }];
+}
+
+function footerBlocks(small: string): types.KnownBlock[] {
+  return small === "" ? [] : [{ type: "context", elements: [mrkdwn(small)] }];
+}
+
+function smallPrint({ footer = "" }: Pick<OutboundMessage, "footer">): string {
+  return escape(inert(footer)).slice(0, footerChars);
+}
 
 function render(
   markdown: string,
   message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
 ): RenderedMessage {
-  // A markdown block must not be empty.
   const text = markdown.trim() === "" ? "…" : markdown;
-  const blocks: types.KnownBlock[] = [{ type: "markdown", text }];
-  const small = message.footer && escape(inert(message.footer)).slice(0, footerChars);
-  if (small) blocks.push({ type: "context", elements: [{ type: "mrkdwn", text: small }] });
+  const small = smallPrint(message);
   const buttons = buttonRow(message);
-  blocks.push(...buttons);
+  const blocks = [...markdownBlocks(text), ...footerBlocks(small), ...buttons];
   const short = escape(text).slice(0, fallbackChars);
-  const section: types.SectionBlock = { type: "section", text: { type: "mrkdwn", text: short } };
+  const section: types.SectionBlock = { type: "section", text: mrkdwn(short) };
   const plainest: Layout = {
     text: small ? `${escape(text)}\n${small}` : escape(text),
     // The text shows only where there are no blocks, and there are no buttons without.
@@ -97,14 +123,19 @@ function render(
 }
 
 /**
- * The text with every mention, channel link and Slack command made inert by a zero-width space. What a model
- * writes must never notify people; in code, where this can be, it stays readable.
+ * The text with every mention, channel link and Slack command made inert by a zero-width space, also where it is
+ * written as an entity. What a model writes must never notify people; in code, where this can be, it stays readable.
  */
 export function inert(text: string): string {
   return text.replaceAll(
-    /<(?=@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)/gi,
-    "<\u200B",
+    /(?:<|&lt;?|&#0*60;?|&#x0*3c;?)(?=@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)/gi,
+    "$&\u200B",
   );
+}
+
+/** Text in Slack's own markup, in which Slack looks for no names: "@here" stays a word. */
+export function mrkdwn(text: string): types.MrkdwnElement {
+  return { type: "mrkdwn", text, verbatim: true };
 }
 
 /** For text that Slack reads as its own markup. */

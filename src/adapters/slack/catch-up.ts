@@ -1,4 +1,4 @@
-import type { webApi } from "@slack/bolt";
+import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
 import type { Attendance } from "../adapter.ts";
 import { refusalCode } from "./web.ts";
@@ -9,7 +9,7 @@ const pageSize = 200;
 
 export interface CatchUpOptions {
   /** A client that sits out rate limits: nobody waits for it. */
-  client: webApi.WebClient;
+  client: WebClient;
   attendance: Attendance;
   teamId: string;
   /** Takes a message in the shape of an event. */
@@ -33,9 +33,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
 
   const read = async (
     channel: string,
-    page: (
-      cursor: object,
-    ) => Promise<webApi.ConversationsHistoryResponse | webApi.ConversationsRepliesResponse>,
+    page: (cursor: object) => Promise<ConversationsHistoryResponse | ConversationsRepliesResponse>,
   ) => {
     let cursor = {};
     for (let pages = 0; pages < mostPages && !signal.aborted; pages += 1) {
@@ -80,7 +78,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
 }
 
 /** Ids of the conversations that the bot is in. */
-async function conversations(client: webApi.WebClient): Promise<string[]> {
+async function conversations(client: WebClient): Promise<string[]> {
   const ids: string[] = [];
   let cursor = {};
   for (let pages = 0; pages < mostPages; pages += 1) {

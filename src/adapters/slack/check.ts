@@ -1,9 +1,10 @@
-import { webApi } from "@slack/bolt";
+import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { pino } from "pino";
+import { networkCode } from "../../agent/network-code.ts";
 import type { Finding } from "../adapter.ts";
 import type { SlackAdapterOptions } from "./adapter.ts";
 import type { chooseWorkspaces } from "./choice.ts";
-import { neededScope, networkCode } from "./errors.ts";
+import { neededScope } from "./errors.ts";
 import type { Identity } from "./events.ts";
 import { botScopes, eventsPath, installPath } from "./manifest.ts";
 import { createWebClient, refusalCode } from "./web.ts";
@@ -45,7 +46,7 @@ interface Installation {
 }
 
 /** Asks Slack what the bot token is good for; throws an error that says what is wrong with it. */
-export async function identify(client: webApi.WebClient): Promise<Installation> {
+export async function identify(client: WebClient): Promise<Installation> {
   const answer = await client.auth.test().catch((error: unknown) => {
     throw tokenError("SLACK_BOT_TOKEN", error);
   });
@@ -56,11 +57,16 @@ export async function identify(client: webApi.WebClient): Promise<Installation> 
     );
   }
   const installation = { identity: { teamId, botUserId, botId }, description: `${user} in ${team}` };
-  const granted = answer.response_metadata?.scopes;
-  const missing = granted ? botScopes.filter((scope) => !granted.includes(scope)) : [];
+  const missing = missingScopes(answer);
   if (missing.length === 0) return installation;
   const warning = `The Slack app lacks the scopes ${missing.join(", ")}: add them under OAuth & Permissions and install it again.`;
   return { ...installation, warning };
+}
+
+/** The scopes that we need and Slack has not granted, as far as its answer tells. */
+export function missingScopes(answer: WebAPICallResult): string[] {
+  const granted = answer.response_metadata?.scopes;
+  return granted ? botScopes.filter((scope) => !granted.includes(scope)) : [];
 }
 
 /**
@@ -90,7 +96,7 @@ export async function checkSlack({
   return [...findings.flat(), ...(isBroken ? [] : [subscriptionsUnseen])];
 }
 
-async function checkBot(token: string, clientWith: (token: string) => webApi.WebClient): Promise<Finding[]> {
+async function checkBot(token: string, clientWith: (token: string) => WebClient): Promise<Finding[]> {
   checkToken("SLACK_BOT_TOKEN", token);
   const { description, warning } = await identify(clientWith(token));
   return [
@@ -99,10 +105,7 @@ async function checkBot(token: string, clientWith: (token: string) => webApi.Web
   ];
 }
 
-async function checkSocket(
-  token: string,
-  clientWith: (token: string) => webApi.WebClient,
-): Promise<Finding[]> {
+async function checkSocket(token: string, clientWith: (token: string) => WebClient): Promise<Finding[]> {
   checkToken("SLACK_APP_TOKEN", token);
   await clientWith(token)
     .apps.connections.open({})
@@ -130,6 +133,19 @@ function requestsUnseen({ host, port }: { host: string; port: number }): string 
   return `Slack's requests come in at http://${host}:${port}${eventsPath}; to see whether your proxy passes them on, press Retry beside the Request URL under Event Subscriptions.`;
 }
 
+/** Whether it says that the token was good once and never will be again. */
+export function isDeadToken(error: unknown): boolean {
+  return dead.has(refusalCode(error) ?? "");
+}
+
+const dead = new Set([
+  "invalid_auth",
+  "token_revoked",
+  "token_expired",
+  "account_inactive",
+  "user_removed_from_team",
+]);
+
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
 export function tokenError(name: TokenName, cause: unknown): Error {
   return new Error(`${name} ${problem(name, cause)}`, { cause });
@@ -151,7 +167,7 @@ function problem(name: TokenName, cause: unknown): string {
     case "not_allowed_token_type":
       return `is a token of the wrong kind: ${whereToFind}.`;
     case "missing_scope": {
-      const scope = cause instanceof webApi.WebAPIPlatformError ? neededScope(cause) : "";
+      const scope = cause instanceof WebAPIPlatformError ? neededScope(cause) : "";
       return `lacks the scope ${scope}: ${whereToFind}.`;
     }
     case undefined: {

@@ -1,4 +1,4 @@
-import type { webApi } from "@slack/bolt";
+import type { WebClient } from "@slack/web-api";
 import { createEventReader, type EventReader, type Identity } from "./events.ts";
 import { createPeople, type People } from "./people.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
@@ -9,14 +9,14 @@ export interface Desk {
   identity: Identity;
   people: People;
   reader: EventReader;
-  client: webApi.WebClient;
+  client: WebClient;
   /** Tells one person something that nobody else sees. It is a courtesy: a failure is only logged. */
   whisper(to: { user: string; channel: string; thread: string }, text: string): Promise<void>;
 }
 
-/** Slack waits three seconds for us, so looking people up and opening windows must be quick. */
-export function createReceivingClient(access: SlackAccess): webApi.WebClient {
-  return createWebClient(access, { timeoutMs: 5_000, retries: 2 });
+/** Slack waits three seconds for us. What is only read may be asked for again. */
+export function createReceivingClient(access: SlackAccess, retries: 0 | 2): WebClient {
+  return createWebClient(access, { timeoutMs: 5_000, retries });
 }
 
 /** The app is not installed in a workspace, or not allowed there. */
@@ -28,8 +28,8 @@ export type DeskOf = (teamId: string | undefined) => Promise<Desk>;
 /** @param stopReactions names of the reactions that stop a turn, without colons */
 export function createDesk(access: SlackAccess, identity: Identity, stopReactions: readonly string[]): Desk {
   const { botToken, log } = access;
-  const client = createReceivingClient(access);
-  const people = createPeople(client, identity.teamId, log);
+  const client = createReceivingClient(access, 0);
+  const people = createPeople(createReceivingClient(access, 2), identity.teamId, log);
   return {
     botToken,
     identity,

@@ -1,5 +1,6 @@
-import { webApi } from "@slack/bolt";
+import { WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
 import { SurfaceError, type SurfaceErrorKind } from "../adapter.ts";
+import { isUnsent } from "../network.ts";
 import { refusalCode } from "./web.ts";
 
 /** What Slack's codes mean for whoever wants to write; a code that is not listed is `rejected`. */
@@ -35,16 +36,13 @@ const kinds: Record<string, SurfaceErrorKind> = {
   service_unavailable: "uncertain",
 };
 
-/** The connection was never made, so nothing was sent. */
-const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
-
 const defaultRetryMs = 1_000;
 
 /** What went wrong with a call, in the words of the contract. */
 export function surfaceError(method: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
-  if (cause instanceof webApi.WebAPIRateLimitedError) return rateLimited(method, cause.retryAfter, cause);
-  if (cause instanceof webApi.WebAPIPlatformError) return refusal(method, cause);
+  if (cause instanceof WebAPIRateLimitedError) return rateLimited(method, cause.retryAfter, cause);
+  if (cause instanceof WebAPIPlatformError) return refusal(method, cause);
   if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
     return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; it is tried again.`, {
@@ -61,7 +59,7 @@ export function surfaceError(method: string, cause: unknown): SurfaceError {
   );
 }
 
-function refusal(method: string, cause: webApi.WebAPIPlatformError): SurfaceError {
+function refusal(method: string, cause: WebAPIPlatformError): SurfaceError {
   const code = cause.data.error;
   const kind = kinds[code] ?? "rejected";
   switch (kind) {
@@ -88,7 +86,7 @@ function rateLimited(method: string, seconds: number | undefined, cause: unknown
   return new SurfaceError("rate-limited", message, { retryAfterMs, cause });
 }
 
-function remedy(error: webApi.WebAPIPlatformError): string {
+function remedy(error: WebAPIPlatformError): string {
   switch (error.data.error) {
     case "not_in_channel":
       return "the bot is not in the channel, invite it there.";
@@ -100,20 +98,8 @@ function remedy(error: webApi.WebAPIPlatformError): string {
 }
 
 /** The scope that a `missing_scope` refusal names. */
-export function neededScope({ data }: webApi.WebAPIPlatformError): string {
+export function neededScope({ data }: WebAPIPlatformError): string {
   return "needed" in data && typeof data.needed === "string" ? data.needed : "that it needs";
-}
-
-/** The code of the network error (`ECONNREFUSED`) under a failed request, however deep the SDK has put it. */
-export function networkCode(error: unknown): string | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && typeof cause.code === "string" && /^[A-Z]/.test(cause.code)) return cause.code;
-  }
-  return undefined;
-}
-
-function isUnsent(error: unknown): boolean {
-  return unsent.has(networkCode(error) ?? "");
 }
 
 /** The third is about two tables in one message, which the documentation does not rule out for Markdown. */

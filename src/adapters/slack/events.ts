@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { AttachmentHandle, InboundEvent, ThreadRef } from "../adapter.ts";
+import { stopAction } from "./buttons.ts";
 import { fileHandle } from "./files.ts";
 import { mentions, readableText } from "./inbound-text.ts";
 import type { People } from "./people.ts";
@@ -19,6 +20,8 @@ const fileSchema = z.object({
   url_private_download: z.string().nullish(),
 });
 
+const blockSchema = z.object({ elements: z.array(z.object({ action_id: z.string().optional() })).catch([]) });
+
 const messageSchema = z.object({
   type: z.enum(["message", "app_mention"]),
   // What people write; a thread_broadcast is a reply that is also shown in the channel.
@@ -32,6 +35,7 @@ const messageSchema = z.object({
   // Absent for people.
   bot_id: z.string().nullish(),
   app_id: z.string().nullish(),
+  blocks: z.array(blockSchema).catch([]),
   edited: z.null().optional(),
 });
 
@@ -39,8 +43,8 @@ const changedSchema = z.object({
   subtype: z.literal("message_changed"),
   channel: z.string(),
   message: z.object({
-    // What Slack leaves in place of a deleted message that has replies.
-    subtype: z.literal("tombstone").optional(),
+    // The third is what Slack leaves in place of a deleted message that has replies.
+    subtype: z.enum(["file_share", "thread_broadcast", "tombstone"]).optional(),
     user: z.string(),
     text: z.string().default(""),
     ts: z.string(),
@@ -136,7 +140,7 @@ export function createEventReader(
       const { data: message } = messageSchema.safeParse(event);
       if (!message || message.user === botUserId) return undefined;
       const addressed = addressee(message, botUserId);
-      if (!addressed) return undefined;
+      if (!addressed || isProgress(message)) return undefined;
       const author = await people.author(message.user);
       return {
         kind: "message",
@@ -182,6 +186,11 @@ function addressee(message: z.infer<typeof messageSchema>, botUserId: string) {
   if (message.channel.startsWith("D")) return "direct";
   if (message.type === "app_mention" || mentions(message.text, botUserId)) return "mention";
   return message.thread_ts === undefined ? undefined : "follow-up";
+}
+
+/** Whether another Heddle shows in it what it does: that is not yet what it has to say. */
+function isProgress({ bot_id, blocks }: z.infer<typeof messageSchema>): boolean {
+  return !!bot_id && blocks.some(({ elements }) => elements.some((e) => e.action_id === stopAction));
 }
 
 function attachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {

@@ -1,6 +1,6 @@
 import { type AttachmentHandle, SurfaceError } from "../adapter.ts";
 import { surfaceError } from "./errors.ts";
-import type { webApi } from "@slack/bolt";
+import type { WebClient } from "@slack/web-api";
 import type { SlackAccess } from "./web.ts";
 
 /** Where Slack keeps the files of its workspaces. The token goes to no other host. */
@@ -31,10 +31,7 @@ function parseHandle(handle: string): SlackFile {
 }
 
 /** Asks Slack for what it keeps back in events about files of other organisations (`check_file_info`). */
-export async function fileDetails(
-  client: webApi.WebClient,
-  file: AttachmentHandle,
-): Promise<AttachmentHandle> {
+export async function fileDetails(client: WebClient, file: AttachmentHandle): Promise<AttachmentHandle> {
   const { team, id, url } = parseHandle(file.handle);
   if (url !== undefined) return file;
   try {

@@ -1,7 +1,8 @@
 import type { types } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import { titleOf } from "../../progress/title.ts";
 import type { DayBudgets, RecentThread, RecentThreads } from "../adapter.ts";
-import { escape, inert } from "./blocks.ts";
+import { escape, inert, mrkdwn } from "./blocks.ts";
 import type { Desk } from "./desk.ts";
 import { slashCommand } from "./manifest.ts";
 
@@ -19,7 +20,7 @@ const stateOf: Record<RecentThread["status"], string> = {
   idle: "✅ at rest",
 };
 
-const beginning = `Mention me in a channel, write to me in *Messages*, or use \`${slashCommand} <task>\`.`;
+const introduction = `Mention me in a channel, write to me in *Messages*, or use \`${slashCommand} <task>\`.`;
 
 /**
  * Fills the home tab of a person with the threads that they have begun and with what is left for them today. It is a
@@ -38,7 +39,7 @@ export async function showHome(
       { type: "header", text: { type: "plain_text", text: "Your recent threads" } },
       ...(lines.length > 0 ? lines : [section("There are none yet.")]),
       ...(budgets.length > 0 ? [section(`*Your budget today:* ${budgets.join(", ")}`)] : []),
-      { type: "context", elements: [{ type: "mrkdwn", text: beginning }] },
+      { type: "context", elements: [mrkdwn(introduction)] },
     ];
     await desk.client.views.publish({ user_id: person, view: { type: "home", blocks } });
   } catch (error) {
@@ -48,18 +49,18 @@ export async function showHome(
 
 async function line(
   desk: Desk,
-  { thread, title, status, activeAt }: RecentThread,
+  { thread, beginning, status, activeAt }: RecentThread,
 ): Promise<types.SectionBlock> {
   const link = await desk.client.chat
     .getPermalink({ channel: thread.channel, message_ts: thread.thread })
     .catch(() => undefined);
-  const [firstLine = ""] = title.trim().split("\n");
-  const text = escape(inert(firstLine.slice(0, titleChars))).replaceAll("|", "¦") || "(no text)";
+  const text = escape(inert(titleOf(beginning, titleChars))).replaceAll("|", "¦") || "(no text)";
   const linked = link?.permalink ? `<${link.permalink}|${text}>` : text;
-  const seconds = Math.floor(activeAt / 1_000);
-  return section(`${linked}\n${stateOf[status]} · <!date^${seconds}^{date_short_pretty} {time}|${seconds}>`);
+  const fallback = `${new Date(activeAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const date = `<!date^${Math.floor(activeAt / 1_000)}^{date_short_pretty} {time}|${fallback}>`;
+  return section(`${linked}\n${stateOf[status]} · ${date}`);
 }
 
 function section(text: string): types.SectionBlock {
-  return { type: "section", text: { type: "mrkdwn", text } };
+  return { type: "section", text: mrkdwn(text) };
 }

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { HTTPReceiver } from "@slack/bolt";
-import type { Installations, OAuthClient } from "./installations.ts";
+import { InstallationRefused, type Installations, type OAuthClient } from "./installations.ts";
 import { type Line, logUnacknowledged } from "./line.ts";
 import { botScopes, eventsPath, installPath, redirectPath } from "./manifest.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
@@ -43,6 +43,16 @@ export function openHttpLine(
       clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } },
       installPath,
       redirectUriPath: redirectPath,
+      callbackOptions: {
+        failure(error, _options, _request, response) {
+          const isRefused = error instanceof InstallationRefused;
+          const text = isRefused
+            ? error.message
+            : `The app was not installed: begin again at ${installPath}.`;
+          const type = { "content-type": "text/plain; charset=utf-8" };
+          response.writeHead(isRefused ? 403 : 400, type).end(`${text}\n`);
+        },
+      },
     },
     processEventErrorHandler: async ({ error, response }) => {
       logUnacknowledged(log, error);

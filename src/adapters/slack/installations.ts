@@ -30,6 +30,9 @@ export interface Installation {
   identity: Identity;
 }
 
+/** The app may not be installed so; its sentence is for the person who tried. */
+export class InstallationRefused extends Error {}
+
 /** It was sealed with another secret, or changed: only that workspace is concerned. */
 export class UnreadableInstallation extends Error {}
 
@@ -54,11 +57,20 @@ export function createInstallations(redis: Redis, { stateSecret, allowed }: OAut
       await redis.hdel(key, teamId);
     },
     store: {
-      async storeInstallation({ team, bot }) {
-        if (!team || !bot) throw new Error("Heddle is installed into workspaces, not into an organisation.");
+      async storeInstallation({ team, bot, isEnterpriseInstall }) {
+        if (!team || !bot || isEnterpriseInstall) {
+          throw new InstallationRefused(
+            "This app cannot be installed for a whole organisation: install it again and choose one workspace.",
+          );
+        }
         if (!allowed.includes(team.id)) {
-          throw new Error(
-            `The workspace ${team.id} may not install this app: add it to slack.workspaces in heddle.yaml.`,
+          throw new InstallationRefused(
+            `The workspace ${team.id} may not install this app: ask whoever runs it to add ${team.id} to slack.workspaces in heddle.yaml.`,
+          );
+        }
+        if (bot.refreshToken !== undefined) {
+          throw new InstallationRefused(
+            "This app has token rotation switched on, which Slack never switches off again and Heddle does not support: make a new app from the manifest, without it.",
           );
         }
         const content = { botToken: bot.token, botId: bot.id, botUserId: bot.userId };

@@ -1,6 +1,6 @@
 import type { App, types } from "@slack/bolt";
 import { z } from "zod";
-import type { Door, InboundEvent, Verdict } from "../adapter.ts";
+import { type Door, type InboundEvent, problemOf } from "../adapter.ts";
 import { actNow, askFirst, offeredId, stopAction } from "./buttons.ts";
 import type { Desk, DeskOf } from "./desk.ts";
 import { askForSentence, pressSchema, problemInModal, readSubmission, sentenceModal } from "./modals.ts";
@@ -100,22 +100,6 @@ async function actionOf(
   const author = await desk.people.author(user);
   const where = { thread: { ...place, thread }, ref: { ...place, message } };
   return { kind: "action", ...where, author, action, tellsRefusal: true };
-}
-
-/** What the person should read who pressed a button, if it did not do what it says. */
-function problemOf(verdict: Verdict): string | undefined {
-  switch (verdict.kind) {
-    case "refused":
-      return verdict.reply;
-    case "ignored":
-      return `That did nothing: ${verdict.why}.`;
-    case "accepted":
-    case "duplicate":
-    case "stopping":
-    case "amended":
-    case "acted":
-      return undefined;
-  }
 }
 
 /** Opens a modal, which Slack allows for three seconds; gives a sentence for the person if it did not open. */

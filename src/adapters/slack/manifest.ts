@@ -66,13 +66,18 @@ export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): s
       agent_view: {
         agent_description:
           "Mention it in a thread and it works there, in a workspace of its own; 🛑 stops it.",
+        // A press sends the message as it is.
         suggested_prompts: [
           { title: "What can you do?", message: "What can you do here? Answer in five lines." },
           {
             title: "Look at a file",
-            message: "I will send you a file. Tell me what is in it and what is odd.",
+            message: "I will send you a file next. Tell me then what is in it and what looks odd.",
           },
-          { title: "Write a script", message: "Write a small script, run it and show me what it prints: " },
+          {
+            title: "Run a script",
+            message:
+              "Write a small script that lists the prime numbers up to 100, run it and show me the result.",
+          },
         ],
       },
       slash_commands: [

@@ -1,5 +1,5 @@
 import type { BaseLogger } from "pino";
-import type { webApi } from "@slack/bolt";
+import type { UsersInfoResponse, WebClient } from "@slack/web-api";
 import type { Author } from "../adapter.ts";
 import { refusalCode } from "./web.ts";
 
@@ -24,7 +24,7 @@ interface Entry {
 }
 
 /** People of the workspace `teamId`, remembered for some minutes. */
-export function createPeople(client: webApi.WebClient, teamId: string, log: BaseLogger): People {
+export function createPeople(client: WebClient, teamId: string, log: BaseLogger): People {
   const entries = new Map<string, Entry>();
 
   const lookUp = async (userId: string): Promise<Author> => {
@@ -67,7 +67,7 @@ export function createPeople(client: webApi.WebClient, teamId: string, log: Base
   };
 }
 
-type SlackUser = NonNullable<webApi.UsersInfoResponse["user"]>;
+type SlackUser = NonNullable<UsersInfoResponse["user"]>;
 
 function describe(id: string, user: SlackUser, teamId: string): Author {
   const name = user.profile?.display_name || user.profile?.real_name || user.real_name || user.name || id;

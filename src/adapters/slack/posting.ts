@@ -1,4 +1,4 @@
-import type { webApi } from "@slack/bolt";
+import type { ChatPostMessageArguments, WebClient } from "@slack/web-api";
 import type { ThreadRef } from "../adapter.ts";
 import type { Layout, RenderedMessage } from "./blocks.ts";
 import { refusesLayout } from "./errors.ts";
@@ -32,12 +32,12 @@ export async function inLayout<T>(
  * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
  */
 export async function postOnce(
-  client: webApi.WebClient,
+  client: WebClient,
   thread: ThreadRef,
   { text, blocks }: Layout,
   key: string,
 ): Promise<string> {
-  const message: webApi.ChatPostMessageArguments = {
+  const message: ChatPostMessageArguments = {
     channel: thread.channel,
     thread_ts: thread.thread,
     unfurl_links: false,
@@ -54,7 +54,7 @@ export async function postOnce(
 
 /** Shares bytes as a file in the thread. Slack does that later and does not tell as which message. */
 export async function shareFile(
-  client: webApi.WebClient,
+  client: WebClient,
   { channel, thread }: ThreadRef,
   file: { name: string; data: Uint8Array; comment?: string },
 ): Promise<void> {
@@ -69,23 +69,28 @@ export async function shareFile(
 }
 
 /**
- * The parts of what was posted with that key (`key#0`, `key#1` …), as far as they are in the thread without a
+ * The parts of what we have posted with that key (`key#0`, `key#1` …), as far as they are in the thread without a
  * gap. Not finding one proves nothing.
  */
 export async function findPosted(
-  client: webApi.WebClient,
+  client: WebClient,
   thread: ThreadRef,
   key: string,
   since: number,
 ): Promise<string[]> {
-  const { messages = [] } = await client.conversations.replies({
-    channel: thread.channel,
-    ts: thread.thread,
-    oldest: ((since - clockToleranceMs) / 1_000).toFixed(6),
-    include_all_metadata: true,
-    limit: 200,
-  });
-  const byKey = new Map(messages.map(({ ts, metadata }) => [keyOf(metadata?.event_payload), ts]));
+  const [{ user_id: self }, { messages = [] }] = await Promise.all([
+    client.auth.test(),
+    client.conversations.replies({
+      channel: thread.channel,
+      ts: thread.thread,
+      oldest: ((since - clockToleranceMs) / 1_000).toFixed(6),
+      include_all_metadata: true,
+      limit: 200,
+    }),
+  ]);
+  // Every app can read the metadata of others, and write the same.
+  const own = messages.filter(({ user }) => user === self);
+  const byKey = new Map(own.map(({ ts, metadata }) => [keyOf(metadata?.event_payload), ts]));
   const found: string[] = [];
   for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
     found.push(ts);

@@ -1,8 +1,10 @@
-import type { App, webApi } from "@slack/bolt";
+import type { App } from "@slack/bolt";
+import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
 import { cutMarkdown } from "../../progress/markdown.ts";
 import type { Author, Door, InboundEvent, RoomMessage } from "../adapter.ts";
-import { escape, inert, messageChars } from "./blocks.ts";
+import { threadWord } from "../thread-word.ts";
+import { escape, inert, messageChars, mrkdwn } from "./blocks.ts";
 import type { Desk, DeskOf } from "./desk.ts";
 import { milliseconds } from "./events.ts";
 import { readableText } from "./inbound-text.ts";
@@ -23,11 +25,15 @@ const shortcutSchema = z.object({
 const userSchema = z.object({ user: z.object({ id: z.string() }) });
 
 const help = [
-  `Write \`${slashCommand} <task>\` and I start a thread for it here. In that thread you need no command:`,
-  "write to me there, and `stop`, the Stop button or 🛑 end what I do.",
-  `\`${slashCommand} model:<name> skill:<name> <task>\` chooses what works on it.`,
-  "Slack has no commands inside threads; mention me instead.",
-].join(" ");
+  `\`${slashCommand} <task>\` starts a thread for the task here. In the thread you need no command: just write.`,
+  `\`${slashCommand} model:<name> skill:<name> <task>\` also chooses the model and the skill for it.`,
+  "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, and `!quiet`, `!normal` or `!full` says how much to show.",
+].join("\n");
+
+function forThreads(word: string): string {
+  const how = word === "stop" ? ", press its Stop button, or react with 🛑" : "";
+  return `Slack does not tell me which thread you mean: write \`!${word}\` in it${how}.`;
+}
 
 /**
  * The ways to ask that are no message: the slash command and the shortcut of a message. A message of ours stands for the
@@ -40,7 +46,9 @@ export function listenToQuestions(app: App, deskOf: DeskOf, intake: Intake) {
     const desk = await deskOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
     const { text, options } = taskIn(readable(desk, written));
-    if (["", "help", "stop"].includes(text.toLowerCase())) return ack(help);
+    if (["", "help"].includes(text.toLowerCase())) return ack(help);
+    const word = threadWord(text);
+    if (word) return ack(forThreads(word));
     const author = await desk.people.author(user);
     const problem = await ask(desk, intake, { author, channel, text, options });
     if (problem) await ack(problem);
@@ -151,12 +159,12 @@ async function post(
   const how = chosen.length > 0 ? ` (${chosen.join(", ")})` : "";
   const heading = `<@${author.id}> asks${about ? " about a message" : ""}${how}:`;
   const shown = cutMarkdown(inert(text), messageChars);
-  const question: webApi.ChatPostMessageArguments = {
+  const question: ChatPostMessageArguments = {
     channel,
     ...(thread !== undefined && { thread_ts: thread }),
     text: `${heading} ${escape(shown)}`.slice(0, 3_000),
     blocks: [
-      { type: "section", text: { type: "mrkdwn", text: heading } },
+      { type: "section", text: mrkdwn(heading) },
       { type: "markdown", text: shown },
     ],
     unfurl_links: false,

@@ -1,7 +1,8 @@
-import { checkToken, identify } from "./check.ts";
+import { checkToken, identify, isDeadToken, missingScopes } from "./check.ts";
 import type { SlackAdapterOptions } from "./adapter.ts";
 import { UnreadableInstallation } from "./installations.ts";
 import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./desk.ts";
+import { installPath } from "./manifest.ts";
 
 export interface Reception {
   deskOf: DeskOf;
@@ -17,7 +18,7 @@ export async function openReception(options: SlackAdapterOptions): Promise<Recep
   if ("botToken" in workspaces) {
     const access = { ...options, botToken: workspaces.botToken };
     checkToken("SLACK_BOT_TOKEN", access.botToken);
-    const { identity, warning } = await identify(createReceivingClient(access));
+    const { identity, warning } = await identify(createReceivingClient(access, 2));
     if (warning) log.warn(warning);
     const desk = createDesk(access, identity, stopReactions);
     return {
@@ -44,22 +45,48 @@ export async function openReception(options: SlackAdapterOptions): Promise<Recep
     known.set(teamId, desk);
     return desk;
   };
+  /** Whether Slack takes the token that we have for a workspace. Rejects when Slack does not answer. */
+  const isGood = async (teamId: string): Promise<boolean> => {
+    try {
+      return (await (await deskOf(teamId)).client.auth.test()).ok;
+    } catch (error) {
+      const isBad = error instanceof NotInstalled || error instanceof UnreadableInstallation;
+      if (isBad || isDeadToken(error)) return false;
+      throw error;
+    }
+  };
+  /** Workspaces whose trouble was told: the desks are asked for every few seconds. */
+  const told = new Set<string>();
+  const allDesks = async (): Promise<Desk[]> => {
+    const desks: Desk[] = [];
+    for (const teamId of await installations.all()) {
+      try {
+        desks.push(await deskOf(teamId));
+      } catch (error) {
+        if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) throw error;
+        if (!told.has(teamId)) log.warn(error.message);
+        told.add(teamId);
+      }
+    }
+    return desks;
+  };
+  const compareScopes = async ({ client, identity: { teamId } }: Desk) => {
+    const answer = await client.auth.test().catch(() => undefined);
+    const missing = answer ? missingScopes(answer) : [];
+    if (missing.length > 0) {
+      log.warn(
+        `In the workspace ${teamId} the Slack app lacks the scopes ${missing.join(", ")}: install it there again at ${installPath}.`,
+      );
+    }
+  };
+  // Nobody waits for it: Slack may be slow to answer for one of them.
+  for (const desk of await allDesks()) void compareScopes(desk);
   return {
     deskOf,
-    async desks() {
-      const desks: Desk[] = [];
-      for (const teamId of await installations.all()) {
-        try {
-          desks.push(await deskOf(teamId));
-        } catch (error) {
-          if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) throw error;
-          log.warn(error.message);
-        }
-      }
-      return desks;
-    },
+    desks: allDesks,
     async leave(teamId) {
-      if (teamId === undefined) return;
+      // The event may come late, when the app is installed again: then the token that we hold is a good one.
+      if (teamId === undefined || (await isGood(teamId))) return;
       await installations.remove(teamId);
       known.delete(teamId);
       log.info(`The Slack app was removed from the workspace ${teamId}.`);

@@ -1,4 +1,4 @@
-import type { webApi } from "@slack/bolt";
+import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
 import type { Author, MessageRef, RoomMessage, ThreadRef } from "../adapter.ts";
 import { readableText } from "./inbound-text.ts";
@@ -21,7 +21,7 @@ const messageSchema = z.object({
 
 /** What was written in a thread before that message: the first, which says what it is about, and the newest. */
 export async function earlierMessages(
-  client: webApi.WebClient,
+  client: WebClient,
   people: People,
   thread: ThreadRef,
   before: MessageRef,

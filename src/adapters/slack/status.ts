@@ -1,6 +1,6 @@
-import type { webApi } from "@slack/bolt";
+import type { WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import type { ThreadRef } from "../adapter.ts";
+import { type ThreadId, type ThreadRef, threadId } from "../adapter.ts";
 import { refusalCode } from "./web.ts";
 
 /**
@@ -16,19 +16,45 @@ interface ThreadStatus {
   session(thread: ThreadRef, state: SessionState): Promise<void>;
   /** The line "Heddle is …" under the thread. Slack takes it away after two minutes or with our next message. */
   line(thread: ThreadRef, text: string): Promise<void>;
+  /** We have written a message there: a line that is under way would come after it and stay. */
+  posted(thread: ThreadRef): Promise<void>;
 }
+
+/** A session that is processing is told so again after this time: another worker may have said something else. */
+const sureMs = 50_000;
 
 /** What says that the app may not do this here, now and later. */
 const final = new Set(["not_authorized", "missing_scope", "unknown_method", "access_denied", "not_allowed"]);
 
-export function createThreadStatus(client: webApi.WebClient, log: BaseLogger): ThreadStatus {
-  const session = whereAvailable("the session of a thread", log);
-  const line = whereAvailable("the status of a thread", log);
+export function createThreadStatus(client: WebClient, log: BaseLogger): ThreadStatus {
+  const setSession = whereAvailable("the session of a thread", log);
+  const setLine = whereAvailable("the status of a thread", log);
+  const processing = new Map<ThreadId, number>();
+  const underWay = new Map<ThreadId, Promise<void>>();
+  const show = ({ channel, thread }: ThreadRef, status: string) =>
+    setLine(() => client.assistant.threads.setStatus({ channel_id: channel, thread_ts: thread, status }));
   return {
-    session: ({ channel, thread }, status) =>
-      session(() => client.agents.sessions.setStatus({ channel_id: channel, thread_ts: thread, status })),
-    line: ({ channel, thread }, status) =>
-      line(() => client.assistant.threads.setStatus({ channel_id: channel, thread_ts: thread, status })),
+    async session(thread, status) {
+      const id = threadId(thread);
+      if (status !== "processing") processing.delete(id);
+      else if (Date.now() - (processing.get(id) ?? 0) < sureMs) return;
+      else processing.set(id, Date.now());
+      const place = { channel_id: thread.channel, thread_ts: thread.thread };
+      await setSession(() => client.agents.sessions.setStatus({ ...place, status }));
+    },
+    async line(thread, text) {
+      const id = threadId(thread);
+      const setting = show(thread, text);
+      underWay.set(id, setting);
+      await setting;
+      if (underWay.get(id) === setting) underWay.delete(id);
+    },
+    async posted(thread) {
+      const setting = underWay.get(threadId(thread));
+      if (!setting) return;
+      await setting;
+      await show(thread, "");
+    },
   };
 }
 

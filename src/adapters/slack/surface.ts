@@ -1,15 +1,18 @@
-import type { webApi } from "@slack/bolt";
+import type { WebClient } from "@slack/web-api";
+import { wholeAnswer } from "../../progress/markdown.ts";
 import {
   type ChatSurface,
+  isTaken,
+  type MarkOptions,
   type MessageMark,
   type MessageRef,
-  type OutboundMessage,
   SurfaceError,
   type ThreadRef,
 } from "../adapter.ts";
 import {
   type Layout,
   messageChars,
+  mostChars,
   renderBeginning,
   type RenderedMessage,
   renderOne,
@@ -33,6 +36,9 @@ const reactionOf: Record<MessageMark, string> = {
 
 /** chat.update allows some 50 calls a minute. https://docs.slack.dev/apis/web-api/rate-limits */
 const editIntervalMs = 1_200;
+
+/** Slack limits how often it changes, and takes it away after two minutes. https://docs.slack.dev/ai/agent-sessions */
+const statusPace = { changeMs: 3_000, fadesMs: 60_000 };
 
 /**
  * "Generally one message a second in a channel, with short bursts". Reactions have a quota for the whole
@@ -70,7 +76,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
   return {
     platform: "slack",
-    limits: { budget, editIntervalMs, messageChars },
+    limits: { budget, editIntervalMs, status: statusPace, messageChars },
     idempotentMs: 0,
 
     async post(thread, message, key, posted = []) {
@@ -81,20 +87,21 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
         refs.push(refOf(thread, ts));
       };
       try {
-        const beginning = renderBeginning(message);
-        if (beginning && refs.length === 0) await postNext(beginning);
-        if (!(beginning && refs.length === 1 && (await shareWhole(files, thread, message)))) {
-          const parts = message.cards ? [renderOne(message, hasCards)] : renderParts(message);
+        const whole = wholeAnswer(message.markdown, mostChars);
+        if (whole && refs.length === 0) await postNext(renderBeginning(message));
+        const isShared =
+          whole &&
+          refs.length === 1 &&
+          (await isTaken(call("files.uploadV2", () => shareFile(files, thread, whole))));
+        if (!isShared) {
+          const parts = message.calls ? [renderOne(message, hasCards)] : renderParts(message);
           for (const part of parts.slice(refs.length)) await postNext(part);
         }
       } catch (error) {
         const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
         throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
       }
-      if (message.kind === "question") await status.session(thread, "suspended");
-      else if (message.stoppable) await status.session(thread, "processing");
-      else if (message.kind === "answer" || message.kind === "receipt")
-        await status.session(thread, "active");
+      void status.posted(thread);
       return refs;
     },
 
@@ -105,7 +112,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
     async edit(ref, message) {
       const place = { channel: ref.channel, ts: ref.message };
-      const change = ({ text, blocks }: Layout) => edits.chat.update({ ...place, text, blocks });
+      // Slack would look for names in an edit ("client"), which it does not in a new message.
+      const change = ({ text, blocks }: Layout) =>
+        edits.chat.update({ ...place, text, blocks, parse: "none" });
       await call("chat.update", () => inLayout(renderOne(message, hasCards), change, noteRefused));
     },
 
@@ -127,12 +136,12 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     // One after the other for each message, so that a late earlier mark does not remove a newer one.
-    async mark(ref, mark, place) {
+    async mark(ref, mark, options = {}) {
       const id = `${ref.channel}:${ref.message}`;
       const before = marking.get(id);
       const marked = (async () => {
         await before?.catch(() => undefined);
-        await showMark(edits, reactions, ref, { mark, place });
+        await showMark(edits, reactions, ref, mark, options);
       })();
       marking.set(id, marked);
       try {
@@ -143,9 +152,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     async status(thread, text, waits = false) {
-      const atRest = waits ? "suspended" : "active";
-      await status.session(thread, text === undefined ? atRest : "processing");
-      await status.line(thread, text ?? "");
+      if (text === undefined) return status.session(thread, waits ? "suspended" : "active");
+      await status.session(thread, "processing");
+      await status.line(thread, text);
     },
 
     async upload(thread, file) {
@@ -164,6 +173,11 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       return room ?? [];
     },
 
+    async channelName({ channel }) {
+      const found = await call("conversations.info", () => readers.conversations.info({ channel }));
+      return found?.channel?.is_im ? "direct messages" : found?.channel?.name;
+    },
+
     async person(thread, id) {
       try {
         return await peopleOf(thread).author(id);
@@ -172,23 +186,6 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       }
     },
   };
-}
-
-/** Shares the whole answer as a file, and tells whether that is possible here. */
-async function shareWhole(
-  client: webApi.WebClient,
-  thread: ThreadRef,
-  { markdown }: OutboundMessage,
-): Promise<boolean> {
-  const comment = "The whole answer is in this file.";
-  try {
-    await shareFile(client, thread, { name: "answer.md", data: Buffer.from(markdown), comment });
-    return true;
-  } catch (cause) {
-    const error = surfaceError("files.uploadV2", cause);
-    if (error.kind === "forbidden" || error.kind === "rejected") return false;
-    throw error;
-  }
 }
 
 /** Calls Slack; a refusal with one of the `harmless` codes counts as done. */
@@ -210,10 +207,11 @@ const numbers = ["one", "two", "three", "four", "five", "six", "seven", "eight",
 
 /** Adds the reaction of the mark and takes away those of the others. */
 async function showMark(
-  client: webApi.WebClient,
+  client: WebClient,
   reactions: Record<MessageMark, string>,
   ref: MessageRef,
-  { mark, place }: { mark: MessageMark; place: number | undefined },
+  mark: MessageMark,
+  { place, isFirst = false }: MarkOptions,
 ): Promise<void> {
   const message = { channel: ref.channel, timestamp: ref.message };
   const wanted = [
@@ -224,10 +222,15 @@ async function showMark(
     if (!name) continue;
     await call("reactions.add", () => client.reactions.add({ ...message, name }), ["already_reacted"]);
   }
-  const shown = await call("reactions.get", () => client.reactions.get(message));
+  if (isFirst) return;
+  const shown = await call("reactions.get", () => client.reactions.get(message), [
+    "missing_scope",
+    "unknown_method",
+  ]);
+  // Who may not look tries what most messages have had.
+  const names = shown?.message?.reactions?.map(({ name }) => name) ?? [reactions.taken, reactions.waiting];
   for (const earlier of [...Object.values(reactions), ...numbers]) {
-    const isShown = shown?.message?.reactions?.some((reaction) => reaction.name === earlier);
-    if (wanted.includes(earlier) || !isShown) continue;
+    if (wanted.includes(earlier) || !names.includes(earlier)) continue;
     // `no_reaction`: it is only other people's.
     await call("reactions.remove", () => client.reactions.remove({ ...message, name: earlier }), [
       "no_reaction",

@@ -1,4 +1,4 @@
-import { type Logger, LogLevel, webApi } from "@slack/bolt";
+import { type Logger, LogLevel, WebAPIPlatformError, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
 import type { MessageMark } from "../adapter.ts";
 
@@ -24,8 +24,8 @@ export interface SlackAccess extends SlackServer {
 export function createWebClient(
   access: SlackAccess,
   { timeoutMs, retries = 0, patient = false }: { timeoutMs: number; retries?: number; patient?: boolean },
-): webApi.WebClient {
-  return new webApi.WebClient(access.botToken, {
+): WebClient {
+  return new WebClient(access.botToken, {
     ...clientOptions(access),
     timeout: timeoutMs,
     rejectRateLimitedCalls: !patient,
@@ -53,5 +53,5 @@ function sdkLogger(log: BaseLogger): Logger {
 
 /** Slack's own code of a refusal (`channel_not_found`), if it was one. */
 export function refusalCode(error: unknown): string | undefined {
-  return error instanceof webApi.WebAPIPlatformError ? error.data.error : undefined;
+  return error instanceof WebAPIPlatformError ? error.data.error : undefined;
 }

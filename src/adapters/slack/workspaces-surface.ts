@@ -34,11 +34,8 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
     edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
     remove: async (ref) => (await surfaceOf(ref)).remove(ref),
     threadOf: async (ref) => (await surfaceOf(ref)).threadOf(ref),
-    mark: async (ref, mark, place) => (await surfaceOf(ref)).mark(ref, mark, place),
-    status: async (thread, text, waits) => {
-      const surface = await surfaceOf(thread).catch(() => undefined);
-      await surface?.status?.(thread, text, waits);
-    },
+    mark: async (ref, ...rest) => (await surfaceOf(ref)).mark(ref, ...rest),
+    status: async (thread, ...rest) => (await surfaceOf(thread)).status?.(thread, ...rest),
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
     details: async (file, signal) => {
       const surface = await surfaceOf({ workspace: workspaceOf(file) });
@@ -48,6 +45,7 @@ export function createWorkspacesSurface(installations: Installations, server: Sl
       const surface = await surfaceOf({ workspace: workspaceOf(file) });
       yield* surface.download?.(file, signal) ?? [];
     },
+    channelName: async (thread) => (await surfaceOf(thread)).channelName?.(thread),
     person: async (thread, id) => (await surfaceOf(thread)).person?.(thread, id),
     earlier: async (thread, ...rest) => (await (await surfaceOf(thread)).earlier?.(thread, ...rest)) ?? [],
   };

@@ -33,7 +33,7 @@ export interface ContextKeeper {
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
    * @param pay see `Turn`
-   * @param force compact although the size does not ask for it (`/compact`, an overflow told by the service)
+   * @param force compact although the size does not ask for it (`compact`, an overflow told by the service)
    */
   fit(
     messages: Message[],
@@ -59,6 +59,9 @@ const worthwhile = 0.2;
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const bulky = 150;
 
+/** Texts that go with every request whose sizes are remembered. */
+const mostFixed = 100;
+
 /** How far a service's count may differ from ours before we rather distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
@@ -74,15 +77,14 @@ export function createContextKeeper(options: {
   const { contextTokens, maxOutputTokens } = model.limits;
   const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
   let correction = 1;
-  let fixedText = "";
-  let fixedTokens = 0;
+  /** Several: turns of other channels, and sub-agents, come in between. */
+  const fixedTokens = new Map<string, number>();
 
   const countFixed = (fixed: string): number => {
-    if (fixed !== fixedText) {
-      fixedText = fixed;
-      fixedTokens = counter.count(fixed);
-    }
-    return fixedTokens;
+    const tokens = fixedTokens.get(fixed) ?? counter.count(fixed);
+    if (fixedTokens.size >= mostFixed) fixedTokens.clear();
+    fixedTokens.set(fixed, tokens);
+    return tokens;
   };
   const sizeOf = (messages: readonly Message[], fixed: string) =>
     Math.ceil((countFixed(fixed) + counter.countMessages(messages)) * correction);

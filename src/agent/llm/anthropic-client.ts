@@ -1,7 +1,8 @@
-import Anthropic from "@anthropic-ai/sdk";
+import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { z } from "zod";
 import type { ModelFacts } from "./catalogue.ts";
 import { resolveBaseUrl } from "./endpoints.ts";
+import type { ServiceAnswer } from "./errors.ts";
 
 /** Where the Anthropic protocol is spoken, and with which key. */
 export interface AnthropicAccount {
@@ -30,7 +31,7 @@ export function createClient({ apiKey, baseUrl = ownService, fetch }: AnthropicA
     logLevel: "off",
     openTelemetry: false,
     defaultHeaders: own ? {} : { "anthropic-version": "2023-06-01", "X-Api-Key": apiKey },
-    ...(fetch && { fetch }),
+    fetch,
   });
 }
 
@@ -46,7 +47,7 @@ const modelInfo = z.object({
 });
 
 /** Asks the service's model endpoint what the model can take; it knows no prices. Throws whatever went wrong. */
-export async function askAnthropic(
+export async function ask(
   model: string,
   account: AnthropicAccount,
   signal: AbortSignal,
@@ -62,4 +63,9 @@ export async function askAnthropic(
       adaptiveThinking: capabilities.thinking.types.adaptive.supported,
     }),
   };
+}
+
+/** What the service itself said, if the error is its answer or a broken connection to it. */
+export function answerOf(error: unknown): ServiceAnswer | undefined {
+  return error instanceof APIError ? { status: error.status, code: error.type ?? "" } : undefined;
 }

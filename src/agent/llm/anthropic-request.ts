@@ -119,7 +119,7 @@ function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
 
 function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: WireIds): ContentBlockParam[] {
   const replaysThinking = message.model === style.id && !style.forgets(message);
-  return message.parts.flatMap((part): ContentBlockParam[] => {
+  const blocks = message.parts.flatMap((part): ContentBlockParam[] => {
     switch (part.type) {
       case "thinking":
         return replaysThinking && part.protocol === "anthropic" && isThinkingBlock(part.raw)
@@ -140,6 +140,9 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
       }
     }
   });
+  // "The final block in an assistant message cannot be `thinking`", and some replies are nothing else.
+  while (blocks.at(-1)?.type === "thinking" || blocks.at(-1)?.type === "redacted_thinking") blocks.pop();
+  return blocks;
 }
 
 function toolResult(message: ToolMessage, id: string, limits: ModelLimits): ToolResultBlockParam {

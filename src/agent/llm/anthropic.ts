@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { APIError } from "@anthropic-ai/sdk";
-import { Stream } from "@anthropic-ai/sdk/streaming";
-import type { AssistantMessage } from "../messages.ts";
+import type { Message } from "../messages.ts";
 import { createClient } from "./anthropic-client.ts";
 import type { AnthropicAccount } from "./anthropic-client.ts";
 import { readReply } from "./anthropic-reply.ts";
 import { wireRequest } from "./anthropic-request.ts";
-import { AttemptFailed, defaultRetryPolicy, retriedModel } from "./attempts.ts";
+import { type AttemptFailed, defaultRetryPolicy, retriedModel } from "./attempts.ts";
 import type { RetryPolicy } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
 import { networkFailure, notAModel, serviceFailure } from "./errors.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "./model.ts";
+import { serverSentEvents } from "./server-sent-events.ts";
 
 export interface AnthropicOptions extends AnthropicAccount {
   model: string;
@@ -27,13 +27,13 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   const { model, limits, apiKey } = options;
   const id = `${options.provider ?? "anthropic"}/${model}`;
   const client = createClient(options);
-  const forgotten = new WeakSet<AssistantMessage>();
+  const forgotten = new WeakSet<Message>();
   const style = {
     model,
     id,
     limits,
     adaptiveThinking: options.adaptiveThinking ?? false,
-    forgets: (message: AssistantMessage) => forgotten.has(message),
+    forgets: (message: Message) => forgotten.has(message),
   };
 
   const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
@@ -50,21 +50,15 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
    * tools or the system prompt, or with another key, the service refuses it, and so every further request of
    * the thread. What was refused once is not sent again; what the model thinks from then on is.
    */
-  const sendWithoutRefused = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
-    const thoughtful = request.messages.flatMap((message) =>
-      message.role === "assistant" && thinks(message) ? [message] : [],
-    );
-    try {
-      return await send(request, signal);
-    } catch (error) {
-      if (!refusesThinking(error) || thoughtful.every((message) => forgotten.has(message))) throw error;
-      for (const message of thoughtful) forgotten.add(message);
-      return await send(request, signal);
-    }
+  const forgives = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
+    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
+    if (!refusesThinking(failure)) return false;
+    for (const message of thoughtful) forgotten.add(message);
+    return thoughtful.length > 0;
   };
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const response = await sendWithoutRefused(request, signal);
+    const response = await send(request, signal);
     const reply = yield* readReply(eventsOf(response, apiKey));
     if (!reply) return;
     yield {
@@ -80,20 +74,16 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     };
   }
 
-  return retriedModel({ id, limits }, attempt, { ...defaultRetryPolicy, ...options.retry });
+  return retriedModel({ id, limits }, attempt, { ...defaultRetryPolicy, ...options.retry }, forgives);
 }
 
-function thinks(message: AssistantMessage): boolean {
-  return message.parts.some((part) => part.type === "thinking");
+function thinks(message: Message): boolean {
+  return message.role === "assistant" && message.parts.some((part) => part.type === "thinking");
 }
 
 /** "Invalid `signature` in `thinking` block", "`thinking` or `redacted_thinking` blocks ... cannot be modified" */
-function refusesThinking(error: unknown): boolean {
-  return (
-    error instanceof AttemptFailed &&
-    error.kind === "invalid-request" &&
-    /\bsignature\b|thinking`? blocks?\b/i.test(error.detail)
-  );
+function refusesThinking({ kind, detail }: AttemptFailed): boolean {
+  return kind === "invalid-request" && /\bsignature\b|thinking`? blocks?\b/i.test(detail);
 }
 
 /** The data of the reply's server-sent events, pings included. */
@@ -104,7 +94,7 @@ async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<str
     throw notAModel(type);
   }
   try {
-    for await (const { data } of Stream.rawEvents(response)) yield data;
+    for await (const { data } of serverSentEvents(response)) if (data !== "") yield data;
   } catch (error) {
     throw failureOf(error, apiKey);
   }

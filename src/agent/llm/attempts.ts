@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ModelError } from "./model.ts";
 import type { LanguageModel, ModelErrorKind, ModelEvent, ModelRequest } from "./model.ts";
+import { createRefusedImages } from "./refused-images.ts";
+import { createRefusedTools } from "./refused-tools.ts";
 
 /** How often and how long a model call is tried. All times in milliseconds. */
 export interface RetryPolicy {
@@ -67,20 +69,40 @@ export class AttemptFailed extends Error {
   }
 }
 
-/** A model each of whose calls is an attempt, and another one when that fails for a while. */
+/**
+ * A model each of whose calls is an attempt, and another one when that fails for a while.
+ *
+ * @param forgives whether from now on the model leaves out what the service has refused in the request, so that it is
+ * worth another attempt at once
+ */
 export function retriedModel(
   facts: Pick<LanguageModel, "id" | "limits">,
   attempt: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>,
   policy: RetryPolicy,
+  forgives: (failure: AttemptFailed, request: ModelRequest) => boolean = () => false,
 ): LanguageModel {
+  const images = createRefusedImages();
+  const tools = createRefusedTools();
   return {
     ...facts,
-    stream: (request, signal) => withRetries((current) => attempt(request, current), policy, signal),
+    stream: (request, signal) =>
+      withRetries((current) => attempt(tools.accepted(images.accepted(request)), current), policy, signal, {
+        forgives(failure) {
+          if (forgives(failure, request) || images.refuse(failure, request)) return true;
+          const tool = tools.refuse(failure, request);
+          return (
+            tool !== undefined &&
+            `The model service refused the schema of the tool ${tool}; it is left out until it changes.`
+          );
+        },
+      }),
   };
 }
 
-/** What a test holds still: a random number in [0, 1), and the wait between attempts. */
-interface RetryDeps {
+interface RetryOptions {
+  /** See {@link retriedModel}; a string is told, as the reason for another attempt. */
+  forgives?: (failure: AttemptFailed) => boolean | string;
+  /** What a test holds still: a random number in [0, 1), and the wait between attempts. */
   random?: () => number;
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -98,14 +120,18 @@ export async function* withRetries(
   attempt: Attempt,
   policy: RetryPolicy,
   signal: AbortSignal,
-  deps: RetryDeps = {},
+  options: RetryOptions = {},
 ): AsyncGenerator<ModelEvent, void, undefined> {
-  const { random = Math.random, wait = (ms, aborted) => sleep(ms, undefined, { signal: aborted }) } = deps;
+  const { random = Math.random, wait = (ms, aborted) => sleep(ms, undefined, { signal: aborted }) } = options;
   const deadline = performance.now() + policy.deadlineMs;
   for (let made = 1; ; made += 1) {
     signal.throwIfAborted();
     const failure = yield* tryOnce(attempt, policy.idleMs, signal);
     if (failure === undefined) return;
+    const forgiven = options.forgives?.(failure);
+    if (typeof forgiven === "string")
+      yield { type: "retry", attempt: made + 1, delayMs: 0, reason: forgiven };
+    if (forgiven) continue;
     if (failure.kind !== "transient") throw givenUp(failure, failure.message, made);
 
     const delayMs = delayAfter(made, failure, policy, random);
@@ -129,30 +155,39 @@ async function* tryOnce(
   idleMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent, AttemptFailed | undefined, undefined> {
-  const watchdog = new AbortController();
-  const startTimer = () => setTimeout(() => watchdog.abort(), idleMs);
+  const current = new AbortController();
+  const onAbort = () => current.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  let isStalled = false;
+  // Not while the consumer holds an event: only the service's silence counts.
+  let isWaiting = true;
+  const watchdog = setTimeout(() => {
+    if (!isWaiting) return;
+    isStalled = true;
+    current.abort();
+  }, idleMs);
   const stalled = () =>
     new AttemptFailed("transient", `The model service sent nothing for ${idleMs / 1000} s`);
-  let timer = startTimer();
   try {
-    for await (const event of attempt(AbortSignal.any([signal, watchdog.signal]))) {
-      // Stopped while the consumer holds the event: only the service's silence counts.
-      clearTimeout(timer);
+    for await (const event of attempt(current.signal)) {
       signal.throwIfAborted();
+      isWaiting = false;
       if (!isSignOfLife(event)) yield event;
       if (event.type === "done") return undefined;
-      timer = startTimer();
+      isWaiting = true;
+      watchdog.refresh();
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (watchdog.signal.aborted) return stalled();
+    if (isStalled) return stalled();
     if (error instanceof AttemptFailed) return error;
     throw error;
   } finally {
-    clearTimeout(timer);
+    clearTimeout(watchdog);
+    signal.removeEventListener("abort", onAbort);
   }
   signal.throwIfAborted();
-  if (watchdog.signal.aborted) return stalled();
+  if (isStalled) return stalled();
   return new AttemptFailed("transient", "The model service broke off its answer");
 }
 

@@ -24,3 +24,9 @@ export function resolveBaseUrl(baseUrl: string, protocol: WireProtocol): string 
   if (!isMiniMax(bare)) return bare;
   return bare.replace(/(\/(anthropic|v1))+$/, "") + miniMaxPath[protocol];
 }
+
+/** Whether a base URL is OpenAI's own service, regional hosts included. */
+export function isOpenAI(baseUrl: string): boolean {
+  const host = URL.parse(baseUrl)?.hostname;
+  return host === "api.openai.com" || (host?.endsWith(".api.openai.com") ?? false);
+}

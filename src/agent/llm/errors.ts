@@ -1,3 +1,4 @@
+import { networkCode } from "../network-code.ts";
 import { AttemptFailed } from "./attempts.ts";
 import type { ModelErrorKind } from "./model.ts";
 
@@ -10,6 +11,13 @@ export interface ServiceFailure {
   /** The service's own words; they decide the kind where the status does not, and go to the log only. */
   detail: string;
   headers?: Headers | undefined;
+}
+
+/** What a service said to a question that is no model call. Without a status it could not be reached. */
+export interface ServiceAnswer {
+  status: number | undefined;
+  /** The service's own word for the error; may be empty. */
+  code: string;
 }
 
 /**
@@ -71,7 +79,7 @@ function sentence(kind: ModelErrorKind, status: number): string {
     quota: `The model service has no credit left for this API key ${http}; the administrator must add some.`,
     "not-found": `The model service does not know the configured model ${http}; the administrator must check the model's name and the base URL.`,
     overflow: `The conversation no longer fits into the model's context window ${http}; start a new thread or ask for less at once.`,
-    "content-filter": `The model service's content filter blocked the request ${http}; put it in other words.`,
+    "content-filter": `The model service's content filter blocked the request ${http}; ask in other words in a new thread, because it reads the whole of this one.`,
     "invalid-request": `The model service refused the request as invalid ${http}; the administrator finds its reason in the log.`,
     transient: `The model service ${transientCause(status)} ${http}`,
   };
@@ -94,13 +102,4 @@ function retryAfterMs(headers: Headers): number | undefined {
 function secondsOrDate(value: string): number {
   const seconds = Number(value);
   return Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000;
-}
-
-/** The system's error code at the bottom of a fetch error: it names no host, so it may be shown. */
-export function networkCode(error: unknown): string | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && typeof cause.code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(cause.code))
-      return cause.code;
-  }
-  return undefined;
 }

@@ -1,12 +1,9 @@
-import { addressOf, askService, refusalOf, type ServiceAccount } from "./access.ts";
-import { createAnthropicModel } from "./anthropic.ts";
+import { addressOf, askService, type ServiceAccount } from "./access.ts";
 import type { RetryPolicy } from "./attempts.ts";
 import { catalogued, type ModelFacts } from "./catalogue.ts";
 import { createDemoModel } from "./demo/demo.ts";
+import { isOpenAI } from "./endpoints.ts";
 import type { LanguageModel, ModelLimits } from "./model.ts";
-import { createOpenAIChatModel } from "./openai-chat.ts";
-import { createOpenAIResponsesModel } from "./openai-responses.ts";
-import { isOpenAI } from "./openai-service.ts";
 
 /** A model by its provider, with the account to use it. */
 export type ModelAccount = { provider: "demo" } | ServiceAccount;
@@ -39,12 +36,16 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
   const { adaptiveThinking, ...limits } = await factsOf(account, options);
   switch (provider) {
     case "anthropic":
-    case "minimax":
+    case "minimax": {
+      const { createAnthropicModel } = await import("./anthropic.ts");
       return createAnthropicModel({ provider, model, apiKey, baseUrl, limits, adaptiveThinking, retry });
+    }
     case "openai": {
       // Compatible servers share the older protocol only; OpenAI's own models reason better over the newer one.
       const create =
-        baseUrl === undefined || isOpenAI(baseUrl) ? createOpenAIResponsesModel : createOpenAIChatModel;
+        baseUrl === undefined || isOpenAI(baseUrl)
+          ? (await import("./openai-responses.ts")).createOpenAIResponsesModel
+          : (await import("./openai-chat.ts")).createOpenAIChatModel;
       return create({ model, apiKey, ...(baseUrl !== undefined && { baseUrl }), limits, retry });
     }
   }
@@ -52,12 +53,9 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
 
 async function factsOf(account: ServiceAccount, { limits, askMs = 5_000 }: OpenOptions): Promise<ModelFacts> {
   const known = catalogued(`${account.provider}/${account.model}`);
-  try {
-    return { ...known, ...(await askService(account, AbortSignal.timeout(askMs))), ...limits };
-  } catch (error) {
-    const refusal = refusalOf(account, error);
-    if (refusal) throw refusal;
-    // Compatible servers often have no such endpoint; an unreachable one is told by the first real call.
-    return { ...known, ...limits };
-  }
+  const asked = await askService(account, AbortSignal.timeout(askMs));
+  if (asked.ok) return { ...known, ...asked.facts, ...limits };
+  if (asked.refusal) throw asked.refusal;
+  // Compatible servers often have no such endpoint; an unreachable one is told by the first real call.
+  return { ...known, ...limits };
 }

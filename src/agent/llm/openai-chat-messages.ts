@@ -7,6 +7,8 @@ import type {
 import {
   type AssistantMessage,
   type Image,
+  type Message,
+  textOf,
   type ToolCall,
   type ToolMessage,
   toolCalls,
@@ -17,6 +19,7 @@ import { chatThinking } from "./openai-chat-reply.ts";
 import {
   assertPaired,
   dataUrl,
+  growing,
   isBlank,
   type Reader,
   resultText,
@@ -30,53 +33,69 @@ import {
 const idLimit = 40;
 
 /**
- * A request's messages in the format of Chat Completions.
+ * Puts requests' messages into the format of Chat Completions.
  *
- * @throws Error when the history is not legal: a call without its result, or a result without its call
+ * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
+ * without its call
  */
-export function toChatMessages(request: ModelRequest, reader: Reader): ChatCompletionMessageParam[] {
-  assertPaired(request.messages);
-  const wire: ChatCompletionMessageParam[] = [];
-  if (request.system !== "") wire.push({ role: "system", content: request.system });
-
-  // A tool message takes text only, so a step's images follow after the last of its results.
-  let images: ChatCompletionContentPart[] = [];
-  const flushImages = () => {
-    if (images.length > 0) wire.push({ role: "user", content: images });
-    images = [];
+export function chatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
+  const converted = growing(
+    (): Converted => ({ wire: [], images: [] }),
+    (state, message) => convert(message, state, reader),
+  );
+  return ({ system, messages }) => {
+    assertPaired(messages);
+    const { wire, images } = converted(messages);
+    return [
+      ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
+      ...wire,
+      ...imagesTurn(images),
+    ];
   };
+}
 
-  for (const message of request.messages) {
-    if (message.role !== "tool") flushImages();
-    switch (message.role) {
-      case "user":
-        wire.push({ role: "user", content: userContent(userText(message), message.images, reader) });
-        break;
-      case "summary":
-        wire.push({ role: "user", content: summaryText(message) });
-        break;
-      case "assistant":
-        if (!isBlank(message)) wire.push(assistant(message, reader));
-        break;
-      case "tool":
-        wire.push({
-          role: "tool",
-          tool_call_id: wireId(message.callId, idLimit),
-          content: reader.images
-            ? resultText(message.text)
-            : withoutImages(resultText(message.text), message.images ?? []),
-        });
-        if (reader.images) images.push(...resultImages(message));
-        break;
-    }
+interface Converted {
+  wire: ChatCompletionMessageParam[];
+  /** Those of a step's results: as a tool message takes text only, they follow after the last of them. */
+  images: ChatCompletionContentPart[];
+}
+
+function convert(message: Message, state: Converted, reader: Reader): void {
+  const { wire } = state;
+  if (message.role !== "tool") {
+    wire.push(...imagesTurn(state.images));
+    state.images = [];
   }
-  flushImages();
-  return wire;
+  switch (message.role) {
+    case "user":
+      wire.push({ role: "user", content: userContent(userText(message), message.images, reader) });
+      break;
+    case "summary":
+      wire.push({ role: "user", content: summaryText(message) });
+      break;
+    case "assistant":
+      if (!isBlank(message)) wire.push(assistant(message, reader));
+      break;
+    case "tool":
+      wire.push({
+        role: "tool",
+        tool_call_id: wireId(message.callId, idLimit),
+        content: reader.images
+          ? resultText(message.text)
+          : withoutImages(resultText(message.text), message.images ?? []),
+      });
+      if (reader.images) state.images.push(...resultImages(message));
+      break;
+  }
+}
+
+function imagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessageParam[] {
+  return content.length === 0 ? [] : [{ role: "user", content }];
 }
 
 function assistant(message: AssistantMessage, reader: Reader): ChatCompletionAssistantMessageParam {
   const { think = "", ...reasoning } = message.model === reader.id ? thinkingOf(message) : {};
-  const text = think + message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const text = think + textOf(message);
   const calls = toolCalls(message);
   return {
     role: "assistant",

@@ -82,7 +82,6 @@ export class ChatReply {
     if (delta?.refusal) this.#refused = true;
     for (const call of delta?.tool_calls ?? []) this.#pushCall(call);
     yield* this.#show(reasoning + content.thinking, content.text + (delta?.refusal ?? ""));
-    yield signOfLife;
   }
 
   /** Yields what was held back until now. */
@@ -122,7 +121,7 @@ export class ChatReply {
     this.#thinking += thinking;
     this.#text += text;
     if (thinking !== "") yield { type: "thinking", delta: thinking };
-    if (text !== "") yield { type: "text", delta: text };
+    yield text === "" ? signOfLife : { type: "text", delta: text };
   }
 
   #pushCall(delta: CallDelta): void {

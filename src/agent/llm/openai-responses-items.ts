@@ -1,5 +1,4 @@
 import type { ResponseInputContent, ResponseInputItem } from "openai/resources/responses/responses";
-import { z } from "zod";
 import {
   type AssistantMessage,
   type AssistantPart,
@@ -99,5 +98,5 @@ function content(
 
 /** Hardly checks: the service takes back what it sent, and only it knows all of its fields. */
 function isItem(raw: unknown): raw is ResponseInputItem {
-  return z.object({ type: z.string() }).safeParse(raw).success;
+  return typeof raw === "object" && raw !== null && "type" in raw && typeof raw.type === "string";
 }

@@ -24,6 +24,8 @@ const response = z.object({
 });
 type Response = z.infer<typeof response>;
 
+const anyEvent = z.object({ type: z.string() });
+
 /** The events that say something to us; there are some fifty others. */
 const known = z.discriminatedUnion("type", [
   z.object({
@@ -65,9 +67,11 @@ export async function* readResponse(
   const items = new Map<number, unknown>();
   let speaking: number | undefined;
   for await (const chunk of events) {
-    const { type } = parseChunk(z.looseObject({ type: z.string() }), chunk);
-    yield signOfLife;
-    if (!knownTypes.has(type)) continue;
+    const { type } = parseChunk(anyEvent, chunk);
+    if (!knownTypes.has(type)) {
+      yield signOfLife;
+      continue;
+    }
     const event = parseChunk(known, chunk);
     switch (event.type) {
       case "response.output_text.delta":
@@ -82,11 +86,12 @@ export async function* readResponse(
         yield { type: "thinking", delta: event.delta };
         break;
       case "response.reasoning_summary_part.added":
-        if (event.summary_index > 0) yield { type: "thinking", delta: paragraph };
+        yield event.summary_index > 0 ? { type: "thinking", delta: paragraph } : signOfLife;
         break;
       case "response.output_item.done":
         // Only here is an item complete: the encrypted reasoning of `output_item.added` may be half of it.
         items.set(event.output_index, event.item);
+        yield signOfLife;
         break;
       case "response.completed":
       case "response.incomplete": {

@@ -1,6 +1,6 @@
 import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
-import type { AssistantMessage } from "../messages.ts";
-import { AttemptFailed, retriedModel } from "./attempts.ts";
+import type { Message } from "../messages.ts";
+import { type AttemptFailed, retriedModel } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
 import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "./model.ts";
 import { takenCallIds } from "./wire-calls.ts";
@@ -16,11 +16,11 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
   const { model, limits } = options;
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createClient(options);
-  const forgotten = new WeakSet<AssistantMessage>();
+  const forgotten = new WeakSet<Message>();
   const reader = {
     id,
     images: limits.images,
-    forgets: (message: AssistantMessage) => forgotten.has(message),
+    forgets: (message: Message) => forgotten.has(message),
   };
 
   const body = (request: ModelRequest): ResponseCreateParamsStreaming => ({
@@ -43,31 +43,25 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     input: toInputItems(request.messages, reader),
   });
 
-  const send = (request: ModelRequest, signal: AbortSignal) =>
-    streamed(client.responses.create(body(request), { signal }), options.apiKey);
-
   /**
    * Encrypted reasoning is bound to the account. With a new key the service refuses it for good, and the thread
    * with it; what it has refused once is not sent again.
    */
-  async function* sendForgiving(request: ModelRequest, signal: AbortSignal): AsyncGenerator {
-    try {
-      yield* send(request, signal);
-    } catch (error) {
-      if (!(error instanceof AttemptFailed) || !/encrypted content/i.test(error.detail)) throw error;
-      for (const message of request.messages) if (message.role === "assistant") forgotten.add(message);
-      yield* send(request, signal);
-    }
-  }
+  const forgives = ({ detail }: AttemptFailed, { messages }: ModelRequest): boolean => {
+    const known = messages.filter((message) => message.role === "assistant" && !forgotten.has(message));
+    if (!/encrypted content/i.test(detail)) return false;
+    for (const message of known) forgotten.add(message);
+    return known.length > 0;
+  };
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const events = sendForgiving(request, signal);
+    const events = streamed(client.responses.create(body(request), { signal }), options.apiKey);
     const reply = yield* readResponse(events, id, takenCallIds(request.messages));
     if (!reply) return;
     yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
   }
 
-  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
+  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry }, forgives);
 }
 
 /** The older models do not reason, and refuse to be asked for it. */

@@ -1,11 +1,11 @@
 import OpenAI, { APIConnectionError, APIError } from "openai";
 import type { APIPromise } from "openai";
-import type { Stream } from "openai/streaming";
 import { z } from "zod";
 import { AttemptFailed, defaultRetryPolicy, type RetryPolicy } from "./attempts.ts";
 import { resolveBaseUrl } from "./endpoints.ts";
-import { networkFailure, notAModel, serviceFailure } from "./errors.ts";
+import { networkFailure, notAModel, type ServiceAnswer, serviceFailure } from "./errors.ts";
 import type { ModelLimits } from "./model.ts";
+import { serverSentEvents } from "./server-sent-events.ts";
 
 /** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */
 export interface OpenAIModelOptions {
@@ -28,12 +28,6 @@ export const openAIRetryPolicy: RetryPolicy = { ...defaultRetryPolicy, idleMs: 3
 
 const openAIBaseUrl = "https://api.openai.com/v1";
 
-/** Whether a base URL is OpenAI's own service, regional hosts included. */
-export function isOpenAI(baseUrl: string): boolean {
-  const host = URL.parse(baseUrl)?.hostname;
-  return host === "api.openai.com" || (host?.endsWith(".api.openai.com") ?? false);
-}
-
 /**
  * The SDK without anything that it would do behind our back: no retries (they would multiply with ours), no
  * output to the console, and no organisation, project or admin key from variables that Heddle does not
@@ -48,25 +42,55 @@ export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseU
     baseURL: resolveBaseUrl(options.baseUrl ?? openAIBaseUrl, "openai"),
     maxRetries: 0,
     logLevel: "off",
-    ...(options.fetch && { fetch: options.fetch }),
+    fetch: options.fetch,
   });
+}
+
+/**
+ * Asks the service whether it has the model; it says nothing about limits and prices. Throws whatever went wrong.
+ */
+export async function ask(
+  model: string,
+  { apiKey, baseUrl }: { apiKey: string; baseUrl: string | undefined },
+  signal: AbortSignal,
+): Promise<Record<string, never>> {
+  await createClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) }).models.retrieve(model, {
+    signal,
+  });
+  return {};
+}
+
+/** What the service itself said, if the error is its answer or a broken connection to it. */
+export function answerOf(error: unknown): ServiceAnswer | undefined {
+  return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
 }
 
 /** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
 export async function* streamed(
-  request: APIPromise<Stream<unknown>>,
+  request: APIPromise<unknown>,
   apiKey: string,
 ): AsyncGenerator<unknown, void, undefined> {
   try {
-    const { data, response } = await request.withResponse();
+    const response = await request.asResponse();
     const type = response.headers.get("content-type") ?? "";
-    // No stream, although the status is 200; the SDK would see one without events.
+    // No stream, although the status is 200; read as one it would have no events.
     if (/json|html/.test(type)) throw bodyFailure(type, await response.text());
-    yield* data;
+    for await (const { event, data } of serverSentEvents(response)) {
+      if (data === "[DONE]") return;
+      if (data === "") continue;
+      const chunk: unknown = JSON.parse(data);
+      const error = errorIn(chunk) ?? (event === "error" ? chunk : undefined);
+      if (error) throw streamFailure(error);
+      yield chunk;
+    }
   } catch (error) {
     const failure = failureOf(error);
     throw failure instanceof AttemptFailed ? withoutKey(failure, apiKey) : failure;
   }
+}
+
+function errorIn(chunk: unknown): unknown {
+  return typeof chunk === "object" && chunk !== null && "error" in chunk ? chunk.error : undefined;
 }
 
 /** Parses one chunk. A service that sends something else is broken for the moment, or it is another service. */

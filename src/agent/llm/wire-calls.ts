@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type Message, type ToolCall, toolCalls } from "../messages.ts";
+import { type ToolCall, toolCalls } from "../messages.ts";
+import { growing } from "./wire-history.ts";
 
 /** A tool call as a service sends it. */
 export interface WireCall {
@@ -11,10 +12,12 @@ export interface WireCall {
 }
 
 /** The ids of all calls so far. A new call must not take one: results are matched by id over the whole session. */
-export function takenCallIds(messages: readonly Message[]): Set<string> {
-  const assistants = messages.filter((message) => message.role === "assistant");
-  return new Set(assistants.flatMap(toolCalls).map(({ id }) => id));
-}
+export const takenCallIds = growing(
+  () => new Set<string>(),
+  (taken, message) => {
+    if (message.role === "assistant") for (const { id } of toolCalls(message)) taken.add(id);
+  },
+);
 
 /**
  * Reads a model's call. Its id is kept where it is new (some models recognise their own), else replaced; in

@@ -4,7 +4,6 @@ import {
   type Image,
   type Message,
   type SummaryMessage,
-  textOf,
   toolCalls,
 } from "../messages.ts";
 
@@ -16,22 +15,43 @@ export interface Reader {
 }
 
 /**
+ * Reads conversations that grow: what was read of an array once is not read again, so that a step costs what is new in
+ * it. An array may be appended to, and never changed otherwise (see `TokenCounter.countMessages`).
+ */
+export function growing<State>(
+  begin: () => State,
+  read: (state: State, message: Message) => void,
+): (messages: readonly Message[]) => State {
+  const known = new WeakMap<readonly Message[], { length: number; state: State }>();
+  return (messages) => {
+    const entry = known.get(messages) ?? { length: 0, state: begin() };
+    known.set(messages, entry);
+    for (; entry.length < messages.length; entry.length += 1) {
+      const message = messages[entry.length];
+      if (message) read(entry.state, message);
+    }
+    return entry.state;
+  };
+}
+
+const unanswered = growing(
+  () => new Set<string>(),
+  (open, message) => {
+    if (message.role === "tool") {
+      if (open.delete(message.callId)) return;
+      throw new Error(`The history has a tool result without its call: ${message.callId}.`);
+    }
+    assertAnswered(open);
+    if (message.role === "assistant") for (const { id } of toolCalls(message)) open.add(id);
+  },
+);
+
+/**
  * Throws unless every call has exactly one result, directly after the message that made it. Services refuse
  * anything else, and a session with such a history would be stuck for good.
  */
 export function assertPaired(messages: readonly Message[]): void {
-  let open = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "tool") {
-      if (!open.delete(message.callId)) {
-        throw new Error(`The history has a tool result without its call: ${message.callId}.`);
-      }
-      continue;
-    }
-    assertAnswered(open);
-    if (message.role === "assistant") open = new Set(toolCalls(message).map(({ id }) => id));
-  }
-  assertAnswered(open);
+  assertAnswered(unanswered(messages));
 }
 
 function assertAnswered(open: ReadonlySet<string>): void {
@@ -41,7 +61,9 @@ function assertAnswered(open: ReadonlySet<string>): void {
 
 /** Whether a reply was cut before it said or called anything. Services refuse such a message, so it stays out. */
 export function isBlank(message: AssistantMessage): boolean {
-  return textOf(message).trim() === "" && toolCalls(message).length === 0;
+  return message.parts.every(
+    (part) => part.type === "thinking" || (part.type === "text" && part.text.trim() === ""),
+  );
 }
 
 /** A call's id as it goes on the wire. Other services give out ids that are longer than `limit` characters. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { passwordsIn } from "../context/secrets.ts";
 
 /** How a server is reached. */
 export type McpEndpoint =
@@ -173,7 +174,7 @@ function parseTimeouts(entry: Entry): Partial<McpTimeouts> {
 
 /** As in a shell, `:-` also replaces an empty value. */
 function expand(text: string, env: Environment, missing: Set<string>, secrets: Set<string>): string {
-  return text.replaceAll(
+  const expanded = text.replaceAll(
     /\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
     (_, name: string, fallback: string | undefined) => {
       const value = (fallback === undefined ? env[name] : env[name] || fallback) ?? "";
@@ -182,6 +183,8 @@ function expand(text: string, env: Environment, missing: Set<string>, secrets: S
       return value;
     },
   );
+  for (const password of passwordsIn(expanded)) secrets.add(password);
+  return expanded;
 }
 
 /**

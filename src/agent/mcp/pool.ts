@@ -1,9 +1,8 @@
 import { createMasker } from "../context/mask.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
-import { createConnection } from "./connection.ts";
-import type { Connection, ConnectionState } from "./connection.ts";
-import { createMcpTool } from "./tool.ts";
+import type { ConnectionState } from "./connection.ts";
+import type { Member } from "./member.ts";
 
 /** What `/status` shows of one server. */
 export interface McpServerStatus {
@@ -45,26 +44,21 @@ export interface McpPoolOptions {
 
 const defaultTimeouts: McpTimeouts = { connectMs: 10_000, executeMs: 60_000, readMs: 120_000 };
 
-interface Member {
-  server: EnabledServer;
-  connection: Connection;
-  timeouts: McpTimeouts;
-}
-
 /** @throws RangeError when a time-out is not above 0. */
-export function createMcpPool(options: McpPoolOptions): McpPool {
+export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   const { config, patienceMs = 10_000, backoff = { baseMs: 1_000, capMs: 60_000 }, now = Date.now } = options;
   const base = { ...defaultTimeouts, ...options.timeouts };
   for (const [name, ms] of Object.entries(base)) {
     if (!(ms > 0)) throw new RangeError(`The MCP time-out ${name} must be above 0 ms, not ${ms}.`);
   }
   const masker = createMasker(config.secrets);
-  const members = config.servers.filter(isEnabled).map(join);
+  const enabled = config.servers.filter(isEnabled);
+  const members = enabled.length > 0 ? await joined(enabled) : [];
 
   return {
     async tools(signal) {
       await Promise.all(members.map(({ connection }) => connection.refresh(signal)));
-      const tools = members.flatMap(toolsOf);
+      const tools = members.flatMap((member) => member.tools());
       // Names only meet when a server has aimed at another one's; then the first in the file keeps it.
       return tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index);
     },
@@ -74,17 +68,19 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     },
   };
 
-  function join(server: EnabledServer): Member {
-    const timeouts = { ...base, ...server.timeouts };
-    const connection = createConnection(server, {
-      timeouts,
-      patienceMs,
-      backoff,
-      now,
-      mask: (text) => masker.mask(text),
-      log: (level, message) => options.log?.({ level, server: server.name, message }),
-    });
-    return { server, timeouts, connection };
+  async function joined(servers: readonly EnabledServer[]): Promise<Member[]> {
+    // The protocol's SDK takes some 30 MB: without a server nothing of it is loaded.
+    const { joinServer } = await import("./member.ts");
+    return servers.map((server) =>
+      joinServer(server, {
+        timeouts: { ...base, ...server.timeouts },
+        patienceMs,
+        backoff,
+        now,
+        mask: (text) => masker.mask(text),
+        log: (level, message) => options.log?.({ level, server: server.name, message }),
+      }),
+    );
   }
 
   function statusOf(entry: McpServer): McpServerStatus {
@@ -112,8 +108,4 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
 
 function isEnabled(server: McpServer): server is EnabledServer {
   return server.state === "enabled";
-}
-
-function toolsOf({ server, connection, timeouts }: Member): Tool[] {
-  return connection.listing().tools.map((tool) => createMcpTool(server, connection, tool, timeouts));
 }

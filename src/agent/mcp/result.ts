@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { ContentBlockSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
+import { imageType, maxImageBytes } from "../images.ts";
 import type { Image } from "../messages.ts";
 import type { ToolResult } from "../tools/tool.ts";
 
@@ -12,10 +13,6 @@ export const callResultSchema = z.looseObject({
 });
 
 export type CallResult = z.infer<typeof callResultSchema>;
-
-/** The smallest limit among the model providers, in bytes. */
-const maxImageBytes = 5 * 1024 * 1024;
-const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /** Text parts in their order, images apart, and a note for everything that a model cannot be given. */
 export function toToolResult(result: CallResult): ToolResult {
@@ -57,15 +54,14 @@ function readPart(raw: unknown): string | Image {
   }
 }
 
-function readBinary(data: string, type: string): string | Image {
-  const bytes = Buffer.byteLength(data, "base64");
-  if (!isImageType(type)) return `[${type}, ${bytes} bytes: cannot be shown]`;
-  if (bytes > maxImageBytes) return `[${type}, ${bytes} bytes: larger than ${maxImageBytes} bytes]`;
-  return { mediaType: type, data };
-}
-
-function isImageType(type: string): type is Image["mediaType"] {
-  return imageTypes.includes(type);
+/** An image by its bytes, not by what the server says: a service refuses one whose type is wrong, and each request after it. */
+function readBinary(text: string, type: string): string | Image {
+  const data = Buffer.from(text, "base64");
+  const mediaType = imageType(data);
+  if (!mediaType) return `[${type}, ${data.length} bytes: cannot be shown]`;
+  if (data.length > maxImageBytes)
+    return `[${type}, ${data.length} bytes: larger than ${maxImageBytes} bytes]`;
+  return { mediaType, data: data.toString("base64") };
 }
 
 function parseJson(text: string): unknown {

@@ -7,15 +7,17 @@ const maxListed = 100;
 /** Skills that a search describes. */
 const maxFound = 20;
 
+const input = z.object({
+  name: z.string().describe("Name of the skill, as in the list, or words to search for"),
+});
+
 /** The tool that loads a skill. Register it only when there are skills. */
 export function createGetSkillTool(skills: readonly Skill[]): Tool {
   return defineTool({
     name: "get_skill",
     description:
       "Loads the instructions of a skill by its name, or finds skills by words of their descriptions. Follow the instructions for the task at hand; load the files that they mention only when you need them.",
-    input: z.object({
-      name: z.string().describe("Name of the skill, as in the list, or words to search for"),
-    }),
+    input,
     effect: "read",
     run({ name }) {
       const skill = skills.find((candidate) => candidate.name === name.trim());

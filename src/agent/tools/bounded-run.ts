@@ -16,35 +16,31 @@ export async function runBounded(
   run: (signal: AbortSignal) => Promise<ToolResult>,
   bounds: { signal: AbortSignal; timeoutMs: number; graceMs: number },
 ): Promise<Ending> {
-  const limit = new AbortController();
-  const grace = new AbortController();
-  // The same kind of reason as a turn's: what a tool runs may be a turn itself.
-  const reason: TurnAbort = { kind: "stop", order: { by: "the time limit", at: Date.now() } };
-  let timer = setTimeout(() => limit.abort(reason), bounds.timeoutMs);
-  const either = AbortSignal.any([bounds.signal, limit.signal]);
-  const startGrace = () => {
+  const either = new AbortController();
+  const abandoned = Promise.withResolvers<Ending>();
+  let timedOut = false;
+  let timer = setTimeout(() => {
+    timedOut = true;
+    // The same kind of reason as a turn's: what a tool runs may be a turn itself.
+    end({ kind: "stop", order: { by: "the time limit", at: Date.now() } } satisfies TurnAbort);
+  }, bounds.timeoutMs);
+  const end = (reason: unknown) => {
+    if (either.signal.aborted) return;
     clearTimeout(timer);
-    timer = setTimeout(() => grace.abort(), bounds.graceMs);
+    timer = setTimeout(() => abandoned.resolve({ kind: "abandoned", timedOut }), bounds.graceMs);
+    either.abort(reason);
   };
-  either.addEventListener("abort", startGrace, { once: true });
+  const onAbort = () => end(bounds.signal.reason);
+  bounds.signal.addEventListener("abort", onAbort, { once: true });
+  if (bounds.signal.aborted) onAbort();
   try {
-    const returned = run(either).then(
-      (result): Ending => ({ kind: "returned", result, timedOut: limit.signal.aborted }),
-      (error: unknown): Ending => ({ kind: "threw", error, timedOut: limit.signal.aborted }),
+    const returned = run(either.signal).then(
+      (result): Ending => ({ kind: "returned", result, timedOut }),
+      (error: unknown): Ending => ({ kind: "threw", error, timedOut }),
     );
-    const abandoned = whenAborted(grace.signal).then(
-      (): Ending => ({ kind: "abandoned", timedOut: limit.signal.aborted }),
-    );
-    return await Promise.race([returned, abandoned]);
+    return await Promise.race([returned, abandoned.promise]);
   } finally {
     clearTimeout(timer);
-    either.removeEventListener("abort", startGrace);
+    bounds.signal.removeEventListener("abort", onAbort);
   }
-}
-
-function whenAborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
 }

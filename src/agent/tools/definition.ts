@@ -11,17 +11,24 @@ export function definitionOf(tool: Tool): ToolDefinition {
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name)) {
     throw new Error(`"${tool.name}" cannot be a tool's name: use 1 to 64 of a-z, A-Z, 0-9, _ and -.`);
   }
-  const { $schema: _, ...schema } = tool.schema ?? schemaOf(tool);
+  const { $schema: _, ...schema } = tool.schema ?? schemaOf(tool.input);
   if (schema.type !== "object") throw new Error(`The input of tool "${tool.name}" must be an object schema.`);
   return { name: tool.name, description: tool.description, schema };
 }
 
-function schemaOf(tool: Tool): Record<string, unknown> {
-  return z.toJSONSchema(tool.input, {
+/** Every turn has the same tools. */
+const schemas = new WeakMap<z.ZodType, Record<string, unknown>>();
+
+function schemaOf(input: z.ZodType): Record<string, unknown> {
+  const known = schemas.get(input);
+  if (known) return known;
+  const schema: Record<string, unknown> = z.toJSONSchema(input, {
     io: "input",
     override({ jsonSchema }) {
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });
+  schemas.set(input, schema);
+  return schema;
 }

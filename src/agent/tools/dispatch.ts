@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Masker } from "../context/mask.ts";
 import { fits, type TextLimits, truncate } from "../context/truncate.ts";
-import type { TurnAbort } from "../events.ts";
+import type { InnerCalls, TurnAbort } from "../events.ts";
 import { unknownResult } from "../history.ts";
 import type { Budget } from "../limits.ts";
 import type { ToolDefinition, Usage } from "../llm/model.ts";
@@ -41,6 +41,8 @@ export interface CallOutcome {
   durationMs: number;
   /** What models cost that the tool called. */
   usage?: Usage;
+  /** What a sub-agent did. */
+  inner?: InnerCalls;
 }
 
 export interface DispatcherOptions {
@@ -104,7 +106,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       };
       if (result.images?.length) message.images = result.images;
       const durationMs = performance.now() - startedAt;
-      return { message, durationMs, ...(result.usage && { usage: result.usage }) };
+      return { message, durationMs, ...accountOf(result) };
     },
   };
 
@@ -266,9 +268,14 @@ function ended(call: ToolCall, signal: AbortSignal, when: string, said?: ToolRes
       return {
         status: "unknown",
         text: unknownResult(call).text,
-        ...(said?.usage && { usage: said.usage }),
+        ...accountOf(said),
       };
   }
+}
+
+/** What is told of a call beside its result. */
+function accountOf({ usage, inner }: Pick<ToolResult, "usage" | "inner"> = {}) {
+  return { ...(usage && { usage }), ...(inner && { inner }) };
 }
 
 function jsonProblem(text: string): string {

@@ -3,25 +3,27 @@ import { applyEdits } from "./edits.ts";
 import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
 import { defineSandboxTool, type Tool } from "./tool.ts";
 
+const input = z.object({
+  path: z.string().min(1),
+  edits: z
+    .array(
+      z.object({
+        old_text: z.string().describe("Exactly as in the file, without line numbers"),
+        new_text: z.string(),
+        replace_all: z.boolean().default(false),
+      }),
+    )
+    .min(1)
+    .max(100),
+});
+
 export function editFile(known: FileKnowledge): Tool {
   return defineSandboxTool({
     name: "edit_file",
     description:
       "Replace exact pieces of a text file. All edits are found in the file as it is now, must not overlap, and " +
       "are made together or not at all. Each old_text must occur exactly once, unless replace_all is set.",
-    input: z.object({
-      path: z.string().min(1),
-      edits: z
-        .array(
-          z.object({
-            old_text: z.string().describe("Exactly as in the file, without line numbers"),
-            new_text: z.string(),
-            replace_all: z.boolean().default(false),
-          }),
-        )
-        .min(1)
-        .max(100),
-    }),
+    input,
     effect: "write",
     async run({ path, edits }, { sandbox, signal }) {
       const key = fileKey(path);

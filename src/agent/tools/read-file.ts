@@ -13,6 +13,12 @@ const maxTextBytes = 8 * maxTokens;
 /** Read at once, and an image's limit; what is beyond it is for bash. */
 const maxFileBytes = maxImageBytes;
 
+const input = z.object({
+  path: z.string().min(1),
+  offset: z.number().int().min(1).default(1).describe("The first line to read, from 1"),
+  limit: z.number().int().min(1).optional().describe("How many lines. Default: to the end"),
+});
+
 export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
   const limits: TextLimits = {
     lines: Number.MAX_SAFE_INTEGER,
@@ -53,11 +59,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
     description:
       "Read a text file or a PDF's text with line numbers (they are not part of it), or look at an image. Very long texts " +
       "are cut in the middle; read parts of them with offset and limit.",
-    input: z.object({
-      path: z.string().min(1),
-      offset: z.number().int().min(1).default(1).describe("The first line to read, from 1"),
-      limit: z.number().int().min(1).optional().describe("How many lines. Default: to the end"),
-    }),
+    input,
     effect: "read",
     limits: { lines: Number.MAX_SAFE_INTEGER, size: maxTextBytes + 1_024 },
     async run({ path, offset, limit }, { sandbox, signal }) {

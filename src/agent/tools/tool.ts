@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TextLimits } from "../context/truncate.ts";
+import type { InnerCalls } from "../events.ts";
 import type { JournalRecord } from "../journal.ts";
 import type { Budget } from "../limits.ts";
 import type { Usage } from "../llm/model.ts";
@@ -33,6 +34,8 @@ export interface ToolResult {
   outage?: boolean;
   /** What models cost that the tool called, for the turn's account. */
   usage?: Usage;
+  /** What a sub-agent did; never sent to the model. */
+  inner?: InnerCalls;
 }
 
 /** What all tools of a turn share: everything that a tool can touch comes through here. */

@@ -3,13 +3,15 @@ import { countLines } from "../context/truncate.ts";
 import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
 import { defineSandboxTool, type Tool } from "./tool.ts";
 
+const input = z.object({ path: z.string().min(1), content: z.string() });
+
 export function writeFile(known: FileKnowledge): Tool {
   return defineSandboxTool({
     name: "write_file",
     description:
       "Write a whole file, creating folders as needed. A file that exists must have been read in this turn and be " +
       "unchanged since. To change a part of a file use edit_file.",
-    input: z.object({ path: z.string().min(1), content: z.string() }),
+    input,
     effect: "write",
     async run({ path, content }, { sandbox, signal }) {
       const key = fileKey(path);

@@ -14,7 +14,7 @@ export interface RedisSettings {
   /** Refuses the embedded server unless `allowEmbedded`. */
   production: boolean;
   allowEmbedded: boolean;
-  /** How long a `url` may be unreachable at the start (a container that is still coming up). Default 10,000 ms. */
+  /** How long a `url` may be unreachable at the start (a container that is still coming up). Default 10,000 ms; 2,000 where a single server refuses the connection. */
   patienceMs?: number;
   /** Where `valkey-server` and `redis-server` are looked for. Default: the PATH of this process. */
   searchPath?: string;

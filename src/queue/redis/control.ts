@@ -6,6 +6,8 @@ import type { Target } from "./url.ts";
 interface Patience {
   /** For how long to wait until the server is ready. */
   patienceMs: number;
+  /** For how long where the machine is there and nothing listens. Default: no shorter than `patienceMs`. */
+  refusedMs?: number;
   /** Whether a server that takes no connection may still be coming up. */
   mayBeLate: boolean;
   signal?: AbortSignal;
@@ -21,9 +23,10 @@ const noticeMs = 1_000;
  */
 export async function openControl(
   target: Target,
-  { patienceMs, mayBeLate, signal, log }: Patience,
+  { patienceMs, refusedMs = patienceMs, mayBeLate, signal, log }: Patience,
 ): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {
   let cause = "no answer in time";
+  let isRefused = false;
   const control = openClient(target, {
     connectTimeout: patienceMs,
     // What the client grants a connection that is closed already; the program would wait for it at its end.
@@ -34,16 +37,22 @@ export async function openControl(
   const { promise: ready, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);
   const timer = setTimeout(giveUp, patienceMs);
+  const refusal = setTimeout(() => isRefused && giveUp(), refusedMs);
   // Nobody should sit before a silent terminal.
-  const notice = setTimeout(
-    () => log.info(`Redis does not answer yet (${cause}); waiting for up to ${patienceMs / 1_000} s.`),
-    noticeMs,
-  );
+  const notice = setTimeout(() => {
+    const longest = isRefused ? refusedMs : patienceMs;
+    log.info(`Redis does not answer yet (${cause}); waiting for up to ${longest / 1_000} s.`);
+  }, noticeMs);
   signal?.addEventListener("abort", giveUp);
   control.once("ready", () => resolve(true));
+  // It may still have to load its data.
+  control.on("connect", () => {
+    isRefused = false;
+  });
   if (!mayBeLate) control.once("close", giveUp);
   control.on("error", (error: NodeJS.ErrnoException) => {
     const reason = reasonOf(error);
+    isRefused = reason.code === "ECONNREFUSED";
     // Several addresses that all failed come as an AggregateError with an empty message.
     cause = (reason.message || reason.code || reason.name)
       .replace(/^All sentinels are unreachable\..* Last error: /, "no sentinel names a primary: ")
@@ -52,6 +61,7 @@ export async function openControl(
   });
   const answered = await ready;
   clearTimeout(timer);
+  clearTimeout(refusal);
   clearTimeout(notice);
   signal?.removeEventListener("abort", giveUp);
   if (!answered) {

@@ -13,6 +13,9 @@ export interface RemoteSettings {
   log: RedisLog;
 }
 
+/** A server that is only late listens by then, ms; one that comes later is for whoever restarts us. */
+const refusedMs = 2_000;
+
 /** The Redis that REDIS_URL names. */
 export async function connectRemote(settings: RemoteSettings): Promise<RedisServer> {
   const { url, caFile, sentinelPassword, patienceMs, log } = settings;
@@ -20,7 +23,10 @@ export async function connectRemote(settings: RemoteSettings): Promise<RedisServ
     ...(caFile && { ca: await readCertificates(caFile) }),
     ...(sentinelPassword && { sentinelPassword }),
   });
-  const link = await openControl(target, { patienceMs, mayBeLate: true, log });
+  // Sentinels and clusters need longer to agree on another primary than a server to begin to listen.
+  const isSingle = !target.nodes && !target.options.sentinels;
+  const patience = { patienceMs, mayBeLate: true, log, ...(isSingle && { refusedMs }) };
+  const link = await openControl(target, patience);
   if (!link.ok) {
     throw new RedisUnavailable(
       `Redis at ${place} (REDIS_URL) is not usable: ${link.cause}. ${remedy(link.cause)}`,

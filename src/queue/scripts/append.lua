@@ -8,6 +8,7 @@
   ARGV[2] number of the write within the claim
   ARGV[3] number of head fields f, then f pairs of field and value ("" removes the field)
   then    number of outbox entries o, then o pairs of key and JSON ("" removes the entry)
+  then    number of entries done d, then d pairs of key and JSON: removed unless replaced meanwhile
   then    records (JSON)
 
   Output
@@ -36,6 +37,13 @@ for _ = 1, tonumber(ARGV[i]) do
     redis.call("HDEL", KEYS[3], ARGV[i + 1])
   else
     redis.call("HSET", KEYS[3], ARGV[i + 1], ARGV[i + 2])
+  end
+  i = i + 2
+end
+i = i + 1
+for _ = 1, tonumber(ARGV[i]) do
+  if redis.call("HGET", KEYS[3], ARGV[i + 1]) == ARGV[i + 2] then
+    redis.call("HDEL", KEYS[3], ARGV[i + 1])
   end
   i = i + 2
 end

@@ -1,8 +1,7 @@
 --[[
-  Accepts a message once: drops a duplicate, else appends it to the thread's mailbox. What was overheard since the
-  last message goes along with it.
+  Accepts a message once: drops a duplicate, else appends it to the thread's mailbox.
 
-  KEYS[1] head    KEYS[2] mail    KEYS[3] seen    KEYS[4] overheard
+  KEYS[1] head    KEYS[2] mail    KEYS[3] seen
 
   ARGV[1] journal record of the message (JSON)
   ARGV[2] seconds to remember the message
@@ -33,20 +32,7 @@ if ARGV[5] == "" then
 else
   redis.call("HINCRBY", KEYS[1], "bots", 1)
 end
-local entry = ARGV[1]
-local overheard = redis.call("LRANGE", KEYS[4], 0, -1)
-if #overheard > 0 then
-  local record = cjson.decode(entry)
-  local enclosed = record.message.enclosed or {}
-  enclosed.overheard = {}
-  for index, heard in ipairs(overheard) do
-    enclosed.overheard[index] = cjson.decode(heard).quote
-  end
-  record.message.enclosed = enclosed
-  entry = cjson.encode(record)
-  redis.call("DEL", KEYS[4])
-end
-local waiting = redis.call("RPUSH", KEYS[2], entry)
+local waiting = redis.call("RPUSH", KEYS[2], ARGV[1])
 if redis.call("HGET", KEYS[1], "status") == "running" then
   waiting = waiting + 1
 end

@@ -1,10 +1,12 @@
 --[[
   Moves what waits in the mailbox into the log. Messages that are older than the newest stop order are
-  withdrawn: they are logged too, and marked as never to be shown to the model.
+  withdrawn: they are logged too, and marked as never to be shown to the model. What was overheard since goes along
+  with the last of the others: until now its authors could change it and take it back.
   Applied once: a client that lost the answer with its connection gets it again for the same write.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] mail    KEYS[4] stop
   KEYS[5] asked: set of the ids of the messages that the running turn works on
+  KEYS[6] overheard
 
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
@@ -19,6 +21,22 @@ if redis.call("HGET", KEYS[1], "epoch") ~= ARGV[1] then
   return -1
 end
 local stop = redis.call("GET", KEYS[4])
+
+local function withOverheard(entry)
+  local overheard = redis.call("LRANGE", KEYS[6], 0, -1)
+  if #overheard == 0 then
+    return entry
+  end
+  redis.call("DEL", KEYS[6])
+  local record = cjson.decode(entry)
+  local enclosed = record.message.enclosed or {}
+  enclosed.overheard = {}
+  for index, heard in ipairs(overheard) do
+    enclosed.overheard[index] = cjson.decode(heard).quote
+  end
+  record.message.enclosed = enclosed
+  return cjson.encode(record)
+end
 
 local function move()
   local stoppedAt = stop and cjson.decode(stop).at or -1
@@ -46,6 +64,9 @@ local function move()
     redis.call("RPUSH", KEYS[2], ARGV[3])
     redis.call("HSET", KEYS[1], "status", "running")
     redis.call("DEL", KEYS[5])
+  end
+  if #taken > 0 then
+    taken[#taken] = withOverheard(taken[#taken])
   end
   for _, entry in ipairs(taken) do
     redis.call("RPUSH", KEYS[2], entry)

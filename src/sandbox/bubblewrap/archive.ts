@@ -20,16 +20,12 @@ const mergeScript = `tar -C "$2" -xpSf "$1" --keep-newer-files --warning=no-igno
 
 /** Makes and reads archives of workspaces inside the thread's sandbox, where its links lead nowhere else. */
 export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
-  async function run(
-    folder: ThreadFolder,
-    script: string,
-    mount: readonly string[],
-  ): Promise<string | undefined> {
+  const run = (script: string, bind: string) => async (folder: ThreadFolder, file: string) => {
     let said = "";
     const { end, exitCode, problem } = await spawner.launch(folder, {
       program: shell(script, [archiveInside, ...threadFolders]),
       cwd: "/",
-      view: mount,
+      view: [bind, file, archiveInside],
       timeoutMs,
       floodBytes: 1024 * 1024,
       fileBytes: roomFactor * limits.workspaceBytes,
@@ -37,12 +33,10 @@ export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
     }).ended;
     if (end === "exit" && exitCode === 0) return undefined;
     return problem ?? `tar ended by ${end} ${exitCode ?? ""}: ${said.trim()}`;
-  }
+  };
   return {
-    pack: (folder: ThreadFolder, file: string) => run(folder, packScript, ["--bind", file, archiveInside]),
-    unpack: (folder: ThreadFolder, file: string) =>
-      run(folder, unpackScript, ["--ro-bind", file, archiveInside]),
-    merge: (folder: ThreadFolder, file: string) =>
-      run(folder, mergeScript, ["--ro-bind", file, archiveInside]),
+    pack: run(packScript, "--bind"),
+    unpack: run(unpackScript, "--ro-bind"),
+    merge: run(mergeScript, "--ro-bind"),
   };
 }

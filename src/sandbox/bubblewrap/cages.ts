@@ -13,7 +13,7 @@ export interface Cage {
 export interface Cages {
   /** For the probe's summary. */
   summary: string;
-  /** Whether memory that no process maps (an unmapped memfd) is counted. */
+  /** Whether memory that no process maps (a memfd, a segment of System V) is counted. */
   countsEverything: boolean;
   /** Puts a process, that has not started any other yet, into a cage of its own. */
   enclose(pid: number): Cage;

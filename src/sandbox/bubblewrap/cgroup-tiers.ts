@@ -29,6 +29,8 @@ export interface Tier {
 /** bwrap's two processes and what starts them do not count as the tenant's. */
 const ownProcesses = 8;
 const cpuPeriodUs = 100_000;
+/** Whole, as the kernel takes nothing else: 1.1 CPUs are no whole number of microseconds in binary. */
+const quotaUs = ({ cpus }: CagedLimits) => Math.round(cpus * cpuPeriodUs);
 
 /**
  * What might work here, the strictest first. Whether it does, only trying tells.
@@ -58,7 +60,7 @@ function unifiedTier(limits: CagedLimits, groups: string, mounts: string): Tier 
         "memory.max": limits.memoryBytes,
         "memory.oom.group": 1,
         "pids.max": limits.processes + ownProcesses,
-        "cpu.max": `${limits.cpus * cpuPeriodUs} ${cpuPeriodUs}`,
+        "cpu.max": `${quotaUs(limits)} ${cpuPeriodUs}`,
       },
       optional: { "memory.swap.max": 0 },
     },
@@ -92,7 +94,7 @@ function legacyTier(limits: CagedLimits, groups: string, mounts: string): Tier |
       { parent: pids, settings: { "pids.max": limits.processes + ownProcesses } },
       {
         parent: cpu,
-        settings: { "cpu.cfs_period_us": cpuPeriodUs, "cpu.cfs_quota_us": limits.cpus * cpuPeriodUs },
+        settings: { "cpu.cfs_period_us": cpuPeriodUs, "cpu.cfs_quota_us": quotaUs(limits) },
       },
     ],
   };

@@ -81,7 +81,7 @@ function sweep(tier: Tier): void {
       const pid = /^heddle-(\d+)$/.exec(entry)?.[1];
       if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
       const home = homeOf(parent, pid);
-      for (const group of readdirSync(home, { withFileTypes: true })) {
+      for (const group of ifThere(() => readdirSync(home, { withFileTypes: true }), [])) {
         if (!group.isDirectory()) continue;
         killMembers(join(home, group.name));
         remove(join(home, group.name));
@@ -93,8 +93,26 @@ function sweep(tier: Tier): void {
 
 function killMembers(group: string): void {
   // A process of another container's PID namespace shows as 0.
-  const members = readFileSync(join(group, "cgroup.procs"), "utf8").split("\n").map(Number).filter(Boolean);
-  for (const pid of members) process.kill(pid, "SIGKILL");
+  const members = ifThere(() => readFileSync(join(group, "cgroup.procs"), "utf8"), "");
+  for (const pid of members.split("\n").map(Number).filter(Boolean)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended meanwhile, as what a killed process leaves does by itself.
+    }
+  }
+}
+
+/** What is read there, or `absent` where another process, which starts at this moment, has swept it away. */
+function ifThere<T>(read: () => T, absent: T): T {
+  try {
+    return read();
+  } catch (error) {
+    // ENODEV: the group went while its file was open.
+    const isGone = error instanceof Error && "code" in error && /^(ENOENT|ENODEV)$/.test(String(error.code));
+    if (isGone) return absent;
+    throw error;
+  }
 }
 
 function remove(group: string): void {

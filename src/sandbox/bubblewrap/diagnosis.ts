@@ -47,6 +47,6 @@ export function diagnose(said: string, machine: Machine = thisMachine): Problem 
   }
   return {
     what: `A sandbox could not be started (${said}).`,
-    fix: "Look at the message and at the kernel's log.",
+    fix: "Look into the kernel's log (`journalctl -k`): where it says DENIED (AppArmor) or avc: denied (SELinux), let the profile that it names allow bubblewrap user namespaces and mounts.",
   };
 }

@@ -33,15 +33,18 @@ const longestPauseMs = 5_000;
 const lookEveryMs = 1_000;
 const lookTimeoutMs = 30_000;
 
-/** Prints KiB and then inodes of each folder. A folder that its owner may not enter would not be counted. */
+/**
+ * Prints KiB and then inodes of each folder, the valid ones last. A folder that its owner may not enter is opened, as
+ * it would not be counted; fails where somebody shuts it again. Files that are removed meanwhile are no failure.
+ */
 const measureScript = `
-measure() { du -sxk "$@" && du -sx --inodes "$@"; }
-result=$(measure "$@" 2>/dev/null) || {
-  find "$@" -xdev -type d ! -perm -u=rx -exec chmod u+rx {} ';'
-  result=$(measure "$@" 2>/dev/null)
-}
-echo "$result" | cut -f 1
+exec 3>&1
+hides() { [[ $({ du -sxk "$@"; du -sx --inodes "$@"; } 2>&1 >&3) == *"Permission denied"* ]]; }
+hides "$@" || exit 0
+find "$@" -xdev -type d ! -perm -u=rx -exec chmod u+rx {} ';' 2>/dev/null
+! hides "$@"
 `;
+
 export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): DiskWatch {
   let last: DiskUse = { bytes: 0, inodes: 0, free: Number.POSITIVE_INFINITY, full: false };
   let freshUntil = 0;
@@ -61,19 +64,25 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
         if (stream === "stdout") text += chunk.toString();
       },
     });
-    const { end } = await measuring.ended;
+    const { end, exitCode } = await measuring.ended;
     measuring = undefined;
     const now = performance.now();
     freshUntil = now + Math.min(lookShare * (now - startedAt), longestPauseMs);
-    const numbers = text.trim().split("\n").map(Number);
-    // Killed by a stop: nothing learned. Out of time: more files than can be counted are too many.
-    if (end === "stopped" || (end === "exit" && numbers.length !== 2 * threadFolders.length)) return;
+    // Killed by a stop, or with the spawner: nothing learned.
+    if (end === "stopped" || end === "failed") return;
+    const numbers = text
+      .trim()
+      .split("\n")
+      .slice(-2 * threadFolders.length)
+      .map(Number.parseFloat);
     const sum = (part: number[]) => part.reduce((total, value) => total + value, 0);
     const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024;
     const inodes = sum(numbers.slice(threadFolders.length));
     const { limits } = host;
     const free = await statfs(host.root).then(({ bavail, bsize }) => bavail * bsize);
-    const within = end === "exit" && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
+    // More files than can be counted in time are too many.
+    const counted = end === "exit" && exitCode === 0;
+    const within = counted && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
     last = { bytes, inodes, free, full: !within || free < limits.freeBytes };
   }
 

@@ -19,8 +19,8 @@ type FileTools = Pick<Sandbox, "readFile" | "writeFile" | "listFiles">;
 
 const defaultReadBytes = 16 * 1024 * 1024;
 const defaultListLimit = 1_000;
-/** The longest path that Linux takes, plus type, size and time. */
-const longestEntryBytes = 4096 + 64;
+/** The longest path that Linux takes, plus type and size. */
+export const longestEntryBytes = 4096 + 64;
 
 /** Exit codes of the scripts for what no error text of a program names. */
 const notAFile = 101;
@@ -59,14 +59,15 @@ mv -f -T -- "$new" "$path" || fail 1
 `;
 
 /**
- * Arguments: path, entries to give. Prints type, bytes, time and path, NUL after each. Slashes are 0x01 while
- * sorting, so that a folder's content comes right behind it.
+ * Arguments: path, entries to give. Prints type, bytes and path, NUL after each. Slashes are
+ * 0x01 while sorting, so that a folder's content comes right behind it.
  */
 const listScript = `
-[ -e "$1" ] || { echo "No such file or directory" >&2; exit 1; }
-find -H "$1" -mindepth "$([ -d "$1" ] && echo 1 || echo 0)" \\
-  -printf '%y\\t%s\\t%T@\\t%P\\0' -name .git -type d -prune 2>/dev/null |
-  tr / '\\001' | LC_ALL=C sort -z -t "$(printf '\\t')" -k 4 | head -z -n "$2"
+path=$1 limit=$2
+[ -e "$path" ] || { echo "No such file or directory" >&2; exit 1; }
+find -H "$path" -mindepth "$([ -d "$path" ] && echo 1 || echo 0)" \\
+  -name .git -type d -prune , -printf '%y\\t%s\\t%P\\0' 2>/dev/null |
+  tr / '\\001' | LC_ALL=C sort -z -t "$(printf '\\t')" -k 3 | head -z -n "$limit"
 `;
 
 /** The file operations of a sandbox. All of them happen inside, where only the thread's own files exist. */
@@ -134,13 +135,12 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
 }
 
 function parseEntry(record: string, base: string): FileEntry {
-  const [kind = "", bytes = "", seconds = "", ...name] = record.split("\t");
+  const [kind = "", bytes = "", ...name] = record.split("\t");
   const path = name.join("\t").replaceAll("\u0001", "/");
   return {
     path: shownPath(path === "" ? base : `${base}/${path}`),
     type: kind === "f" ? "file" : kind === "d" ? "directory" : kind === "l" ? "link" : "other",
     bytes: Number(bytes),
-    modifiedAt: Math.round(Number(seconds) * 1000),
   };
 }
 
@@ -154,7 +154,8 @@ const knownErrors: [RegExp, FileFailure["reason"], string][] = [
   [/File too large/, "too-large", "is larger than a file may be"],
 ];
 
-function failureOf(result: Ending & { stderr: Buffer }, path: string): FileFailure {
+/** What a script has failed of. @param path as the caller named it */
+export function failureOf(result: Ending & { stderr: Buffer }, path: string): FileFailure {
   const failure = (reason: FileFailure["reason"], text: string): FileFailure => {
     return { ok: false, reason, message: `${path} ${text}.` };
   };

@@ -47,8 +47,8 @@ export interface Host {
   systemMounts: readonly string[];
   /** The name of the thread's folder in `workspaces/`. */
   keyOf(threadId: string): string;
-  /** Makes the thread's folder if need be. */
-  folderOf(threadId: string): ThreadFolder;
+  /** Makes the thread's folder if need be; `path` is where, if not in `workspaces/`. */
+  folderOf(threadId: string, path?: string): ThreadFolder;
 }
 
 /** The first release with `--disable-userns`. */
@@ -86,6 +86,12 @@ export function inspectHost(options: {
       `Install bubblewrap ${oldestVersion.join(".")} or newer (Debian 12, Ubuntu 24.04 and later have it).`,
     );
   }
+  if (!isInstalled("nsenter")) {
+    return refuse(
+      "nsenter was not found, with which the commands of a thread share a network.",
+      "Install it: `apt-get install util-linux`, or the package of the same name elsewhere.",
+    );
+  }
   const isRoot = process.getuid?.() === 0;
   const users = isRoot ? sandboxUsers(readFileSync("/proc/self/uid_map", "utf8")) : undefined;
   if (isRoot && users === undefined) {
@@ -117,6 +123,10 @@ function refuse(what: string, fix: string): { ok: false; problem: Problem } {
 function bubblewrapVersion(): string | undefined {
   const { stdout } = spawnSync("bwrap", ["--version"], { env: launchEnvironment, encoding: "utf8" });
   return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout ?? "")?.[1];
+}
+
+export function isInstalled(program: string): boolean {
+  return spawnSync(program, ["-V"], { env: launchEnvironment, stdio: "ignore" }).error === undefined;
 }
 
 /** A range of user ids that belong to nobody. */
@@ -182,9 +192,11 @@ function makeFolder(path: string, mode: number): void {
 
 /** How threads find their folders in a root. */
 export function foldersIn(root: string, users?: UserRange): Pick<Host, "keyOf" | "folderOf"> {
+  const keyOf = (threadId: string) => hashOf(threadId).slice(0, keyLength);
   return {
-    keyOf: (threadId) => hashOf(threadId).slice(0, keyLength),
-    folderOf: (threadId) => prepareFolder(join(root, "workspaces"), threadId, users),
+    keyOf,
+    folderOf: (threadId, path = join(root, "workspaces", keyOf(threadId))) =>
+      prepareFolder(path, threadId, users),
   };
 }
 
@@ -194,9 +206,8 @@ function hashOf(threadId: string): string {
   return createHash("sha256").update(threadId).digest("hex");
 }
 
-function prepareFolder(workspaces: string, threadId: string, users: UserRange | undefined): ThreadFolder {
+function prepareFolder(path: string, threadId: string, users: UserRange | undefined): ThreadFolder {
   const hash = hashOf(threadId);
-  const path = join(workspaces, hash.slice(0, keyLength));
   // Two threads may meet on one id; namespaces keep them apart, the id is the second wall.
   const uid =
     users === undefined ? undefined : users.first + (Number.parseInt(hash.slice(32, 40), 16) % users.count);

@@ -8,7 +8,8 @@ export async function killLaunches(launches: readonly Launch[]): Promise<KillRep
   const found = launches.flatMap((launch) => launch.processes());
   for (const launch of launches) launch.kill("stopped");
   await Promise.all(launches.map((launch) => launch.ended));
-  const namespaces = new Set(launches.flatMap((launch) => launch.namespace() ?? []));
+  // A namespace ends with its first process, and its number may be a new one's at once: only what lasts is looked for.
+  const namespaces = new Set(launches.flatMap((launch) => launch.init()?.namespace ?? []));
   // By number and by namespace: one may have been forked after the first look, another hide its namespace.
   const survivors = new Set(
     [...found.filter(isAlive), ...(namespaces.size > 0 ? processesInNamespaces(namespaces) : [])].map(

@@ -43,8 +43,8 @@ export interface Ending {
   exitCode: number | null;
   /** For `failed`: what happened and what to do. */
   problem?: string;
-  /** The PID namespace as /proc shows it (`pid:[inode]`), where there was one. */
-  namespace?: string;
+  /** For `failed`, where bwrap could not set the sandbox up: its own words. */
+  said?: string;
 }
 
 /** What this process launches with. */
@@ -66,10 +66,14 @@ export interface Launch {
   kill(end: ExecEnd): void;
   /** The tenant's living processes. */
   processes(): ProcessIdentity[];
-  /** Undefined until bwrap has made one. */
-  namespace(): string | undefined;
-  /** Its first process, while that lives. */
-  init(): number | undefined;
+  /** The first process of its PID namespace, while that lives. */
+  init(): FirstProcess | undefined;
+}
+
+/** When it dies, the kernel kills all others of the namespace with it. */
+export interface FirstProcess extends ProcessIdentity {
+  /** As /proc shows it: `pid:[inode]`. */
+  namespace: string;
 }
 
 /** How long killed processes may take to disappear, in milliseconds, before they are reported as surviving. */
@@ -97,7 +101,7 @@ function neverStarted(reason: Promise<unknown>): Launch {
     const text = error instanceof Error ? error.message : String(error);
     return { end: "failed", exitCode: null, problem: `The sandbox could not be started: ${text}.` };
   });
-  return { ended, kill() {}, processes: () => [], namespace: () => undefined, init: () => undefined };
+  return { ended, kill() {}, processes: () => [], init: () => undefined };
 }
 
 /** A shell that becomes bwrap as soon as it gets a line on the status descriptor. */
@@ -151,8 +155,7 @@ class Supervision implements Launch {
   readonly #cage: Cage;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #givenUp = Promise.withResolvers<void>();
-  /** The first process of the PID namespace: when it dies, the kernel kills all others with it. */
-  #init: (ProcessIdentity & { namespace: string }) | undefined;
+  #init: FirstProcess | undefined;
   #cause: ExecEnd | undefined;
   #exitCode: number | null = null;
   #producedBytes = 0;
@@ -202,19 +205,17 @@ class Supervision implements Launch {
   }
 
   processes(): ProcessIdentity[] {
-    return this.#init !== undefined && isAlive(this.#init) ? descendants(this.#init.pid) : [];
+    const init = this.init();
+    return init === undefined ? [] : descendants(init.pid);
   }
 
-  namespace(): string | undefined {
-    return this.#init?.namespace;
-  }
-
-  init(): number | undefined {
-    return this.#init !== undefined && isAlive(this.#init) ? this.#init.pid : undefined;
+  init(): FirstProcess | undefined {
+    return this.#init !== undefined && isAlive(this.#init) ? this.#init : undefined;
   }
 
   #killInit(): void {
-    if (this.#init !== undefined && isAlive(this.#init)) process.kill(this.#init.pid, "SIGKILL");
+    const init = this.init();
+    if (init !== undefined) process.kill(init.pid, "SIGKILL");
   }
 
   /** What bwrap itself says; the tenant cannot reach the status descriptor. */
@@ -240,25 +241,29 @@ class Supervision implements Launch {
   }
 
   async #settle(): Promise<Ending> {
-    const { stdout, stderr } = this.#launcher;
+    // A program may have handed its end to a job of its thread.
+    for (const { readEnd } of [this.#launcher.stdout, this.#launcher.stderr]) readEnd.destroy();
     if (this.#cause === undefined && this.#exitCode !== 0 && this.#cage.memoryExceeded())
       this.#cause = "memory";
     if (this.#init === undefined || (await isGone(this.#init))) {
-      stdout.recycle();
-      stderr.recycle();
       this.#cage.release();
     } else {
       this.#site.log(`process ${this.#init.pid} of a sandbox does not die; it hangs in the kernel`);
     }
-    const ending = this.#ending();
-    const namespace = this.namespace();
-    return namespace === undefined ? ending : { ...ending, namespace };
+    return this.#ending();
   }
 
   #ending(): Ending {
     if (this.#cause !== undefined) return { end: this.#cause, exitCode: null };
     if (this.#exitCode !== null) return { end: "exit", exitCode: this.#exitCode };
-    return { end: "failed", exitCode: null, problem: setUpProblem(this.#launcher.child, this.#lastWords) };
+    const { child } = this.#launcher;
+    if (child.signalCode !== null) {
+      const problem = `The sandbox was killed from outside (${child.signalCode}), perhaps because the host ran out of memory.`;
+      return { end: "failed", exitCode: null, problem };
+    }
+    const said = this.#lastWords.trim().split("\n").at(-1) || `exit code ${child.exitCode}`;
+    const problem = `The sandbox could not be set up (${said}); run \`heddle doctor\` to see why.`;
+    return { end: "failed", exitCode: null, problem, said };
   }
 
   #at(ms: number, action: () => void): void {
@@ -288,12 +293,4 @@ async function isGone(identity: ProcessIdentity): Promise<boolean> {
     await sleep(pause);
   }
   return true;
-}
-
-function setUpProblem(child: ChildProcess, lastWords: string): string {
-  if (child.signalCode !== null) {
-    return `The sandbox was killed from outside (${child.signalCode}), perhaps because the host ran out of memory.`;
-  }
-  const said = lastWords.trim().split("\n").at(-1) || `exit code ${child.exitCode}`;
-  return `The sandbox could not be set up (${said}); run \`heddle doctor\` to see why.`;
 }

@@ -79,24 +79,34 @@ export function threadNetwork(options: {
     });
     void launched.ended.then(async () => {
       ready.resolve(false);
-      current = opening = undefined;
       await proxy?.close();
     });
     const works = await ready.promise;
     // The relay has it; a name that nobody can use any more cannot be left behind.
     await proxy?.unlink();
-    if (!works) {
-      log(`the network of ${threadId} could not be opened; its commands cannot reach each other's ports`);
-      return undefined;
-    }
-    return (current = launched);
+    if (works) return launched;
+    log(`the network of ${threadId} could not be opened; its commands cannot reach each other's ports`);
+    return undefined;
+  }
+
+  /** It is the current one until it ends, or is to end: nothing must join it then. */
+  async function keep(network: Promise<Launched | undefined>): Promise<void> {
+    const held = await network;
+    if (opening === network) current = held;
+    await held?.ended;
+    if (opening === network) current = opening = undefined;
   }
 
   return {
     current: () => current,
-    open: () => (opening ??= start()),
+    open() {
+      if (opening === undefined) void keep((opening = start()));
+      return opening;
+    },
     async close() {
-      const held = await opening;
+      const network = opening;
+      current = opening = undefined;
+      const held = await network;
       held?.kill("stopped");
       await held?.ended;
     },

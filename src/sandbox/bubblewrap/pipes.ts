@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,18 +9,25 @@ export interface OutputPipe {
   /** To be handed to the program and then closed here, or the end would never come. */
   writeEnd: number;
   readEnd: Socket;
-  /** Gives the pipe back. Only when nobody else can have it open any more. */
-  recycle(): void;
+}
+
+/** Not on a disk, if that can be: also where it is full, the agent must be able to delete. */
+function newFolder(): string {
+  try {
+    return mkdtempSync("/dev/shm/heddle-");
+  } catch {
+    return mkdtempSync(join(tmpdir(), "heddle-"));
+  }
 }
 
 /** O_PATH of Linux, which Node's constants lack: names a file without opening it. */
 const O_PATH = 0o10000000;
-const madeAtOnce = 16;
+const madeAtOnce = 32;
 
 /**
  * Pipes for programs that open `/dev/stdout` or `/dev/stderr` by name: what Node calls a pipe is a socket, which
- * cannot be opened like that. Node cannot make pipes, so they are FIFOs, made a few at a time,
- * unlinked at once, and opened anew for each use.
+ * cannot be opened like that. Node cannot make pipes, so they are FIFOs, made a few at a time and unlinked at once.
+ * None is used twice: a program can hand its own to a job of its thread, which then would have another thread's.
  */
 export function pipeSupply(): () => OutputPipe {
   const spare: number[] = [];
@@ -28,19 +35,19 @@ export function pipeSupply(): () => OutputPipe {
     if (spare.length === 0) spare.push(...makeFifos());
     const fifo = spare.pop();
     const path = `/proc/self/fd/${fifo}`;
-    // The reader first, without waiting for a writer; then the writer does not wait either.
-    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const writer = openSync(path, constants.O_WRONLY);
-    return {
-      writeEnd: writer,
-      readEnd: new Socket({ fd: reader, readable: true, writable: false }),
-      recycle: () => fifo !== undefined && spare.push(fifo),
-    };
+    try {
+      // The reader first, without waiting for a writer; then the writer does not wait either.
+      const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const writeEnd = openSync(path, constants.O_WRONLY);
+      return { writeEnd, readEnd: new Socket({ fd: reader, readable: true, writable: false }) };
+    } finally {
+      if (fifo !== undefined) closeSync(fifo);
+    }
   };
 }
 
 function makeFifos(): number[] {
-  const home = mkdtempSync(join(tmpdir(), "heddle-"));
+  const home = newFolder();
   try {
     const paths = Array.from({ length: madeAtOnce }, (_, index) => join(home, String(index)));
     // Everybody may open it who has it already: the sandbox's user is not the bot's when the bot is root.

@@ -1,22 +1,24 @@
-import { spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
 import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
-import { launchEnvironment } from "./command-line.ts";
 import { diagnose } from "./diagnosis.ts";
-import type { Host, ThreadFolder } from "./host.ts";
-import { processesInNamespaces } from "./processes.ts";
+import { type Host, isInstalled, type ThreadFolder } from "./host.ts";
+import { processesNaming } from "./processes.ts";
 import { shell } from "./shell.ts";
 import type { Spawner } from "./spawner.ts";
 import { type Quarters, threadSandbox } from "./thread.ts";
 
 const probeTimeoutMs = 20_000;
+const tooSlow: Problem = {
+  what: `The sandbox's self-test did not end within ${probeTimeoutMs / 1_000} s.`,
+  fix: "Look at the load of this machine; the test is repeated when a turn begins.",
+};
 
-/** Arguments: canary file, canary port. Prints facts as `name=value`. Leaves a daemon behind on purpose. */
+/** Arguments: canary file, canary port, how long the daemon sleeps. Prints facts as `name=value`. Leaves a daemon behind on purpose. */
 const factsScript = `
 while read -r key value; do
   case $key in NoNewPrivs: | Seccomp: | CapEff:) echo "\${key%:}=$value" ;; esac
@@ -28,7 +30,7 @@ for path in / /usr /etc /dev /run; do { : >"$path/canary"; } 2>/dev/null && echo
 [ -e "$1" ] && echo "visible=canary file"
 (: <>"/dev/tcp/127.0.0.1/$2") 2>/dev/null && echo "visible=loopback of the host"
 for program in ${usefulPrograms.join(" ")}; do [ -x "$(command -v "$program")" ] || echo "missing=$program"; done
-setsid sleep 60 </dev/null >/dev/null 2>&1 &
+setsid sleep "$3" </dev/null >/dev/null 2>&1 &
 `;
 
 /** Everything that the sandbox sets itself or bash adds. */
@@ -79,26 +81,24 @@ async function isolationFacts(
     const address = listener.address();
     const port = typeof address === "object" ? address?.port : undefined;
     let output = "";
-    const {
-      end,
-      exitCode,
-      problem,
-      namespace = "",
-    } = await spawner.launch(folder, {
-      program: shell(factsScript, [canaryFile, String(port)]),
+    // By this number of seconds, and no other process sleeps as long, the daemon is known afterwards.
+    const seconds = `60.${randomInt(2 ** 47)}`;
+    const { end, exitCode, problem, said } = await spawner.launch(folder, {
+      program: shell(factsScript, [canaryFile, String(port), seconds]),
       cwd: "/workspace",
       timeoutMs: probeTimeoutMs,
       floodBytes: 65_536,
       fileBytes: host.limits.fileBytes,
       onOutput: (_stream, chunk) => (output += chunk.toString()),
     }).ended;
+    if (end === "timeout") return { problems: [tooSlow], missing: [] };
     if (end !== "exit" || exitCode !== 0) {
       return {
-        problems: [diagnose(problem ?? `ended by ${end}, ${output.slice(-200)}`)],
+        problems: [diagnose(said ?? problem ?? `ended by ${end}, ${output.slice(-200)}`)],
         missing: [],
       };
     }
-    const survivors = processesInNamespaces(new Set([namespace]));
+    const survivors = processesNaming(seconds);
     const facts = output.split("\n");
     return {
       problems: brokenPromises(host, facts, survivors.length),
@@ -182,16 +182,11 @@ function warnings(egress: Egress): Problem[] {
       fix: "Start the container with `docker run --init`, or with `init: true` in compose.",
     });
   }
-  const missing = [...(egress.isOpen ? ["socat"] : []), "nsenter"].filter((program) => !isInstalled(program));
-  if (missing.length > 0) {
+  if (egress.isOpen && !isInstalled("socat")) {
     warned.push({
-      what: `${missing.join(" and ")} was not found, which the network that a thread's commands share needs.`,
-      fix: "Install the packages: `apt-get install socat util-linux`.",
+      what: "socat was not found, without which commands reach none of the listed hosts.",
+      fix: "Install it: `apt-get install socat`.",
     });
   }
   return warned;
-}
-
-function isInstalled(program: string): boolean {
-  return spawnSync(program, ["-V"], { env: launchEnvironment, stdio: "ignore" }).error === undefined;
 }

@@ -50,19 +50,25 @@ export function descendants(pid: number): ProcessStatus[] {
 
 /** Every living process of the host whose PID namespace (`pid:[inode]`) is one of these. */
 export function processesInNamespaces(namespaces: ReadonlySet<string>): ProcessStatus[] {
-  const found: ProcessStatus[] = [];
-  for (const name of readdirSync("/proc")) {
+  return processesThat((pid) => namespaces.has(readlinkSync(`/proc/${pid}/ns/pid`)));
+}
+
+/** Every living process of the host whose command line holds this word. */
+export function processesNaming(word: string): ProcessStatus[] {
+  return processesThat((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word));
+}
+
+function processesThat(fit: (pid: number) => boolean): ProcessStatus[] {
+  return readdirSync("/proc").flatMap((name) => {
     const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
     try {
-      if (!namespaces.has(readlinkSync(`/proc/${pid}/ns/pid`))) continue;
+      if (!Number.isInteger(pid) || !fit(pid)) return [];
     } catch {
-      continue; // Gone meanwhile, or someone else's.
+      return []; // Gone meanwhile, or someone else's.
     }
     const status = processStatus(pid);
-    if (status !== undefined && !status.zombie) found.push(status);
-  }
-  return found;
+    return status !== undefined && !status.zombie ? [status] : [];
+  });
 }
 
 /** Resident memory of the processes, in bytes. Cheap, and counts a page once for each process that maps it. */

@@ -61,11 +61,10 @@ const TIOCLINUX = 0x541c;
  * It allows what programs need and refuses namespaces, mounts, other processes' memory, keys, socket families
  * that a network namespace does not cover (vsock), and kernel interfaces with a history of exploits.
  *
- * @param denyMemfd also refuse `memfd_create`, for hosts without a memory cgroup.
+ * @param denyUnmapped also refuse memory that no process need map, for hosts without a memory cgroup.
  */
-export function seccompFilter(architecture: Architecture, options: { denyMemfd: boolean }): Uint8Array {
+export function seccompFilter(architecture: Architecture, options: { denyUnmapped: boolean }): Uint8Array {
   const { clone, clone3, socket, ioctl, personality } = architecture.inspected;
-  const denied = options.denyMemfd ? [...architecture.denied, architecture.memfdCreate] : architecture.denied;
   return assemble([
     load(auditOffset),
     ...unless(jumpEqual, architecture.audit, [verdict(killProcess)]),
@@ -101,9 +100,25 @@ export function seccompFilter(architecture: Architecture, options: { denyMemfd: 
       ...[0, 0xffffffff].flatMap((persona) => when(jumpEqual, persona, [verdict(allow)])),
       verdict(errno(EPERM)),
     ]),
-    ...denied.flatMap((call) => when(jumpEqual, call, [verdict(errno(EPERM))])),
+    ...(options.denyUnmapped ? unmappedMemory(architecture) : []),
+    ...architecture.denied.flatMap((call) => when(jumpEqual, call, [verdict(errno(EPERM))])),
     verdict(allow),
   ]);
+}
+
+/** A namespace has 4,096 segments of System V at most; small ones are for locks, as PostgreSQL's of its data. */
+function unmappedMemory({ unmapped: { memfdCreate, shmget } }: Architecture): Instruction[] {
+  const size = argumentOffset(1);
+  return [
+    ...when(jumpEqual, memfdCreate, [verdict(errno(EPERM))]),
+    ...when(jumpEqual, shmget, [
+      load(size + 4),
+      ...unless(jumpEqual, 0, [verdict(errno(EPERM))]),
+      load(size),
+      ...when(jumpAtLeast, 65_536, [verdict(errno(EPERM))]),
+      verdict(allow),
+    ]),
+  ];
 }
 
 function assemble(program: Instruction[]): Uint8Array {

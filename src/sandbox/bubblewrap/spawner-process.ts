@@ -39,7 +39,7 @@ async function handle(message: ToSpawner): Promise<void> {
       if (!process.connected) return;
       const { id, folder, request, joins } = message;
       // Looked up at the last moment, so that the number cannot have become another process's.
-      const holder = joins === undefined ? undefined : running.get(joins)?.init();
+      const holder = joins === undefined ? undefined : running.get(joins)?.init()?.pid;
       if (joins !== undefined && holder === undefined) {
         tell({ type: "ended", id, ending: { end: "failed", exitCode: null, problem: networkGone } });
         return;
@@ -76,7 +76,7 @@ async function prepare({ limits, systemMounts }: SpawnerSettings): Promise<Launc
     limits,
     systemMounts,
     cages,
-    filter: seccompFilter(architecture, { denyMemfd: !cages.countsEverything }),
+    filter: seccompFilter(architecture, { denyUnmapped: !cages.countsEverything }),
     newPipe: pipeSupply(),
     log: (line) => tell({ type: "log", line }),
   };

@@ -9,8 +9,8 @@ export interface Architecture {
   inspected: Record<"clone" | "clone3" | "socket" | "ioctl" | "personality", number>;
   /** Calls that no sandboxed program has a use for, see the groups below. */
   denied: readonly number[];
-  /** `memfd_create`: memory that resource limits do not count. */
-  memfdCreate: number;
+  /** Memory that no process need map, which only a control group counts. */
+  unmapped: Record<"memfdCreate" | "shmget", number>;
   /** x86-64 only: numbers from here on are the x32 variants of the same calls. */
   x32From?: number;
 }
@@ -102,7 +102,7 @@ export function architectureOf(arch: string): Architecture | undefined {
         audit: 0xc000003e,
         inspected: { clone: 56, clone3: 435, socket: 41, ioctl: 16, personality: 135 },
         denied: Object.values(deniedCalls).map(([x64]) => x64),
-        memfdCreate: 319,
+        unmapped: { memfdCreate: 319, shmget: 29 },
         x32From: 0x40000000,
       };
     case "arm64":
@@ -110,7 +110,7 @@ export function architectureOf(arch: string): Architecture | undefined {
         audit: 0xc00000b7,
         inspected: { clone: 220, clone3: 435, socket: 198, ioctl: 29, personality: 92 },
         denied: Object.values(deniedCalls).flatMap(([, arm64]) => (arm64 === undefined ? [] : [arm64])),
-        memfdCreate: 279,
+        unmapped: { memfdCreate: 279, shmget: 194 },
       };
     default:
       return undefined;

@@ -2,6 +2,7 @@ import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
 import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
+import { fileChanges } from "./changes.ts";
 import { watchDisk } from "./disk.ts";
 import { fileTools, type ScriptRequest } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
@@ -57,8 +58,10 @@ export interface ThreadSandbox extends Sandbox {
 export function threadSandbox(quarters: Quarters, threadId: string, folder: ThreadFolder): ThreadSandbox {
   const { host, spawner, jobCount, egress } = quarters;
   const { limits } = host;
-  const running = new Set<Launched>();
+  /** With what they are: a look at the files, also by somebody at the console, is no command to report. */
+  const running = new Map<Launched, "command" | "files">();
   const jobs: TrackedJob[] = [];
+  const changes = fileChanges(runScript);
   const disk = watchDisk(host, spawner, folder);
   const policy = egress.policyOf(threadId);
   const network = quarters.networkOf(threadId, folder);
@@ -68,7 +71,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
   let touched = false;
 
   /** Starts a program that may write as much as the disk allows. */
-  function begin(request: Omit<SpawnRequest, "fileBytes">): Launched {
+  function begin(request: Omit<SpawnRequest, "fileBytes">, what: "command" | "files"): Launched {
     // A thread whose disk is full can still read and delete.
     const full = disk.full();
     const joins = network.current();
@@ -79,7 +82,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
       fileBytes: full ? 0 : limits.fileBytes,
     });
     clearTimeout(idle);
-    running.add(started);
+    running.set(started, what);
     touched = true;
     const watch = disk.during(() => started.kill("disk"));
     const ended = started.ended.then(async (ending): Promise<Ending> => {
@@ -99,10 +102,11 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     const startedAt = performance.now();
     const keptBytes = request.maxOutputBytes ?? limits.outputBytes;
     const output = keepOutput(keptBytes);
-    const ending =
-      refusalOf(request) ??
-      (policy && (await stoppedWhileOpening())) ??
-      (await begin({
+    let ending = refusalOf(request);
+    const preparation = ending ? undefined : preparing({ opensNetwork: policy !== undefined });
+    if (preparation) ending = await preparation;
+    ending ??= await begin(
+      {
         program: shell(request.command),
         cwd: insideFolder(request.cwd),
         timeoutMs: Math.min(request.timeoutMs ?? limits.commandMs, limits.longestCommandMs),
@@ -112,7 +116,9 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
           output.take(stream, chunk);
           request.onOutput?.(chunk);
         },
-      }).ended);
+      },
+      "command",
+    ).ended;
     const { end, exitCode, problem } = ending;
     const durationMs = performance.now() - startedAt;
     return { end, exitCode, ...output.result(), durationMs, ...(problem !== undefined && { problem }) };
@@ -120,24 +126,28 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
 
   async function runScript(request: ScriptRequest) {
     const output = keepOutput(request.maxOutputBytes);
-    const { ended } = begin({
-      program: shell(request.script, request.arguments),
-      cwd: workspaceRoot,
-      stdin: request.stdin,
-      timeoutMs: fileOperationMs,
-      floodBytes: request.maxOutputBytes,
-      signal: request.signal,
-      onOutput: output.take,
-    });
+    const { ended } = begin(
+      {
+        program: shell(request.script, request.arguments),
+        cwd: workspaceRoot,
+        stdin: request.stdin,
+        timeoutMs: fileOperationMs,
+        floodBytes: request.maxOutputBytes,
+        signal: request.signal,
+        onOutput: output.take,
+      },
+      "files",
+    );
     return { ...(await ended), ...output.result() };
   }
 
   async function start(request: { command: string; cwd?: string }): ReturnType<Sandbox["start"]> {
-    const impossible = refusalOf(request)?.problem;
-    if (impossible !== undefined) return { ok: false, message: impossible };
-    // What a job serves is to be found by the next command.
-    if (await stoppedWhileOpening()) return { ok: false, message: "The thread was stopped." };
-    const refusal = tooManyJobs();
+    const refusal =
+      refusalOf(request)?.problem ??
+      tooManyJobs() ??
+      // What a job serves is to be found by the next command.
+      ((await preparing({ opensNetwork: true })) && "The thread was stopped.") ??
+      tooManyJobs();
     if (refusal !== undefined) return { ok: false, message: refusal };
     jobCount.running += 1;
     const tracked = startJob({
@@ -145,14 +155,17 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
       folder: join(host.root, "jobs"),
       maxOutputBytes: limits.jobOutputBytes,
       launch: (onOutput) =>
-        begin({
-          program: shell(request.command),
-          cwd: insideFolder(request.cwd),
-          mergeOutput: true,
-          timeoutMs: limits.jobMs,
-          floodBytes: limits.jobOutputBytes * floodFactor,
-          onOutput,
-        }),
+        begin(
+          {
+            program: shell(request.command),
+            cwd: insideFolder(request.cwd),
+            mergeOutput: true,
+            timeoutMs: limits.jobMs,
+            floodBytes: limits.jobOutputBytes * floodFactor,
+            onOutput,
+          },
+          "command",
+        ),
       kill: (launched) => spawner.proveDead([launched]),
     });
     jobs.push(tracked);
@@ -164,12 +177,20 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     return { ok: true, job: tracked.job };
   }
 
-  /** Opens the network, unless it is. A stop in the meantime counts for what was to follow. */
-  async function stoppedWhileOpening(): Promise<Ending | undefined> {
-    if (network.current() !== undefined) return undefined;
+  /**
+   * Does what must be done before a command; undefined when that is nothing. A stop in the meantime counts for what was
+   * to follow.
+   */
+  function preparing({ opensNetwork }: { opensNetwork: boolean }): Promise<Ending | undefined> | undefined {
+    const opens = opensNetwork && network.current() === undefined;
+    if (opens) clearTimeout(idle); // It was to close an earlier one.
+    const opening = opens ? network.open() : undefined;
+    const noting = changes.noting();
+    if (!opening && !noting) return undefined;
     const before = stops;
-    await network.open();
-    return stops === before ? undefined : { end: "stopped", exitCode: null };
+    return Promise.all([opening, noting]).then(() =>
+      stops === before ? undefined : { end: "stopped", exitCode: null },
+    );
   }
 
   function tooManyJobs(): string | undefined {
@@ -191,9 +212,12 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
 
   async function killAll(): ReturnType<Sandbox["killAll"]> {
     stops += 1;
-    const [report] = await Promise.all([spawner.proveDead([...running]), disk.cancel()]);
+    const all = [...running];
+    const end = (kind: "command" | "files") =>
+      spawner.proveDead(all.flatMap(([launched, what]) => (what === kind ? [launched] : [])));
+    const [commands, files] = await Promise.all([end("command"), end("files"), disk.cancel()]);
     await network.close();
-    return report;
+    return { ...commands, survivors: commands.survivors + files.survivors };
   }
 
   return {
@@ -201,6 +225,8 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     start,
     jobs: () => jobs.map(({ job }) => job),
     ...fileTools(runScript, limits),
+    noteFiles: changes.noteFiles,
+    changes: changes.changes,
     killAll,
     busy: () => running.size > 0,
     async rest() {

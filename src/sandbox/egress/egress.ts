@@ -9,7 +9,7 @@ import { internet, type Uplink } from "./uplink.ts";
 export interface EgressLimits {
   /** Connections of a thread at the same time. */
   connections: number;
-  /** Bytes in both directions that a thread may move in a day (UTC). */
+  /** Bytes in both directions that a thread may move in a day (UTC) through this process. */
   bytesPerDay: number;
 }
 
@@ -49,16 +49,18 @@ export function createEgress(options: {
   now?(): number;
 }): Egress {
   const { rules, limits, log, uplink = internet, now = Date.now } = options;
-  const spent = new Map<string, { day: number; bytes: number }>();
+  /** Bytes of each thread today. */
+  const spent = new Map<string, number>();
+  let today = 0;
 
   /** Counts bytes of a thread and tells whether it may have them. */
   function spend(threadId: string, bytes: number): boolean {
     const day = Math.floor(now() / 86_400_000);
-    const known = spent.get(threadId);
-    const account = known?.day === day ? known : { day, bytes: 0 };
-    spent.set(threadId, account);
-    account.bytes += bytes;
-    return account.bytes <= limits.bytesPerDay;
+    if (day !== today) spent.clear();
+    today = day;
+    const all = (spent.get(threadId) ?? 0) + bytes;
+    spent.set(threadId, all);
+    return all <= limits.bytesPerDay;
   }
 
   return {

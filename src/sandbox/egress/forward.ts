@@ -34,13 +34,17 @@ export function forward(exchange: {
     path: `${url.pathname}${url.search}`,
     headers: {
       ...endToEnd(incoming.headers),
+      // Else Node would send the body of some methods as it is, and it could pass for the next request.
+      ...(incoming.headers["transfer-encoding"] !== undefined && { "transfer-encoding": "chunked" }),
       host: url.host,
       // Whatever the sandbox wrote there does not count.
       [credential.header.toLowerCase()]: credential.value,
     },
   });
   sent.on("response", (response) => {
-    answer.writeHead(response.statusCode ?? 502, endToEnd(response.headers));
+    const { statusCode = 0 } = response;
+    // What is below is no final answer, and Node refuses to write it.
+    answer.writeHead(statusCode < 200 ? 502 : statusCode, endToEnd(response.headers));
     count(sizeOf(response));
     response.on("data", (chunk: Buffer) => count(chunk.length)).pipe(answer);
     response.on("error", () => answer.destroy());
@@ -62,6 +66,8 @@ function sizeOf({ url = "", rawHeaders }: IncomingMessage): number {
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const named = (headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
   return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !ownToConnection.has(name) && !named.includes(name)),
+    Object.entries(headers).filter(
+      ([name]) => name === "content-length" || !(ownToConnection.has(name) || named.includes(name)),
+    ),
   );
 }

@@ -33,7 +33,8 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
   const { policy, uplink, log } = options;
   const open = new Set<Socket>();
 
-  async function dial(host: string, port: number): Promise<Dialled> {
+  /** A connection for one of the sandbox's, and no longer than that. */
+  async function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
     if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
     if (!isListed(policy.hosts, host)) return refuse(403, `${host} is not on the list of reachable hosts`);
     if (!options.spend(0)) return refuse(403, "this thread has used up its bytes of today");
@@ -44,9 +45,11 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
         ? refuse(403, `${host} is at a private address`)
         : refuse(502, `the name ${host} could not be resolved`);
     }
+    if (client.destroyed) return refuse(502, "the sandbox has hung up");
     const socket = uplink.connect(address, port);
     open.add(socket);
     socket.once("close", () => open.delete(socket));
+    client.once("close", () => socket.destroy());
     socket.setTimeout(idleMs, () => socket.destroy());
     try {
       await once(socket, "connect", { signal: AbortSignal.timeout(connectWithinMs) });
@@ -74,7 +77,7 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
     client.on("error", () => {});
     const target = hostAndPort(request.url ?? "");
     const dialled = target
-      ? await dial(target.host, target.port)
+      ? await dial(target.host, target.port, client)
       : refuse(403, "the target is not host:port");
     if (!dialled.ok) {
       log(`CONNECT ${shown(request.url)}: ${dialled.reason}`);
@@ -84,11 +87,10 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
       return;
     }
     const { socket } = dialled;
-    if (client.destroyed) return void socket.destroy();
     const count = meter(`CONNECT ${shown(request.url)}`, socket);
+    count(head.length);
     client.on("data", (chunk: Buffer) => count(chunk.length));
     socket.on("data", (chunk: Buffer) => count(chunk.length));
-    client.once("close", () => socket.destroy());
     socket.once("close", () => client.destroy());
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
     socket.write(head);
@@ -96,17 +98,18 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
   }
 
   async function relay(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    answer.setHeader("connection", "close");
     const url = URL.parse(incoming.url ?? "");
     const credential = policy.credentials.find(({ host }) => host === url?.hostname);
     const plain = url?.protocol === "http:" && url.port === "" && incoming.method !== "TRACE";
     const dialled =
       plain && credential
-        ? await dial(url.hostname, 443)
+        ? await dial(url.hostname, 443, incoming.socket)
         : refuse(403, "only https is open; plain http is for hosts with a credential, which the proxy adds");
     if (!dialled.ok || !url || !credential) {
       const { status, reason } = dialled.ok ? refuse(403, "no credential") : dialled;
       log(`${incoming.method} ${url?.hostname ?? "?"}: ${reason}`);
-      answer.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${reason}\n`);
+      answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
       return;
     }
     const count = meter(`${incoming.method} ${url.hostname}`, dialled.socket);
@@ -120,8 +123,11 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
     });
   }
 
-  const server = createServer({ keepAliveTimeout: 1 }, (incoming, answer) => void relay(incoming, answer));
+  // A large push may take longer than Node allows a request; what stands still is ended by idleMs.
+  const server = createServer({ requestTimeout: 0 }, (incoming, answer) => void relay(incoming, answer));
   server.maxConnections = options.maxConnections;
+  // Or one connection could ask for any number at once.
+  server.maxRequestsPerSocket = 1;
   server.on("connect", (incoming, client, head) => void tunnel(incoming, client, head));
   server.on("connection", (client) => {
     open.add(client);

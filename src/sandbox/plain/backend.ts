@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { type BackendOptions, createBackend, type Machine } from "../backend.ts";
 import { foldersIn, makeRoot } from "../bubblewrap/host.ts";
@@ -53,8 +54,9 @@ export function createSeatbeltBackend(options: BackendOptions): SandboxBackend {
           machine: machineOf(options, {
             summary,
             wrap: ({ path }, program) => {
-              const readable = (options.readOnly?.() ?? []).map(({ source }) => source);
-              return ["/usr/bin/sandbox-exec", "-p", seatbeltProfile(path, readable), ...program];
+              const readable = (options.readOnly?.() ?? []).map(({ source }) => realpathSync(source));
+              const profile = seatbeltProfile(realpathSync(path), readable);
+              return ["/usr/bin/sandbox-exec", "-p", profile, ...program];
             },
             warning: {
               what: `The sandbox of macOS is weaker than that of Linux: ${summary}.`,

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -9,10 +10,11 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { chmod, chown, copyFile, open, rm } from "node:fs/promises";
+import { chown, copyFile, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { CleanReport, WorkspaceInfo, Workspaces } from "../sandbox.ts";
+import { alone } from "./alone.ts";
 import type { WorkspaceStore } from "./store.ts";
 
 /** A thread's folder on this host, as the back end lays it out. */
@@ -24,8 +26,8 @@ export interface Folder {
 /** What a back end does for its workspaces. Archives are made and read inside the thread's own sandbox. */
 export interface FolderTools<Kind extends Folder> {
   key(threadId: string): string;
-  /** Makes the thread's folder if need be. */
-  folderOf(threadId: string): Kind;
+  /** Makes the thread's folder if need be; `path` is where, if not where the thread has it. */
+  folderOf(threadId: string, path?: string): Kind;
   /** Writes the workspace to `file` as tar. Resolves with what went wrong. */
   pack(folder: Kind, file: string): Promise<string | undefined>;
   /** Fills the empty workspace from `file`. Resolves with what went wrong. */
@@ -75,12 +77,18 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   mkdirSync(records, { recursive: true, mode: 0o700 });
   mkdirSync(attic, { recursive: true, mode: 0o700 });
   mkdirSync(staging, { recursive: true });
+  chmodSync(staging, 0o711);
 
   const placeOf = (key: string) => join(root, "workspaces", key);
+  /** Where something is made that the thread's sandbox can reach. */
+  const newStage = () => join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
 
   function recordOf(key: string): Record | undefined {
-    const path = join(records, key);
-    return existsSync(path) ? recordSchema.parse(JSON.parse(readFileSync(path, "utf8"))) : undefined;
+    try {
+      return recordSchema.parse(JSON.parse(readFileSync(join(records, key), "utf8")));
+    } catch {
+      return undefined; // There is none, or a full disk has taken only a part of it.
+    }
   }
 
   function remember(key: string, record: Record): void {
@@ -90,13 +98,21 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     renameSync(fresh, path);
   }
 
+  /** What cannot be removed must not stop a clean-up: a tenant may have locked folders. */
+  function discard(path: string): void {
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch (error) {
+      log(`${path} could not be removed: ${String(error)}`);
+    }
+  }
+
   /** A file that the thread's sandbox can read and write, gone afterwards. */
   async function withStaging<Result>(
     folder: Folder,
     use: (file: string) => Promise<Result>,
   ): Promise<Result> {
-    const file = join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
-    await chmod(staging, 0o711);
+    const file = newStage();
     try {
       await (await open(file, "wx", 0o600)).close();
       if (folder.owner) await chown(file, folder.owner.uid, folder.owner.gid);
@@ -115,9 +131,11 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     });
   }
 
-  /** Another worker has gone on with it. What is here is not needed any more, and is kept until clean-up. */
-  function setAside(key: string): void {
-    renameSync(placeOf(key), join(attic, `${key}-${now()}`));
+  /** What is here is not needed any more, and is kept until clean-up. */
+  function setAside(key: string): string {
+    const place = join(attic, `${key}-${now()}`);
+    renameSync(placeOf(key), place);
+    return place;
   }
 
   /** The save of another worker that is newer than what is here. */
@@ -138,29 +156,71 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     });
   }
 
-  async function restore(key: string, threadId: string, version: string): Promise<Kind> {
-    if (existsSync(placeOf(key))) setAside(key);
-    const folder = tools.folderOf(threadId);
-    const problem = await fetch(key, folder, version, tools.unpack);
-    if (problem === undefined) return folder;
-    // The next attempt must not take half a workspace for the whole.
-    rmSync(folder.path, { recursive: true, force: true });
-    throw new Error(`The workspace of ${threadId} could not be restored from its archive: ${problem}`);
+  /** Fills a folder elsewhere: nobody must take half a workspace for the whole, not even after a crash. */
+  async function restore(key: string, threadId: string, version: string): Promise<void> {
+    const made = tools.folderOf(threadId, newStage());
+    try {
+      const problem = await fetch(key, made, version, tools.unpack);
+      if (problem !== undefined) throw new Error(problem);
+      const isHere = existsSync(placeOf(key));
+      if (isHere && recordOf(key)?.version === version) return; // Another process of this host was faster.
+      if (isHere) setAside(key);
+      renameSync(made.path, placeOf(key));
+      remember(key, { threadId, usedAt: now(), version });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`The workspace of ${threadId} could not be restored from its archive: ${why}`, {
+        cause: error,
+      });
+    } finally {
+      discard(made.path);
+    }
   }
 
   /** Archives a workspace and then removes it. False when there was nothing to archive, or it was used meanwhile. */
   async function retire(key: string, record: Record): Promise<boolean> {
     if (await newerElsewhere(key, record)) {
-      setAside(key);
+      setAside(key); // Another worker has gone on with it.
       return false;
     }
     const version = await put(key, record.threadId);
     if (recordOf(key)?.usedAt !== record.usedAt) return false;
-    const gone = join(attic, `${key}-${now()}`);
-    renameSync(placeOf(key), gone);
+    const gone = setAside(key);
     remember(key, { ...record, version });
-    rmSync(gone, { recursive: true, force: true });
+    discard(gone);
     return true;
+  }
+
+  async function clean({ idleMs, archiveMs }: Parameters<Workspaces["clean"]>[0]): Promise<CleanReport> {
+    const report: CleanReport = { archived: [], forgotten: [], failed: [] };
+    for (const key of readdirSync(records)) {
+      const record = recordOf(key);
+      if (record === undefined || now() - record.usedAt < idleMs || !existsSync(placeOf(key))) continue;
+      if (!(await tools.rest(record.threadId))) continue;
+      try {
+        if (await retire(key, record)) report.archived.push(record.threadId);
+      } catch (error) {
+        report.failed.push(record.threadId);
+        log(error instanceof Error ? error.message : String(error));
+      }
+    }
+    for (const { key, saved } of await store.list()) {
+      if (now() - saved.savedAt < archiveMs || existsSync(placeOf(key))) continue;
+      await store.remove(key);
+      rmSync(join(records, key), { force: true });
+      report.forgotten.push(saved.threadId);
+    }
+    for (const name of readdirSync(staging)) {
+      const stage = join(staging, name);
+      // What a killed process left; none takes that long.
+      const status = statSync(stage, { throwIfNoEntry: false });
+      if (status && Date.now() - status.mtimeMs > 86_400_000) discard(stage);
+    }
+    for (const name of readdirSync(attic)) {
+      const replacedAt = Number(name.split("-")[1]);
+      if (now() - replacedAt >= idleMs) discard(join(attic, name));
+    }
+    return report;
   }
 
   return {
@@ -171,11 +231,9 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       remember(key, { ...record, threadId, usedAt: now() });
       const isHere = existsSync(placeOf(key));
       const saved = isHere && !shared ? undefined : await store.find(key);
-      if (saved === undefined || (isHere && saved.version === record?.version))
-        return tools.folderOf(threadId);
-      const folder = await restore(key, threadId, saved.version);
-      remember(key, { threadId, usedAt: now(), version: saved.version });
-      return folder;
+      if (saved && !(isHere && saved.version === record?.version))
+        await restore(key, threadId, saved.version);
+      return tools.folderOf(threadId);
     },
 
     async catchUp(threadId) {
@@ -224,36 +282,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       return true;
     },
 
-    async clean({ idleMs, archiveMs }) {
-      const report: CleanReport = { archived: [], forgotten: [], failed: [] };
-      for (const key of readdirSync(records)) {
-        const record = recordOf(key);
-        if (record === undefined || now() - record.usedAt < idleMs || !existsSync(placeOf(key))) continue;
-        if (!(await tools.rest(record.threadId))) continue;
-        try {
-          if (await retire(key, record)) report.archived.push(record.threadId);
-        } catch (error) {
-          report.failed.push(record.threadId);
-          log(error instanceof Error ? error.message : String(error));
-        }
-      }
-      for (const { key, saved } of await store.list()) {
-        if (now() - saved.savedAt < archiveMs || existsSync(placeOf(key))) continue;
-        await store.remove(key);
-        rmSync(join(records, key), { force: true });
-        report.forgotten.push(saved.threadId);
-      }
-      for (const name of readdirSync(staging)) {
-        const file = join(staging, name);
-        // What a killed process left; none takes that long.
-        const status = statSync(file, { throwIfNoEntry: false });
-        if (status && Date.now() - status.mtimeMs > 86_400_000) rmSync(file, { force: true });
-      }
-      for (const name of readdirSync(attic)) {
-        const replacedAt = Number(name.split("-")[1]);
-        if (now() - replacedAt >= idleMs) rmSync(join(attic, name), { recursive: true, force: true });
-      }
-      return report;
-    },
+    // Two at once would each take what the other removes for the whole workspace.
+    clean: (policy) => alone(join(root, "cleaning"), () => clean(policy)),
   };
 }

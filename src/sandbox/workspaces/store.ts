@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 
@@ -56,24 +56,41 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
       const version = randomBytes(8).toString("hex");
       const { size: bytes } = await stat(file);
       const saved = { threadId, version, savedAt: now(), bytes };
-      await copyFile(file, archive(key, version));
-      // The entry names the archive, so that it is only ever seen whole.
-      await writeFile(`${entry(key)}.${version}`, JSON.stringify(saved), { mode: 0o600 });
-      await rename(`${entry(key)}.${version}`, entry(key));
+      const fresh = `${entry(key)}.${version}`;
+      try {
+        await copyFile(file, archive(key, version));
+        await sync(archive(key, version)); // What it was made of will be removed.
+        // The entry names the archive, so that it is only ever seen whole.
+        await writeFile(fresh, JSON.stringify(saved), { mode: 0o600 });
+        await rename(fresh, entry(key));
+      } catch (error) {
+        // The disk may be full: what has got there must not stay for ever.
+        for (const part of [archive(key, version), fresh]) await rm(part, { force: true });
+        throw error;
+      }
       if (before) await rm(archive(key, before.version), { force: true });
       return saved;
     },
-    get: (key, version, file) => copyFile(archive(key, version), file),
+    async get(key, version, file) {
+      await copyFile(archive(key, version), file);
+      const [saved, { size }] = await Promise.all([find(key), stat(file)]);
+      // tar takes one that ends between two files for whole.
+      if (saved?.version === version && saved.bytes !== size)
+        throw new Error(`${archive(key, version)} has ${size} of ${saved.bytes} bytes`);
+    },
     async list() {
       const names = await readdir(folder).catch((error: unknown) => {
         if (isMissing(error)) return [];
         throw error;
       });
-      const keys = names
-        .filter((name) => name.endsWith(".json"))
-        .map((name) => name.slice(0, -".json".length));
-      const found = await Promise.all(keys.map(async (key) => ({ key, saved: await find(key) })));
-      return found.flatMap(({ key, saved }) => (saved ? [{ key, saved }] : []));
+      const found = [];
+      // One after the other: there may be more than a process may have open at once.
+      for (const name of names.filter((each) => each.endsWith(".json"))) {
+        const key = name.slice(0, -".json".length);
+        const saved = await find(key);
+        if (saved) found.push({ key, saved });
+      }
+      return found;
     },
     async remove(key) {
       const saved = await find(key);
@@ -81,6 +98,15 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
       if (saved) await rm(archive(key, saved.version), { force: true });
     },
   };
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path);
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 function isMissing(error: unknown): boolean {

@@ -75,7 +75,7 @@ interface Asked {
   scheduled?: true;
 }
 
-/** What somebody did at the door; undefined for what came to nothing. */
+/** What somebody did at the door; undefined for what came to nothing, or changed nothing. */
 export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | undefined {
   const by = person(event.author);
   const message = refOf(event);
@@ -87,9 +87,11 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
       return { what: "refused", kind: event.kind, message, by };
     case "accepted":
       return { what: "asked", thread: verdict.thread, message, by };
+    case "acted":
+      if (verdict.unchanged) return undefined;
+      break;
     case "stopping":
     case "amended":
-    case "acted":
       break;
   }
   const { thread } = verdict;

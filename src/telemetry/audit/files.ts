@@ -10,8 +10,9 @@ import { type AuditEntry, follow, genesis, type Link } from "./chain.ts";
 /** `000000000123.jsonl`: the entries from number 123 on, one a line. */
 const fileName = /^\d{12}\.jsonl$/;
 
-/** Somebody who died while holding the log is given up after this time. */
-const heldSeconds = 600;
+/** Somebody who died while holding the log is given up after this time; whoever lives says so in between. */
+const heldSeconds = 60;
+const renewMs = 15_000;
 const dayMs = 86_400_000;
 
 /** Another process moves the log to files, or reads all of it. */
@@ -24,9 +25,13 @@ export class AuditBusy extends Error {
 /** Does the work while nobody moves entries. @throws AuditBusy */
 export async function holdingAudit<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
   if (!(await redis.set(keys.auditHeld, "1", "EX", heldSeconds, "NX"))) throw new AuditBusy();
+  const renewal = setInterval(() => {
+    redis.expire(keys.auditHeld, heldSeconds).catch(() => undefined);
+  }, renewMs);
   try {
     return await work();
   } finally {
+    clearInterval(renewal);
     await redis.del(keys.auditHeld);
   }
 }

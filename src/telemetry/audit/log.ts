@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/keys.ts";
 import { scripts } from "../../queue/scripts.ts";
@@ -8,29 +9,41 @@ import type { AuditFact } from "./fact.ts";
 export interface AuditLog {
   /** Resolves when the fact is in Redis. @throws what Redis answers when it takes no writes */
   append(fact: AuditFact): Promise<void>;
-  /** Resolves when nothing is under way. */
-  settled(): Promise<void>;
+  /** For what has happened by now: resolves when it was tried, and it is tried again until Redis takes it. */
+  note(fact: AuditFact): Promise<void>;
+  /** Tries once more what is left; resolves when nothing is under way. */
+  close(): Promise<void>;
 }
 
 /** More wait for the next write. */
 const batchSize = 200;
+const retryMs = 1_000;
 
 interface Waiting {
   fact: AuditFact;
   at: number;
-  resolve(): void;
-  reject(error: unknown): void;
+  /** Also when a note was tried in vain. */
+  resolve(failure?: unknown): void;
+  /** Absent for a note. */
+  reject?(error: unknown): void;
 }
 
 /**
  * Redis cannot compute SHA-256, so the chain is made here, behind the head that this process saw last; where
  * another one was faster, the script refuses, and it is made anew. Facts that come while a write is under way go
  * together with the next, so that a busy process needs few writes and wins often enough.
+ *
+ * @param onProblem told each time that notes could not be written
  */
-export function openAuditLog(redis: Redis, now: () => number): AuditLog {
+export function openAuditLog(
+  redis: Redis,
+  now: () => number,
+  onProblem: (problem: string, error: unknown) => void,
+): AuditLog {
   const waiting: Waiting[] = [];
   let head: Link = genesis;
   let writing: Promise<void> | undefined;
+  const closing = new AbortController();
 
   const write = async (batch: readonly Waiting[]) => {
     for (;;) {
@@ -60,19 +73,31 @@ export function openAuditLog(redis: Redis, now: () => number): AuditLog {
         await write(batch);
         for (const { resolve } of batch) resolve();
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        for (const { resolve, reject } of batch) (reject ?? resolve)(error);
+        const notes = batch.filter(({ reject }) => !reject);
+        if (notes.length === 0) continue;
+        onProblem("The audit log could not be written.", error);
+        if (closing.signal.aborted) break;
+        waiting.unshift(...notes);
+        await delay(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
     writing = undefined;
   };
 
+  const add = (entry: Waiting) => {
+    waiting.push(entry);
+    writing ??= drain();
+  };
+
   return {
     append: (fact) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ fact, at: now(), resolve, reject });
-        writing ??= drain();
-      }),
-    settled: async () => await writing,
+      new Promise((resolve, reject) => add({ fact, at: now(), resolve: () => resolve(), reject })),
+    note: (fact) => new Promise((resolve) => add({ fact, at: now(), resolve: () => resolve() })),
+    async close() {
+      closing.abort();
+      await writing;
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AgentEvent, CallEvent } from "../../agent/events.ts";
+import { noUsage } from "../../agent/llm/model.ts";
 import { heddle } from "../../agent/messages.ts";
 import type { Observer } from "../observer.ts";
 import { askedIn, type AuditFact, inboundFact, maskedArguments } from "./fact.ts";
@@ -8,28 +9,23 @@ interface AuditOptions {
   log: AuditLog;
   /** Hides secrets in the arguments of tools. */
   mask(text: string): string;
-  /** Told of facts that could not be written and that nothing waits for. */
-  onProblem(problem: string, error: unknown): void;
 }
 
 /**
  * Writes down what people do and what runs for them. What somebody did at the door is in the log before the
- * platform is answered, and a tool's call before the tool runs: while the journal stores the call, so that a
- * step takes no longer. Ends and results are written without anybody waiting, and so are stops: they have
- * happened by then, and must when there is no memory for the log.
+ * platform is answered, or tried again until it is, for it has happened: a platform that told of it once more would
+ * find a duplicate. A tool's call is in the log before the tool runs: while the journal stores the call, so that a
+ * step takes no longer. Nobody waits for ends and results.
  */
-export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer {
-  const note = (fact: AuditFact) => {
-    log.append(fact).catch((error: unknown) => onProblem("The audit log could not be written.", error));
-  };
+export function auditObserver({ log, mask }: AuditOptions): Observer {
+  const note = (fact: AuditFact) => void log.note(fact);
 
   return {
     door: (door) => ({
       async receive(event) {
         const verdict = await door.receive(event);
         const fact = inboundFact(event, verdict);
-        if (fact?.what === "stopped") note(fact);
-        else if (fact) await log.append(fact);
+        if (fact) await log.note(fact);
         return verdict;
       },
     }),
@@ -46,14 +42,19 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
           await Promise.all([writeBegan(event), input.emit(event)]);
         };
         const events = runner.run({ ...input, emit });
-        for (;;) {
-          const next = await events.next();
-          if (next.done) return next.value;
-          const written = writeBegan(next.value);
-          // Whoever asks for the next event has stored this one; the tool starts behind it.
-          written?.catch(() => undefined);
-          yield next.value;
-          await written;
+        try {
+          for (;;) {
+            const next = await events.next();
+            if (next.done) return next.value;
+            const written = writeBegan(next.value);
+            // Whoever asks for the next event has stored this one; the tool starts behind it.
+            written?.catch(() => undefined);
+            yield next.value;
+            await written;
+          }
+        } finally {
+          // Where nobody asks for more, or nothing can be written; after the end it does nothing.
+          await events.return({ kind: "lost-lease", steps: 0, usage: noUsage });
         }
       },
     }),
@@ -121,13 +122,6 @@ export function auditObserver({ log, mask, onProblem }: AuditOptions): Observer 
 
 /** The start or end of a call. `within` comes before the ids of a helper's calls, which are its own. */
 function callIn(event: AgentEvent): { call?: CallEvent; within: string } {
-  switch (event.type) {
-    case "helper":
-      return { call: event.event, within: `${event.callId}/` };
-    case "tool-start":
-    case "tool-end":
-      return { call: event, within: "" };
-    default:
-      return { within: "" };
-  }
+  const [inner, within] = event.type === "helper" ? [event.event, `${event.callId}/`] : [event, ""];
+  return inner.type === "tool-start" || inner.type === "tool-end" ? { call: inner, within } : { within };
 }

@@ -1,5 +1,6 @@
 import { DiscordAPIError, MessageFlags, RateLimitError, Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { createRest } from "../../../src/adapters/discord/rest.ts";
 import { fakeDiscord, listening } from "./stage.ts";
 
@@ -45,6 +46,57 @@ describe("the fake Discord refuses", () => {
     expect(await code(rest.post(Routes.channelMessages(general.id), { body }))).toBe(expected);
   });
 
+  test("bodies that are no JSON, replies to what is gone, edits that leave nothing, and too many files", async () => {
+    const { discord, rest, general, code } = await scene();
+    const raw = await fetch(`${discord.url}/v10${Routes.channelMessages(general.id)}`, {
+      method: "POST",
+      headers: { authorization: `Bot ${discord.token}`, "content-type": "application/json" },
+      body: "{",
+    });
+    expect(await raw.json()).toMatchObject({ code: 50_109 });
+    const post = (body: object) => rest.post(Routes.channelMessages(general.id), { body });
+    const gone = { message_id: "11111111111111111" };
+    expect(await code(post({ content: "x", message_reference: gone }))).toBe(50_035);
+    const posted = await post({
+      content: "x",
+      message_reference: { ...gone, fail_if_not_exists: false },
+    });
+    const { id } = z.object({ id: z.string() }).parse(posted);
+    expect(await code(rest.patch(Routes.channelMessage(general.id, id), { body: { content: "" } }))).toBe(
+      50_006,
+    );
+    const files = Array.from({ length: 11 }, (_file, at) => ({ name: `${at}`, data: Buffer.from("x") }));
+    expect(await code(rest.post(Routes.channelMessages(general.id), { body: {}, files }))).toBe(50_035);
+  });
+
+  test("more requests at once than Discord takes of one bot, but for what answers interactions", async () => {
+    const { discord, rest, general } = await scene({ hurry: 0.05 });
+    const other = createRest({ token: discord.token, apiUrl: discord.url }, { timeoutMs: 5_000 });
+    const load = (from: typeof rest) => from.get(Routes.channel(general.id)).catch((error: unknown) => error);
+    const results = await Promise.all(Array.from({ length: 52 }, (_call, at) => load(at % 2 ? rest : other)));
+    expect(results.some((result) => result instanceof RateLimitError && result.global)).toBe(true);
+    const late = discord.user("ada");
+    const callback = Routes.interactionCallback(late.id, "x");
+    const answered = await fetch(`${discord.url}/v10${callback}`, { method: "POST", body: '{"type":6}' });
+    expect(await answered.json()).toMatchObject({ code: 10_062 });
+  });
+
+  test.each([
+    [4013, { intents: 1 << 30 }],
+    [4004, { token: "another" }],
+    [4010, { shard: [1, 1] }],
+  ])("an identification that is wrong: %i", async (code, wrong) => {
+    const { discord } = await scene();
+    const socket = new WebSocket(`${discord.cdnUrl.replace("http", "ws")}/gateway?v=10&encoding=json`);
+    const properties = { os: "", browser: "", device: "" };
+    socket.addEventListener("open", () =>
+      socket.send(JSON.stringify({ op: 2, d: { token: discord.token, intents: 1, properties, ...wrong } })),
+    );
+    const closed = Promise.withResolvers<number>();
+    socket.addEventListener("close", (event) => closed.resolve(event.code));
+    expect(await closed.promise).toBe(code);
+  });
+
   test("what is not there, not ours, or already so", async () => {
     const { discord, rest, general, root, code } = await scene();
     const threads = Routes.threads(general.id, root.id);
@@ -61,7 +113,7 @@ describe("the fake Discord refuses", () => {
   });
 
   test("more messages and reactions than it takes at once", async () => {
-    const { rest, general, root, code } = await scene();
+    const { rest, general, root, code } = await scene({ hurry: 0.05 });
     const post = () => code(rest.post(Routes.channelMessages(general.id), { body: { content: "x" } }));
     const codes = [];
     for (let sent = 0; sent < 6; sent += 1) codes.push(await post());
@@ -81,7 +133,7 @@ describe("the fake Discord refuses", () => {
   });
 
   test("an answer to an interaction that comes too late, twice, or does not fit", async () => {
-    const { discord, rest, general, root, code } = await scene({ ackMs: 40 });
+    const { discord, rest, general, root, code } = await scene();
     const { adapter } = await listening(discord);
     await adapter.stop();
     const ada = discord.user("ada");
@@ -93,7 +145,7 @@ describe("the fake Discord refuses", () => {
     expect(await answer(asked, { type: 5 })).toBe(0);
     expect(await answer(asked, { type: 5 })).toBe(40_060);
     const late = ada.picks("Ask the agent about this", root);
-    await discord.until(() => late.hasFailed);
+    discord.lapse(late);
     expect(await answer(late, { type: 5 })).toBe(10_062);
     const original = Routes.webhookMessage(discord.applicationId, asked.token, "@original");
     expect(await code(rest.patch(original, { body: { content: "x" }, auth: false }))).toBe(0);

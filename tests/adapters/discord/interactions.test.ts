@@ -2,7 +2,7 @@ import { MessageFlags } from "discord.js";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import type { OutboundMessage, ThreadRef } from "../../../src/adapters/adapter.ts";
+import type { OutboundMessage, ThreadRef, Verdict } from "../../../src/adapters/adapter.ts";
 import { timeOf } from "../../../src/adapters/discord/places.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
@@ -19,7 +19,7 @@ async function posted(discord: FakeDiscord, message: Partial<OutboundMessage>) {
   const root = discord.user("ada").says(discord.channel("general"), "root");
   const thread: ThreadRef = { ...placeOf(discord), thread: root.id };
   await surfaceOf(discord).post(thread, { kind: "notice", markdown: "May I?", ...message }, "k");
-  const shown = await discord.message(({ author }) => author === discord.bot);
+  const shown = await discord.until(() => discord.threadOf(root)?.messages[0]);
   return { thread, shown, ref: { ...placeOf(discord), message: `${root.id}/${shown.id}` } };
 }
 
@@ -46,6 +46,9 @@ describe("/agent", () => {
     expect(asked.reply?.content).toBe(`> sum this\n> please\n-# asked by <@${ada.id}> · a.csv`);
     expect(asked.reply?.mentions).toEqual([]);
     expect(asked.answer?.type).toBe(5);
+    if (event?.kind !== "message" || !asked.reply) throw new Error("There is no task.");
+    await surfaceOf(discord).post(event.thread, { kind: "answer", markdown: "3" }, "k");
+    expect(discord.threadOf(asked.reply)?.members).toEqual(new Set([ada.user]));
   });
 
   test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
@@ -84,6 +87,42 @@ describe("/agent", () => {
     });
     const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "hi" });
     await discord.until(() => asked.reply?.content.startsWith("I cannot take this at the moment"));
+  });
+
+  test.each([
+    ["help", "general", /^`\/agent` with a task starts a thread/],
+    ["Stop", "general", /^I cannot know which thread you mean: use `\/agent stop` in it\.$/],
+    ["/status", "general", /^I cannot know which thread you mean/],
+    ["help", "a thread", /^`\/agent` with a task starts a thread/],
+  ])("tells the person alone how it works for “%s” in %s", async (prompt, where, words) => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    const place = where === "general" ? general : discord.startThread(ada.says(general, "t"), "t");
+    const asked = ada.asks(place, { prompt });
+    const reply = await discord.until(() => asked.reply);
+    expect(reply.content).toMatch(words);
+    expect(reply.onlyFor?.username).toBe("ada");
+    expect(door.events).toEqual([]);
+  });
+
+  test("says a word about the thread where it is used, as intake knows it", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const ada = discord.user("ada");
+    const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
+    ada.asks(thread, { prompt: "Status" });
+    expect(await door.first(1)).toMatchObject([{ text: "/status", thread: { thread: thread.id } }]);
+  });
+
+  test("asks Discord about no channel that the command tells of: that would take some of the three seconds", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const late = discord.channel("made later");
+    discord.user("ada").asks(late, { prompt: "hi" });
+    await door.first(1);
+    expect(discord.calls.map(({ call }) => call)).not.toContain(`GET /channels/${late.id}`);
   });
 
   test("names the permission that is missing, and where, to the person alone", async () => {
@@ -142,6 +181,37 @@ describe("Ask the agent about this", () => {
     },
   );
 
+  test("shows as much of a task of many lines as Discord takes", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const ada = discord.user("ada");
+    const picked = ada.picks("Ask the agent about this", ada.says(discord.channel("general"), "hm"));
+    await discord.until(() => picked.modal);
+    const sent = ada.fills(picked, "x\n".repeat(700));
+    await door.first(1);
+    expect(sent.reply?.content).toMatch(/^(> x\n)+[> x]*…\n-# asked by/);
+  });
+
+  test("quotes what stands in the cards of a program's message", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const fields = [{ name: "host", value: "loom-3" }];
+    const embeds = [{ title: "Disk full", description: "98 % of /var", fields }];
+    const alert = discord.user("monitor", { bot: true }).says(discord.channel("general"), "", { embeds });
+    const ada = discord.user("ada");
+    const picked = ada.picks("Ask the agent about this", alert);
+    await discord.until(() => picked.modal);
+    ada.fills(picked, "why?");
+    expect(await door.first(1)).toMatchObject([
+      {
+        about: {
+          text: "Disk full\n98 % of /var\nhost: loom-3",
+          author: { name: "monitor", standing: "bot" },
+        },
+      },
+    ]);
+  });
+
   test("a form that was opened by a gateway that is gone fetches the message", async () => {
     const discord = await fakeDiscord();
     const first = adapterFor(discord);
@@ -182,17 +252,6 @@ describe("buttons", () => {
       { kind: "stop", target: { thread }, author: { name: "bob" }, at: timeOf(press.id) },
     ]);
     await discord.until(() => press.answer?.type === 6);
-  });
-
-  test("Stop tells the person alone that there is nothing to stop", async () => {
-    const discord = await fakeDiscord();
-    const { door } = await listening(discord);
-    const { shown } = await posted(discord, { stoppable: true });
-    door.next.push(async () => ({ kind: "ignored", why: "nothing is running" }));
-    const press = discord.user("bob").presses("Stop", shown);
-    const reply = await discord.until(() => press.reply);
-    expect(reply.content).toMatch(/^There is nothing to stop here/);
-    expect(reply.onlyFor?.username).toBe("bob");
   });
 
   test("an action comes in with its id", async () => {
@@ -241,18 +300,28 @@ describe("buttons", () => {
     expect(await door.first(1)).toMatchObject([{ action: id, text: "no" }]);
   });
 
-  test.each([
-    ["a refusal", { kind: "refused", reply: "Only administrators may approve this." } as const],
-    ["what nothing else shows", { kind: "acted", thread: "t", reply: "That is noted." } as const],
-  ])("%s is told to the person alone", async (_what, verdict) => {
+  test("what did nothing, a refusal and what nothing else shows are told to the person alone", async () => {
     const discord = await fakeDiscord();
     const { door } = await listening(discord);
-    const { shown } = await posted(discord, { actions: [approve] });
-    door.next.push(async () => verdict);
-    const press = discord.user("bob").presses("Approve", shown);
-    const reply = await discord.until(() => press.reply);
-    expect(reply.content).toBe(verdict.reply);
-    expect(reply.onlyFor?.username).toBe("bob");
+    const { shown } = await posted(discord, { actions: [approve], stoppable: true });
+    const verdicts: Record<string, Verdict> = {
+      ada: { kind: "ignored", why: "nothing is running" },
+      bob: { kind: "refused", reply: "Only administrators may approve this." },
+      eve: { kind: "acted", thread: "t", reply: "That is noted." },
+    };
+    const words = [
+      "That did nothing: nothing is running.",
+      "Only administrators may approve this.",
+      "That is noted.",
+    ];
+    const told = Object.keys(verdicts).map(async (name) => {
+      door.next.push(async ({ author }) => verdicts[author.name] ?? { kind: "duplicate" });
+      const press = discord.user(name).presses(name === "ada" ? "Stop" : "Approve", shown);
+      const reply = await discord.until(() => press.reply);
+      expect(reply.onlyFor?.username).toBe(name);
+      return reply.content;
+    });
+    expect(await Promise.all(told)).toEqual(words);
   });
 
   test("a press that could not be kept is told, and not acknowledged as done", async () => {
@@ -266,6 +335,25 @@ describe("buttons", () => {
     const reply = await discord.until(() => press.reply);
     expect(reply.content).toMatch(/nothing was done/);
   });
+});
+
+test("a gateway that could not accept a press leaves the answer to one that has", async () => {
+  const discord = await fakeDiscord();
+  const [one, other] = [await listening(discord), await listening(discord)];
+  const { shown } = await posted(discord, { stoppable: true });
+  const refused = Promise.withResolvers<void>();
+  other.door.next.push(async () => {
+    refused.resolve();
+    return { kind: "ignored", why: "nothing is running" };
+  });
+  one.door.next.push(async () => {
+    await refused.promise;
+    // Later than an answer of the other one that would not wait.
+    await new Promise(setImmediate);
+    return { kind: "stopping", thread: "t" };
+  });
+  const press = discord.user("ada").presses("Stop", shown);
+  await discord.until(() => press.answer?.type === 6);
 });
 
 test("of several gateways one answers, and the others say nothing", async () => {
@@ -290,6 +378,8 @@ test("of several gateways one answers, and the others say nothing", async () => 
   await discord.until(() => picked.modal && asked.reply?.content);
   const callbacks = () => discord.calls.filter(({ call }) => call.startsWith("POST /interactions/"));
   await discord.until(() => callbacks().length === 8);
+  // Both have the Stop, one of them has the task.
+  await Promise.any([one.door.first(2), other.door.first(2)]);
   const tasks = [...one.door.events, ...other.door.events].filter(({ kind }) => kind === "message");
   expect(tasks).toHaveLength(1);
   expect(written).toBe("");

@@ -1,8 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ChannelType } from "discord.js";
-import { describe, expect, test } from "vitest";
-import { type InboundEvent, type Verdict } from "../../../src/adapters/adapter.ts";
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type InboundEvent, reconnects, type Verdict } from "../../../src/adapters/adapter.ts";
+import { buttonRows } from "../../../src/adapters/discord/buttons.ts";
+import { createEventReader } from "../../../src/adapters/discord/events.ts";
+import { createPeople } from "../../../src/adapters/discord/people.ts";
 import { timeOf } from "../../../src/adapters/discord/places.ts";
+import { createRest } from "../../../src/adapters/discord/rest.ts";
+import { createRooms } from "../../../src/adapters/discord/rooms.ts";
 import { adapterFor, fakeDiscord, listening, nobodyWasHere, recordingDoor, surfaceOf } from "./stage.ts";
 
 /** Something that always comes in, behind whatever should not. */
@@ -32,6 +38,16 @@ describe("messages", () => {
         at: timeOf(message.id),
       } satisfies InboundEvent,
     ]);
+  });
+
+  test("a mention of the bot's role, which has its name, is one of the bot; other roles are not", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const [general, ada] = [discord.channel("general"), discord.user("ada")];
+    ada.says(general, "<@&4711> lunch?");
+    ada.says(general, `<@&${discord.guild.botRole}> lunch?`);
+    expect(await door.first(1)).toMatchObject([{ text: "lunch?", addressed: "mention" }]);
+    expect(door.events).toHaveLength(1);
   });
 
   test("in a thread no mention is needed; the channel is the one that the thread is in", async () => {
@@ -91,6 +107,30 @@ describe("messages", () => {
     ]);
   });
 
+  test("of the messages that people edit all day, only the latest are remembered", async () => {
+    const rest = createRest({ token: "t" }, { timeoutMs: 1 });
+    const [rooms, people] = [createRooms(rest), createPeople(rest)];
+    rooms.learn({ id: "7", type: ChannelType.GuildText, name: "general" }, "9");
+    const identity = { applicationId: "1", botId: "2" };
+    const reader = createEventReader({ identity, rooms, people, messageContent: true, stopReactions: [] });
+    const edited = (id: number) => ({
+      ...{
+        id: String(id),
+        channel_id: "7",
+        guild_id: "9",
+        type: 0,
+        content: "v2",
+        mentions: [],
+        attachments: [],
+      },
+      ...{ author: { id: "3", username: "ada" }, member: { roles: [] } },
+      edited_timestamp: "2026-01-01T00:00:00Z",
+    });
+    for (let id = 1; id <= 10_001; id += 1) await reader.updated(edited(id));
+    expect(await reader.deleted({ id: "1", channel_id: "7" })).toEqual([]);
+    expect(await reader.deleted({ id: "2", channel_id: "7" })).toMatchObject([{ kind: "delete" }]);
+  });
+
   test("an edit and a deletion come in; previews of links and deletions of unknown messages do not", async () => {
     const discord = await fakeDiscord();
     const general = discord.channel("general");
@@ -119,7 +159,21 @@ describe("messages", () => {
     ]);
   });
 
-  test("talk in a channel and the bot's own messages do not come in; other bots are named as such", async () => {
+  test("a message with only a file comes in, also when its words are taken away later", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const ada = discord.user("ada");
+    const files = [{ name: "a.csv", content: "1" }];
+    ada.says(discord.direct(ada), "", { files });
+    ada.edits(ada.says(discord.direct(ada), "delete it", { files }), "");
+    expect(await door.first(3)).toMatchObject([
+      { kind: "message", text: "", attachments: [{ name: "a.csv" }] },
+      { kind: "message", text: "delete it" },
+      { kind: "edit", text: "" },
+    ]);
+  });
+
+  test("talk, the bot's own messages and progress of another Heddle do not come in; other bots are named as such", async () => {
     const discord = await fakeDiscord();
     const { door } = await listening(discord);
     const general = discord.channel("general");
@@ -133,7 +187,10 @@ describe("messages", () => {
     );
     if (!ref) throw new Error("Nothing was posted.");
     await surface.edit(ref, { kind: "answer", markdown: "I was" });
-    discord.user("robot", { bot: true }).says(general, "<@BOT> hello");
+    const robot = discord.user("robot", { bot: true });
+    const rate = { id: "rate", label: "👍", style: "plain" } as const;
+    robot.says(general, "<@BOT> working", { components: buttonRows({ stoppable: true }) });
+    robot.says(general, "<@BOT> hello", { components: buttonRows({ actions: [rate] }) });
     expect(await door.first(1)).toMatchObject([{ text: "hello", author: { standing: "bot" } }]);
   });
 
@@ -312,9 +369,29 @@ describe("what comes in", () => {
 });
 
 describe("the connection", () => {
+  test.each([
+    [
+      4004,
+      /^Discord has closed the connection for good: DISCORD_TOKEN is not a token that Discord knows: copy it/,
+    ],
+    [4014, /^Discord has closed the connection for good: The Discord app may not read messages: switch on/],
+    [4011, /^Discord has closed the connection for good: it gave the code 4011\. Then start Heddle again\.$/],
+  ])("says why it was ended for good, and what to do (%i)", async (code, sentence) => {
+    const discord = await fakeDiscord();
+    const said = Promise.withResolvers<string>();
+    const log = pino({ level: "error" }, { write: (line) => said.resolve(String(JSON.parse(line).msg)) });
+    await listening(discord, { log });
+    discord.gateway.cut(code);
+    expect(await said.promise).toMatch(sentence);
+  });
+
   test("is taken up again after a cut, and what came in between arrives without looking for it", async () => {
     const discord = await fakeDiscord();
     const looks: string[] = [];
+    const counted: unknown[] = [];
+    const count = (reconnect: unknown) => void counted.push(reconnect);
+    reconnects.subscribe(count);
+    onTestFinished(() => reconnects.unsubscribe(count));
     const { door } = await listening(discord, {
       attendance: { ...nobodyWasHere, missedSince: async (_platform, shard) => void looks.push(shard) },
     });
@@ -325,6 +402,7 @@ describe("the connection", () => {
     expect(await door.first(1)).toMatchObject([{ text: "are you there?" }]);
     expect(discord.gateway).toMatchObject({ identified: 1, resumed: 1 });
     expect(looks).toEqual(["shard-0-of-1"]);
+    expect(counted).toEqual([{ platform: "discord" }]);
   });
 
   test("is renewed when Discord asks for it", async () => {

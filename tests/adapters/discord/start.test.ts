@@ -75,13 +75,20 @@ describe("checkDiscord", () => {
     const discord = await fakeDiscord();
     discord.channel("general");
     expect(await check(discord)).toMatchObject([
-      { level: "ok", text: "heddle in Weavers; may read messages" },
+      { level: "ok", text: `heddle in Weavers (${discord.guild.id}); may read messages` },
       { level: "warning", text: expect.stringMatching(/commands.*`heddle start`/) },
       { level: "ok", text: "Weavers: the bot sees 1 of 1 text channels" },
     ]);
     expect(discord.gateway.identified).toBe(0);
     await start(discord);
     expect(await check(discord)).toContainEqual({ level: "ok", text: "commands: registered" });
+  });
+
+  test("names some of many servers", async () => {
+    const discord = await fakeDiscord();
+    for (let at = 1; at <= 6; at += 1) discord.addGuild(`Server ${at}`);
+    const [first] = await check(discord);
+    expect(first?.text).toMatch(/^heddle in Weavers \(\d+\), Server 1 \(\d+\).* and 2 more; may read/);
   });
 
   test("names what is missing in a channel, and only counts those that are hidden", async () => {

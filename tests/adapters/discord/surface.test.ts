@@ -28,7 +28,7 @@ async function scene(options: FakeDiscordOptions = {}): Promise<Scene> {
   const discord = await fakeDiscord({ hurry: 20, ...options });
   const ada = discord.user("ada");
   const general = discord.channel("general");
-  const root = ada.says(general, "<@BOT> **do** it\nnow");
+  const root = ada.says(general, "<@BOT> ## **do** it\nnow");
   const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
   return {
     discord,
@@ -64,14 +64,14 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const answer = (markdown: string): OutboundMessage => ({ kind: "answer", markdown });
-const posts = (discord: FakeDiscord) => discord.calls.filter(({ call }) => /^POST .*\/messages$/.test(call));
 
 describe("post", () => {
   test("makes the thread of the message, named after it, and writes there", async () => {
-    const { surface, thread, discord, root, replies } = await scene();
+    const { surface, thread, discord, root, ada, replies } = await scene();
     const refs = await surface.post(thread, { ...answer("**Done.**"), footer: "3 steps\n2 s" }, "k");
     await surface.post(thread, answer("More."), "k2");
     expect(discord.threadOf(root)?.name).toBe("do it");
+    expect(discord.threadOf(root)?.members).toEqual(new Set([ada.user]));
     expect(replies().map(({ content }) => content)).toEqual(["**Done.**\n-# 3 steps 2 s", "More."]);
     const { platform, workspace, channel } = thread;
     expect(refs).toEqual([{ platform, workspace, channel, message: `${root.id}/${replies()[0]?.id}` }]);
@@ -123,16 +123,44 @@ describe("post", () => {
 
   test("an answer of more parts than Discord takes at once goes on where it was, and nothing comes twice", async () => {
     const { discord, surface, thread, replies } = await scene();
-    const markdown = Array.from({ length: 7 }, (_part, index) => `${index} ${"x".repeat(1_900)}`).join(
+    // The first call finds that there is no thread yet.
+    discord.fail(/^POST .*\/messages$/, { kind: "pass" }, 3);
+    discord.fail(/^POST .*\/messages$/, { kind: "rate-limit", retryAfterSeconds: 0.01 });
+    const markdown = Array.from({ length: 5 }, (_part, index) => `${index} ${"x".repeat(1_900)}`).join(
       "\n\n",
     );
     const limited = await failure(surface.post(thread, answer(markdown), "k"));
     expect(limited).toMatchObject({ kind: "rate-limited", partly: true });
     const refs = await patiently(() => surface.post(thread, answer(markdown), "k"));
-    expect(refs).toHaveLength(7);
-    // One more than parts: the first call finds that there is no thread yet.
-    expect(posts(discord)).toHaveLength(8);
-    expect(replies().map(({ content }) => content[0])).toEqual(["0", "1", "2", "3", "4", "5", "6"]);
+    expect(refs).toHaveLength(5);
+    expect(replies().map(({ content }) => content[0])).toEqual(["0", "1", "2", "3", "4"]);
+  });
+
+  test("an answer that would be a flood is its beginning and the whole of it as a file", async () => {
+    const { surface, thread, replies } = await scene();
+    const markdown = `# Long\n\n${"A line of it.\n".repeat(900)}`;
+    const actions = [{ id: "a", label: "👍", style: "plain" }] as const;
+    const message = { ...answer(markdown), footer: "3 steps", actions: [...actions] };
+    const refs = await surface.post(thread, message, "k");
+    expect(refs).toHaveLength(1);
+    const [shown, ...more] = replies();
+    expect(more).toEqual([]);
+    expect(shown?.content.length).toBeLessThanOrEqual(2_000);
+    expect(shown?.content).toMatch(/^# Long\n[\s\S]*\n…\n-# The whole answer is in this file\. · 3 steps$/);
+    expect(shown?.components).toHaveLength(1);
+    expect(shown?.files).toMatchObject([{ name: "answer.md", content: Buffer.from(markdown) }]);
+  });
+
+  test("is shown in messages all the same where files are not taken", async () => {
+    const { discord, surface, thread, general, replies } = await scene();
+    await surface.post(thread, answer("one"), "a");
+    discord.deny(general, "AttachFiles");
+    const markdown = "x".repeat(11_000);
+    const refs = await patiently(() => surface.post(thread, answer(markdown), "k"));
+    expect(refs).toHaveLength(6);
+    const shown = replies().slice(1);
+    expect(shown.map(({ content }) => content).join("")).toBe(markdown);
+    expect(shown.flatMap(({ files }) => files)).toEqual([]);
   });
 
   test("an empty message is still one", async () => {
@@ -165,6 +193,21 @@ describe("post", () => {
     expect(retryAfterMs).toBeGreaterThanOrEqual(7_000);
   });
 
+  test("a limit for all that the bot does is one too, as is that of edits of messages older than an hour", async () => {
+    const { discord, surface, thread, replies } = await scene({ hurry: 1 });
+    const [ref] = await surface.post(thread, answer("one"), "a");
+    const [shown] = replies();
+    if (!ref || !shown) throw new Error("Nothing was posted.");
+    shown.olderMs = 3_660_000;
+    const edits = [1, 2, 3].map((text) => surface.edit(ref, answer(String(text))));
+    await Promise.all(edits);
+    expect(await failure(surface.edit(ref, answer("4")))).toMatchObject({ kind: "rate-limited" });
+    discord.fail(/./, { kind: "rate-limit", retryAfterSeconds: 2, isGlobal: true });
+    const { kind, retryAfterMs } = await failure(surface.post(thread, answer("two"), "b"));
+    expect(kind).toBe("rate-limited");
+    expect(retryAfterMs).toBeGreaterThanOrEqual(2_000);
+  });
+
   test("a post that nobody received can be tried again later; one that broke may have arrived", async () => {
     const { discord, surface, thread } = await scene();
     discord.fail(/^POST .*\/messages$/, { kind: "http", status: 502 });
@@ -189,6 +232,29 @@ describe("post", () => {
   });
 });
 
+describe("status", () => {
+  test("is that the bot types, in the thread that is made for it", async () => {
+    const { discord, surface, thread, root } = await scene();
+    await surface.status?.(thread, "is thinking…");
+    await surface.status?.(thread, undefined);
+    expect(discord.threadOf(root)?.name).toBe("do it");
+    const typed = discord.calls.filter(({ call }) => call === `POST /channels/${root.id}/typing`);
+    // The first call finds that there is no thread yet.
+    expect(typed).toHaveLength(2);
+    const { changeMs, fadesMs } = surface.limits.status ?? { changeMs: 0, fadesMs: 0 };
+    expect([changeMs > 5_000, changeMs + fadesMs < 10_000]).toEqual([true, true]);
+  });
+
+  test("is given up where the bot may not write, and not for a broken connection", async () => {
+    const { discord, surface, thread, general } = await scene();
+    await surface.post(thread, answer("one"), "a");
+    discord.fail(/typing$/, { kind: "http", status: 502 });
+    await surface.status?.(thread, "is thinking…");
+    discord.deny(general, "SendMessagesInThreads");
+    await expect(surface.status?.(thread, "is thinking…")).rejects.toThrow();
+  });
+});
+
 describe("what Discord refuses", () => {
   test("a thread that may not be made is told in the channel, with the permission that is missing", async () => {
     const { discord, surface, thread, general } = await scene();
@@ -201,7 +267,7 @@ describe("what Discord refuses", () => {
     );
     const told = general.messages.filter(({ author }) => author === discord.bot);
     expect(told.map(({ content }) => content)).toEqual([
-      "I cannot open a thread here. In #general the bot lacks Create Public Threads: grant it under Edit Channel → Permissions.",
+      "I cannot answer here. In #general the bot lacks Create Public Threads: grant it under Edit Channel → Permissions.",
     ]);
   });
 
@@ -215,6 +281,10 @@ describe("what Discord refuses", () => {
     const error = await failure(surface.post(thread, answer("two"), "b"));
     expect(error).toMatchObject({ kind: "forbidden" });
     expect(error.message).toContain(message);
+    const told = general.messages.filter(({ author }) => author === discord.bot);
+    expect(told.map(({ content }) => content)).toEqual(
+      permission === "ViewChannel" ? [] : [expect.stringContaining(`I cannot answer here. ${message}`)],
+    );
   });
 
   test("a locked thread, a closed conversation, a message that is gone", async () => {
@@ -234,6 +304,23 @@ describe("what Discord refuses", () => {
     const conversation = { platform: "discord", workspace: "dm", channel: direct.id, thread: direct.id };
     const closed = await failure(surface.post(conversation, answer("x"), "c"));
     expect(closed.message).toContain("that person takes no direct messages of the bot");
+  });
+
+  test("a thread that somebody has deleted, which is not made again", async () => {
+    const { discord, surface, thread, root } = await scene();
+    await surface.post(thread, answer("one"), "a");
+    const channel = discord.threadOf(root);
+    if (channel) discord.deleteThread(channel);
+    expect((await failure(surface.post(thread, answer("two"), "b"))).kind).toBe("gone");
+    expect(discord.threadOf(root)).toBeUndefined();
+  });
+
+  test("a server with too many threads, whose people are told in the channel", async () => {
+    const { discord, surface, thread, general } = await scene();
+    const tooMany = { kind: "refuse", status: 400, code: 160_006, message: "Maximum number" } as const;
+    discord.fail(/^POST .*\/threads/, tooMany);
+    expect((await failure(surface.post(thread, answer("one"), "a"))).kind).toBe("forbidden");
+    expect(general.messages.at(-1)?.content).toContain("the server has too many active threads");
   });
 
   test("a start that is deleted before anything was said", async () => {
@@ -269,7 +356,7 @@ describe("mark", () => {
   test("takes the place of the earlier one, and leaves people's own reactions", async () => {
     const { surface, root, rootRef, ada } = await scene();
     ada.reacts("👀", root);
-    await patiently(() => surface.mark(rootRef, "waiting", 12));
+    await patiently(() => surface.mark(rootRef, "waiting", { place: 12 }));
     expect([...root.reactions.keys()]).toEqual(["👀", "⏳", "🔟"]);
     await patiently(() => surface.mark(rootRef, "taken"));
     await patiently(() => surface.mark(rootRef, "answered"));
@@ -277,8 +364,14 @@ describe("mark", () => {
       ["👀", 1],
       ["✅", 1],
     ]);
-    await patiently(() => surface.mark(rootRef, "failed"));
-    expect([...root.reactions.keys()]).toEqual(["👀", "⚠️"]);
+  });
+
+  test("is one call where there is no earlier one", async () => {
+    const { discord, surface, root, rootRef } = await scene();
+    const before = discord.calls.length;
+    await surface.mark(rootRef, "taken", { isFirst: true });
+    expect([...root.reactions.keys()]).toEqual(["👀"]);
+    expect(discord.calls.slice(before).map(({ call }) => call)).toEqual([expect.stringMatching(/^PUT /)]);
   });
 });
 
@@ -295,6 +388,12 @@ test("a person is a member with its roles by now, and external after having left
   const { surface, thread, ada } = await scene();
   expect(await surface.person?.(thread, ada.id)).toMatchObject({ name: "ada", standing: "member" });
   expect(await surface.person?.(thread, "404")).toMatchObject({ standing: "external", roles: [] });
+});
+
+test("a channel has the name that people see, a direct conversation none of its own", async () => {
+  const { surface, thread } = await scene();
+  expect(await surface.channelName?.(thread)).toBe("general");
+  expect(await surface.channelName?.({ ...thread, workspace: "dm" })).toBe("direct messages");
 });
 
 describe("files", () => {
@@ -338,15 +437,17 @@ describe("the thread of a message", () => {
     const bob = discord.user("bob", { nick: "Bob B.", roles: ["3"] });
     const started = discord.startThread(bob.says(general, "lunch?"), "lunch");
     const place = { ...thread, thread: started.id };
-    for (const text of ["zero", "one", "two"]) bob.says(started, text);
+    for (const text of ["zero", "one"]) bob.says(started, text);
+    bob.says(started, "two", { files: [{ name: "menu.pdf", content: "x", mediaType: "application/pdf" }] });
     await surface.post(place, answer("mine"), "k");
     discord.user("robot", { bot: true }).says(started, "beep");
     const call = bob.says(started, "<@BOT> well?");
     const before = { platform: "discord", workspace: thread.workspace, channel: general.id };
-    const read = await surface.earlier?.(place, { ...before, message: `${started.id}/${call.id}` }, 4);
+    const read = await surface.earlier?.(place, { ...before, message: `${started.id}/${call.id}` }, 5);
     expect(read?.map(({ author, text }) => [author.name, author.standing, author.roles, text])).toEqual([
+      ["Bob B.", "member", ["3"], "lunch?"],
       ["Bob B.", "member", ["3"], "one"],
-      ["Bob B.", "member", ["3"], "two"],
+      ["Bob B.", "member", ["3"], "two\n(file: menu.pdf)"],
       ["robot", "bot", [], "beep"],
     ]);
   });

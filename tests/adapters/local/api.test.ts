@@ -33,7 +33,7 @@ async function conversation(): Promise<unknown> {
 
 describe("saying something", () => {
   test("the first message makes the thread and reaches the intake as a direct message", async () => {
-    const answer = await say("Write a calculator\nin Python");
+    const answer = await say("## Write a **calculator**\nin Python");
     expect(answer.status).toBe(200);
     expect(answer.json()).toMatchObject({ kind: "accepted" });
     expect(console.door.events).toMatchObject([
@@ -41,7 +41,7 @@ describe("saying something", () => {
         kind: "message",
         addressed: "direct",
         thread: { platform: "local", workspace: "console", channel: "main", thread },
-        text: "Write a calculator\nin Python",
+        text: "## Write a **calculator**\nin Python",
         author: { id: "console", standing: "operator" },
         attachments: [],
       },
@@ -149,6 +149,14 @@ describe("sending files along", () => {
     if (!file || !console.surface.download) throw new Error("No file came.");
     const chunks = await Array.fromAsync(console.surface.download(file, AbortSignal.timeout(5_000)));
     expect(Buffer.concat(chunks).toString()).toBe("1,2");
+  });
+
+  test("a message may be nothing but files; its thread is then called after them", async () => {
+    const id = idOf(await send("?name=plan.pdf&type=application/pdf"));
+    const json = { text: " ", key: "first-key", attachments: [id] };
+    const said = await call(console.url, `/api/threads/${thread}/messages`, { method: "POST", json });
+    expect(said.status).toBe(200);
+    expect(await conversation()).toMatchObject({ thread: { title: "plan.pdf" } });
   });
 
   test("a file of another thread does not come along", async () => {

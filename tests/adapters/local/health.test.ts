@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { isAlive, startHeartbeat } from "../../../src/queue/heartbeat.ts";
 import { keys } from "../../../src/queue/keys.ts";
+import { isAlive, startHeartbeat, startPresence } from "../../../src/queue/presence.ts";
 import { call } from "./requests.ts";
 import { startConsole } from "./start-console.ts";
 
@@ -18,22 +18,27 @@ test("/healthz answers everybody, also where the console needs its token", async
 test("/readyz waits for a worker; a gateway's own heartbeat is not enough", async () => {
   await using console = await startConsole();
   const redis = console.redis.client();
-  const gateway = await startHeartbeat({ redis, host: "gateway-1", worker: false, onError });
+  const gateway = await startHeartbeat({ redis, host: "gateway-1", onError });
   const without = await call(console.url, "/readyz");
   expect([without.status, without.body]).toEqual([503, expect.stringContaining("No worker serves")]);
 
-  const worker = await startHeartbeat({ redis, host: "worker-1", worker: true, onError });
+  const worker = await startPresence({ redis, describe: () => ({}), onError });
   expect((await call(console.url, "/readyz")).status).toBe(200);
-  expect(await isAlive(redis, "worker-1")).toBe(true);
-  expect(await isAlive(redis, "worker-2")).toBe(false);
-  await Promise.all([gateway.close(), worker.close()]);
+  await worker.close();
+  expect((await call(console.url, "/readyz")).status).toBe(503);
+  expect(await isAlive(redis, "gateway-1")).toBe(true);
+  expect(await isAlive(redis, "gateway-2")).toBe(false);
+  await gateway.close();
 });
 
 test("whoever stops beating is forgotten after 15 s", async () => {
   await using console = await startConsole();
   const redis = console.redis.client();
-  await (await startHeartbeat({ redis, host: "worker-1", worker: true, onError })).close();
-  for (const key of [keys.alive("worker-1"), keys.workerAlive]) expect(await redis.ttl(key)).toBe(15);
+  const gateway = await startHeartbeat({ redis, host: "gateway-1", onError });
+  const worker = await startPresence({ redis, describe: () => ({}), onError });
+  const [id = ""] = await redis.smembers(keys.workers);
+  for (const key of [keys.alive("gateway-1"), keys.worker(id)]) expect(await redis.ttl(key)).toBe(15);
+  await Promise.all([gateway.close(), worker.close()]);
 });
 
 test("/readyz says without waiting for Redis that it does not answer", async ({ skip }) => {

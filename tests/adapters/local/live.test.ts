@@ -1,6 +1,10 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadRef } from "../../../src/adapters/adapter.ts";
 import { newConsoleThread } from "../../../src/adapters/local/door.ts";
+import { Streams } from "../../../src/adapters/local/streams.ts";
 import { call, openStream } from "./requests.ts";
 import { startConsole } from "./start-console.ts";
 import type { TestConsole } from "./start-console.ts";
@@ -97,6 +101,22 @@ describe("a page's live stream", () => {
     const refused = await call(console.url, "/api/events");
     expect(refused.status).toBe(503);
     for (const page of pages) page[Symbol.dispose]();
+  });
+
+  test("is not begun for a page that left while its thread was looked up", async () => {
+    const streams = new Streams(() => expect.unreachable());
+    const leaving = new AbortController();
+    const opened = Promise.withResolvers<unknown>();
+    const server = createServer((_request, response) => {
+      response.once("close", () => setImmediate(() => opened.resolve(streams.open(response))));
+      leaving.abort();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    await fetch(`http://127.0.0.1:${port}`, { signal: leaving.signal }).catch(() => undefined);
+    expect(await opened.promise).toBeUndefined();
+    streams.close();
+    server.close();
   });
 
   test("ends when the console stops", async () => {

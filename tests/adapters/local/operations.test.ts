@@ -6,8 +6,10 @@ import { asked } from "../../../src/queue/questions.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { startPresence } from "../../../src/queue/presence.ts";
 import { createBudgets } from "../../../src/queue/budgets.ts";
+import { createNaming } from "../../../src/console/names.ts";
+import { keys } from "../../../src/queue/keys.ts";
 import { noUsage } from "../../../src/agent/llm/model.ts";
-import { publishLive } from "../../../src/queue/live.ts";
+import { livePublisher } from "../../../src/queue/live.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { call as request, openStream } from "./requests.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
@@ -50,8 +52,13 @@ describe("every address of the API", () => {
     path: path.replaceAll(/:\w+/g, "abcdefgh1"),
   }));
 
+  let guarded: TestConsole;
+  beforeAll(async () => {
+    guarded = await startConsole({ redis: console.redis, token });
+  });
+  afterAll(() => guarded[Symbol.asyncDispose]());
+
   test.each(addresses)("$method $path tells nothing to whoever lacks the token", async ({ method, path }) => {
-    await using guarded = await startConsole({ redis: console.redis, token });
     const json = method === "POST" ? { json: {} } : {};
     expect((await request(guarded.url, path, { method, ...json })).status).toBe(401);
     const own = { authorization: `Bearer ${token}` };
@@ -71,7 +78,7 @@ describe("the list of all threads", () => {
       newThread(),
       newThread("local"),
     ];
-    await write(redis, running, "Deploy the site\nplease");
+    await write(redis, running, "## Deploy **the site**\nplease");
     await begin(redis, running);
     await write(redis, waiting, "Count the stars");
     await write(redis, next, "And the planets");
@@ -100,7 +107,7 @@ describe("the list of all threads", () => {
     await page.next("sessions");
     const thread = newThread();
     await write(redis, thread, "Watch me");
-    publishLive(redis, thread, { type: "turn-start" }, onError);
+    livePublisher(redis, thread, onError)({ type: "turn-start" });
     for (;;) {
       const lines = await page.next("sessions");
       if (JSON.stringify(lines).includes(thread)) break;
@@ -114,7 +121,10 @@ describe("a thread's timeline", () => {
     await write(redis, thread, "What is in the folder?");
     const lease = await begin(redis, thread);
     await lease.append([
-      calling(1, [{ type: "text", text: "Looking." }, call("c1", "bash", { command: `ls ${secret}` })]),
+      {
+        ...calling(1, [{ type: "text", text: "Looking." }, call("c1", "bash", { command: `ls ${secret}` })]),
+        troubles: [`Overloaded ${secret}. Tried again after 0.9 s.`],
+      },
       { type: "tool-start", callId: "c1", at: Date.now() },
       resultOf("c1", "bash", `${secret}\n${"x".repeat(20_000)}`),
       { type: "trim", callIds: ["c1"], before: 9_000, after: 4_000, at: Date.now() },
@@ -144,6 +154,7 @@ describe("a thread's timeline", () => {
     expect(entries[2]).toMatchObject({
       ...{ step: 1, model: "anthropic/claude", tookMs: expect.any(Number) },
       figures: { input: 1_200, output: 300, cacheRead: 5_400, cost: 0.01 },
+      troubles: { text: "Overloaded [masked]. Tried again after 0.9 s." },
       calls: [{ id: "c1", name: "bash", arguments: { text: expect.stringContaining("ls [masked]") } }],
     });
     expect(entries[4]).toMatchObject({ status: "ok", tookMs: 420, text: { omitted: expect.any(Number) } });
@@ -151,6 +162,30 @@ describe("a thread's timeline", () => {
     expect(entries[6]).toMatchObject({ before: 4_000, after: 900, kept: 2 });
     expect(JSON.stringify(entries)).not.toContain(secret);
     expect(JSON.stringify(entries).length).toBeLessThan(20_000);
+  });
+
+  test("has what a sub-agent did with the call that started it", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Count the files");
+    const lease = await begin(redis, thread);
+    const inner = { name: "bash", input: `ls ${secret}`, status: "ok" as const, text: secret, durationMs: 8 };
+    const result = resultOf("c1", "task", "Two files.");
+    await lease.append([
+      calling(1, [call("c1", "task", { task: "count" })]),
+      { ...result, inner: { calls: [inner], omitted: 3 } },
+    ]);
+    expect((await timeline(thread)).entries.at(-1)).toMatchObject({
+      kind: "tool-result",
+      inner: {
+        omitted: 3,
+        calls: [
+          {
+            ...{ name: "bash", status: "ok", tookMs: 8 },
+            ...{ arguments: { text: "ls [masked]" }, text: { text: "[masked]" } },
+          },
+        ],
+      },
+    });
   });
 
   test("is read from its end, page by page, however long it is", async () => {
@@ -178,13 +213,20 @@ describe("a thread's timeline", () => {
     using page = await openStream(console.url, `/api/sessions/${thread}/events?from=2`);
     await page.next("line");
     const retry = { type: "retry", step: 1, attempt: 2, delayMs: 1_500, reason: `Overloaded ${secret}.` };
-    publishLive(redis, thread, retry, onError);
+    livePublisher(redis, thread, onError)(retry);
     expect(await page.next("passing")).toEqual({
       kind: "retry",
       text: "Overloaded [masked]. Trying again in 1.5 s (attempt 2).",
     });
+    const start = { type: "tool-start", step: 2, call: { id: "i1", name: "bash", input: {} } };
+    const helper = { type: "helper", callId: "c1", event: start };
+    livePublisher(redis, thread, onError)(helper);
+    expect(await page.next("passing")).toEqual({
+      kind: "step",
+      text: "A helper is at its step 2: running bash.",
+    });
     await lease.append([calling(1, [{ type: "text", text: "Now." }])]);
-    publishLive(redis, thread, { type: "assistant" }, onError);
+    livePublisher(redis, thread, onError)({ type: "assistant" });
     expect(await page.next("entries")).toMatchObject({ entries: [{ position: 2, kind: "model" }] });
   });
 
@@ -251,6 +293,17 @@ describe("threads of other platforms", () => {
     ]);
   });
 
+  test("have a workspace to be looked into, which looking does not make", async () => {
+    const thread = newThread();
+    const path = `/api/threads/${encodeURIComponent(thread)}`;
+    console.workspace.set("deploy.log", "380");
+    expect((await request(console.url, `${path}/files`)).status).toBe(404);
+    await write(redis, thread, "Look into it");
+    expect(await get(`${path}/files`)).toMatchObject({ entries: [{ path: "deploy.log", bytes: 3 }] });
+    expect((await request(console.url, `${path}/file?path=deploy.log`)).body).toBe("380");
+    expect((await request(console.url, `${path}/file?path=none`)).status).toBe(404);
+  });
+
   test("are changed by nothing else", async () => {
     const thread = newThread();
     await write(redis, thread, "Mine");
@@ -283,13 +336,43 @@ test("the report of usage adds up days, channels, people and models, and says wh
     if (reserved.ok) await reserved.settle(usageOf(cost), "anthropic/claude");
   }
   const running = await purses.purse("slack:T1:C1:1", turn("U1")).reserve({ cost: 1, tokens: 10 });
+  const yesterday = createBudgets({
+    ...{ redis, now: () => Date.now() - 86_400_000, warn: () => {}, onError },
+    settings: settingsSchema.parse({}).budgets,
+  });
+  const free = await yesterday.purse("slack:T1:C2:1", turn("U1")).reserve({ cost: 0, tokens: 1 });
+  const unpriced = { ...noUsage, input: 500, calls: 1, priceUnknown: true as const };
+  if (free.ok) await free.settle(unpriced, "openai/new");
+  await createNaming(redis, () => ({ ...console.surface, channelName: async () => "ops" })).heard(
+    "slack:T1:C1:1",
+    {
+      ...{ id: "U1", name: `Ada ${secret}`, standing: "member" as const, roles: [] },
+    },
+  );
+  const today = new Date().toISOString().slice(0, 10);
+  await redis.hincrby(keys.usage(today), "all liked", 3);
+  await redis.hincrby(keys.usage(today), "model:anthropic/claude disliked", 1);
+
   const report = await get("/api/usage?days=3");
   expect(report).toMatchObject({
     timeZone: "UTC",
-    days: [{ cost: 2, turns: 2, input: 2_400 }, { cost: 0 }, { cost: 0 }],
-    channels: [{ id: "slack:T1:C1", cost: 2 }],
-    users: [{ id: "slack:T1:U1", cost: 1.5 }, { id: "slack:T1:U2" }],
-    models: [{ id: "anthropic/claude", calls: 2 }],
+    days: [
+      { cost: 2, turns: 2, input: 2_400, liked: 3 },
+      { cost: 0, turns: 1, priceUnknown: true },
+      { cost: 0 },
+    ],
+    channels: [
+      { id: "slack:T1:C1", name: "ops", cost: 2, daily: { cost: [2, 0, 0], turns: [2, 0, 0] } },
+      { id: "slack:T1:C2", cost: 0, priceUnknown: true, daily: { tokens: [0, 500, 0] } },
+    ],
+    users: [
+      { id: "slack:T1:U1", name: "Ada [masked]", cost: 1.5, daily: { cost: [1.5, 0, 0], turns: [1, 1, 0] } },
+      { id: "slack:T1:U2" },
+    ],
+    models: [
+      { id: "anthropic/claude", calls: 2, disliked: 1 },
+      { id: "openai/new", priceUnknown: true },
+    ],
     budgets: expect.arrayContaining([
       { dimension: "all", id: "", measure: "cost", limit: 10, used: 2, held: 1 },
       { dimension: "user", id: "slack:T1:U2", measure: "tokens", limit: 50_000, used: 6_900, held: 0 },
@@ -320,7 +403,7 @@ test("the report of the system has Redis, the queue, skills, limits, and workers
 });
 
 test("the audit log is told from its newest entry, masked", async () => {
-  const log = openAuditLog(redis, Date.now);
+  const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
   const by = { id: "U1", name: `Ada ${secret}` };
   for (const n of Array(130).keys()) {
     await log.append({ what: "asked", thread: "slack:T1:C1:1", message: String(n), by });

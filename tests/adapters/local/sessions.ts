@@ -30,7 +30,11 @@ export async function begin(redis: Redis, thread: string, turn = "t1"): Promise<
   return lease;
 }
 
-export function calling(step: number, parts: AssistantPart[], usage = usageOf(0.01)): JournalRecord {
+export function calling(
+  step: number,
+  parts: AssistantPart[],
+  usage = usageOf(0.01),
+): Extract<JournalRecord, { type: "assistant" }> {
   const stop = parts.some(({ type }) => type === "tool-call") ? ("tool-calls" as const) : ("end" as const);
   const message = { role: "assistant" as const, id: `a${step}`, parts, model: "anthropic/claude", stop };
   return { type: "assistant", step, message, usage, at: Date.now() };
@@ -45,7 +49,7 @@ export function resultOf(
   name: string,
   text: string,
   status: ToolStatus = "ok",
-): JournalRecord {
+): Extract<JournalRecord, { type: "tool-result" }> {
   return {
     ...{ type: "tool-result", durationMs: 420, at: Date.now() },
     message: { role: "tool", callId, name, status, text },

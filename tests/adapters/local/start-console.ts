@@ -14,7 +14,7 @@ import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { openOperations } from "../../../src/console/operations.ts";
 import type { BudgetSettings } from "../../../src/queue/budgets.ts";
-import { hasWorker } from "../../../src/queue/heartbeat.ts";
+import { readPresence } from "../../../src/queue/presence.ts";
 import { openTurnQueue } from "../../../src/queue/turns.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
@@ -114,7 +114,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     },
     operations,
     status: async () => status,
-    hasWorker: () => hasWorker(client),
+    hasWorker: async () => (await readPresence(client)).length > 0,
     log: { error: (error: unknown) => errors.push(error) },
   });
   const release = async () => {
@@ -157,9 +157,9 @@ function entriesOf(workspace: Map<string, string>): FileEntry[] {
     const folders = path.split("/").slice(0, -1);
     for (const depth of folders.keys()) {
       const folder = folders.slice(0, depth + 1).join("/");
-      entries.set(folder, { path: folder, type: "directory", bytes: 0, modifiedAt: 0 });
+      entries.set(folder, { path: folder, type: "directory", bytes: 0 });
     }
-    entries.set(path, { path, type: "file", bytes: Buffer.byteLength(text), modifiedAt: 0 });
+    entries.set(path, { path, type: "file", bytes: Buffer.byteLength(text) });
   }
   return [...entries.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }

@@ -100,6 +100,16 @@ describe.each([
       expect(await shown()).toEqual([]);
     });
 
+    test("a message that waits tells how many are before it, until it is taken", async () => {
+      const ref = await post(answer("hello"), "key");
+      await surface.mark(ref, "waiting", { place: 2 });
+      expect(await conversations.messages(thread.thread)).toMatchObject([{ mark: "waiting", ahead: 2 }]);
+      await surface.mark(ref, "taken");
+      const [message] = await conversations.messages(thread.thread);
+      expect(message).toMatchObject({ kind: "answer", markdown: "hello", mark: "taken" });
+      expect(message).not.toHaveProperty("ahead");
+    });
+
     test("changes that are made at the same time all count", async () => {
       const id = await conversations.add(thread.thread, "key", { kind: "answer", markdown: "" });
       const digits = [..."0123456789abcdef"];

@@ -96,9 +96,11 @@ export async function listening(
   attendance = nobodyWasHere,
 ) {
   const address = Promise.withResolvers<string>();
+  let logged = "";
   const listened = pino(
     new Writable({
       write(chunk, _encoding, done) {
+        logged += String(chunk);
         const found = /http:\/\/127\.0\.0\.1:\d+\/slack\/events/.exec(String(chunk));
         if (found) address.resolve(found[0]);
         done();
@@ -119,5 +121,5 @@ export async function listening(
   });
   await adapter.start(door);
   onTestFinished(() => adapter.stop());
-  return { door, adapter, url: await address.promise };
+  return { door, adapter, url: await address.promise, logged: () => logged };
 }

@@ -1,4 +1,4 @@
-import { webApi } from "@slack/bolt";
+import { WebAPIPlatformError } from "@slack/web-api";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { askAbout } from "../../../src/adapters/slack/modals.ts";
@@ -28,7 +28,7 @@ async function scene(options: FakeSlackOptions = {}): Promise<Scene> {
       await client.apiCall(method, args);
       return "ok";
     } catch (error) {
-      if (error instanceof webApi.WebAPIPlatformError) return error.data.error;
+      if (error instanceof WebAPIPlatformError) return error.data.error;
       throw error;
     }
   };
@@ -49,6 +49,8 @@ describe("the fake Slack refuses", () => {
     ["ok", { text: "x", blocks: [markdown(12_000)] }],
     ["invalid_blocks", { text: "x", blocks: [markdown(0)] }],
     ["invalid_blocks", { text: "x", blocks: [{ type: "no_such_block" }] }],
+    ["invalid_blocks", { text: "x", blocks: [{ type: "divider", colour: "red" }] }],
+    ["invalid_arguments", { text: "x", thread: "1.000000" }],
     ["thread_not_found", { text: "x", thread_ts: "1.000000" }],
     ["invalid_thread_ts", { text: "x", thread_ts: "1" }],
   ])("or takes a post: %s", async (code, args) => {

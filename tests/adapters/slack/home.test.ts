@@ -24,11 +24,11 @@ test("The home tab shows a person's own threads, with links where they still are
   threads.push(
     {
       thread: { ...place, thread: root.ts },
-      title: "Build <!channel> | now\nand more",
+      beginning: "## Build **<!channel>** | now\nand more",
       status: "running",
       activeAt: 1_795_000_000_000,
     },
-    { thread: { ...place, thread: "1.000000" }, title: "", status: "idle", activeAt: 1_794_000_000_000 },
+    { thread: { ...place, thread: "1.000000" }, beginning: "", status: "idle", activeAt: 1_794_000_000_000 },
   );
   ada.opensApp("home");
   await settled(slack);
@@ -36,7 +36,7 @@ test("The home tab shows a person's own threads, with links where they still are
   expect(ada.home()).toContain(
     `<${link}|Build &lt;\u200B!channel&gt; ¦ now>\n⏳ working · <!date^1795000000^`,
   );
-  expect(ada.home()).toContain("(no text)\n✅ at rest");
+  expect(ada.home()).toMatch(/\(no text\)\n✅ at rest .*\|2026-11-06 \d\d:\d\d UTC>/);
   expect(door.events).toEqual([]);
 });
 

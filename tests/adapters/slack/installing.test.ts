@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { createInstallations, type OAuthClient } from "../../../src/adapters/slack/installations.ts";
 import { createWorkspacesSurface } from "../../../src/adapters/slack/workspaces-surface.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
-import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { listening, nobodyWasHere, settled, signingSecret } from "./connected.ts";
 
 let redis: TestRedis;
@@ -32,7 +32,9 @@ async function front(slacks: readonly FakeSlack[]): Promise<string> {
       headers: { "content-type": type, ...(authorization && { authorization }) },
       body,
     });
-    response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+    const scopes = answer.headers.get("x-oauth-scopes") ?? "";
+    const headers = { "content-type": "application/json", "x-oauth-scopes": scopes };
+    response.writeHead(answer.status, headers).end(await answer.text());
   };
   const server = createServer((request, response) => void relay(request, response));
   server.listen(0, "127.0.0.1");
@@ -42,9 +44,10 @@ async function front(slacks: readonly FakeSlack[]): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/api/`;
 }
 
-async function scene() {
+/** @param options of the first workspace */
+async function scene(options: FakeSlackOptions = {}) {
   const [one, two] = await Promise.all([
-    startFakeSlack({ teamId: "T0ONE", botToken: "xoxb-token-of-one" }),
+    startFakeSlack({ ...options, teamId: "T0ONE", botToken: "xoxb-token-of-one" }),
     startFakeSlack({ teamId: "T0TWO", botToken: "xoxb-token-of-two" }),
   ]);
   onTestFinished(() => Promise.all([one.close(), two.close()]).then(() => undefined));
@@ -71,8 +74,8 @@ async function scene() {
     back.searchParams.set("code", code);
     back.searchParams.set("state", asked.searchParams.get("state") ?? "");
     const ended = await fetch(back, { headers: { cookie: cookie.split(";")[0] ?? "" } });
-    await ended.text();
-    return { status: ended.status, scopes: asked.searchParams.get("scope") ?? "", back };
+    const page = await ended.text();
+    return { status: ended.status, page, scopes: asked.searchParams.get("scope") ?? "", back };
   };
   return { one, two, url, apiUrl, door, client, installations, surface, install };
 }
@@ -107,7 +110,7 @@ describe("workspaces that install the app", () => {
     await expect(installations.find("T0ONE")).rejects.toThrow(/T0ONE cannot be read/);
   });
 
-  test("are caught up with although the installation of another cannot be read", async () => {
+  test("are caught up with although the installation of another cannot be read, which is told once", async () => {
     const { apiUrl, two, install, client, installations } = await scene();
     await install(two);
     await redis.client().hset("heddle:slack:installations", "T0ONE", "sealed with another secret");
@@ -116,8 +119,9 @@ describe("workspaces that install the app", () => {
       ...nobodyWasHere,
       present: async (_platform: string, team: string) => present.resolve(team),
     };
-    await listening({ client, installations }, apiUrl, attendance);
+    const { logged } = await listening({ client, installations }, apiUrl, attendance);
     expect(await present.promise).toBe("T0TWO");
+    expect(logged().match(/The Slack installation of T0ONE cannot be read/g)).toHaveLength(1);
   });
 
   test("are not let in when they are not listed, neither at the installation nor later", async () => {
@@ -133,12 +137,44 @@ describe("workspaces that install the app", () => {
     two.oauth.codes.add("c");
     const back = new URL(`/slack/oauth_redirect?code=c&state=${state}`, url);
     const cookie = begun.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-    expect((await fetch(back, { headers: { cookie } })).status).toBe(500);
+    const refused = await fetch(back, { headers: { cookie } });
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      expect.stringMatching(
+        /^The workspace T0TWO may not install this app: ask whoever runs it to add T0TWO/,
+      ),
+    ]);
     expect(await redis.client().hkeys("heddle:slack:installations")).toEqual(["T0ONE"]);
     const thread = { platform: "slack", workspace: "T0TWO", channel: "C1", thread: "1.000000" };
-    await expect(surface.post(thread, { kind: "answer", markdown: "hi" }, "k")).rejects.toMatchObject({
-      kind: "forbidden",
+    const impossible = { kind: "forbidden" };
+    const post = surface.post(thread, { kind: "answer", markdown: "hi" }, "k");
+    await expect(post).rejects.toMatchObject(impossible);
+    await expect(surface.status?.(thread, "is thinking…")).rejects.toMatchObject(impossible);
+  });
+
+  test.each([
+    ["organisation", /for a whole organisation: install it again and choose one workspace/],
+    ["rotating", /token rotation switched on/],
+  ] as const)("cannot be installed for %s tokens, and the page says why", async (kind, sentence) => {
+    const { one, install, installations } = await scene();
+    one.oauth.kind = kind;
+    expect(await install(one)).toMatchObject({ status: 403, page: expect.stringMatching(sentence) });
+    expect(await installations.all()).toEqual([]);
+  });
+
+  test("are told apart at the start by the scopes that they have not granted", async () => {
+    const { one, two, apiUrl, install, client, installations } = await scene({
+      withoutScopes: ["files:write"],
     });
+    await install(one);
+    await install(two);
+    const { logged } = await listening({ client, installations }, apiUrl);
+    await expect
+      .poll(logged)
+      .toContain(
+        "In the workspace T0ONE the Slack app lacks the scopes files:write: install it there again at /slack/install.",
+      );
+    expect(logged()).not.toContain("T0TWO");
   });
 
   test("cannot be installed with the state of another browser", async () => {
@@ -157,6 +193,7 @@ describe("workspaces that install the app", () => {
     const { one, two, door, install, installations } = await scene();
     await install(one);
     await install(two);
+    one.fail("auth.test", { kind: "refuse", error: "account_inactive" });
     one.tellAlways(event);
     await settled(one);
     expect(await installations.all()).toEqual(["T0TWO"]);
@@ -164,6 +201,15 @@ describe("workspaces that install the app", () => {
     await one.user("ada").says(one.channel("general"), "<@BOT> anybody?");
     await settled(one);
     expect(door.events).toEqual([]);
+  });
+
+  test("keep their installation when they hear late of an earlier one", async () => {
+    const { one, install, installations } = await scene();
+    await install(one);
+    one.tellAlways({ type: "app_uninstalled" });
+    one.tellAlways({ type: "tokens_revoked", tokens: { bot: ["U0HEDDLE"] } });
+    await settled(one);
+    expect(await installations.all()).toEqual(["T0ONE"]);
   });
 
   test("keep their installation when only a user's token is revoked", async () => {

@@ -178,17 +178,40 @@ describe("/agent", () => {
     expect(root && visibleText(root)).toMatch(/asks \(model fast, skill csv-report\):\nread model:x$/);
   });
 
-  test.each(["/agent", "/agent help", "/agent stop", "/agent model:fast"])(
+  test.each([
+    ["stop", "Slack does not tell me which thread you mean: write `!stop` in it, press its Stop button, or"],
+    ["!Status", "Slack does not tell me which thread you mean: write `!status` in it."],
+  ])("%s is no task, and the person is told where to write it", async (word, told) => {
+    const { slack, door } = await connected();
+    const general = slack.channel("general");
+    slack.user("ada").commands(general, `/agent ${word}`);
+    await settled(slack);
+    expect(slack.user("ada").whispers()).toEqual([expect.stringContaining(told)]);
+    expect([general.messages, door.events]).toEqual([[], []]);
+  });
+
+  test.each(["/agent", "/agent help", "/agent model:fast"])(
     "%s explains itself to the person",
     async (line) => {
       const { slack, door } = await connected();
       const general = slack.channel("general");
       slack.user("ada").commands(general, line);
       await settled(slack);
-      expect(slack.user("ada").whispers().join()).toContain("Write `/agent <task>`");
+      expect(slack.user("ada").whispers().join()).toContain("`/agent <task>` starts a thread");
       expect([general.messages, door.events]).toEqual([[], []]);
     },
   );
+
+  test("posts the task once, though Slack's answer is lost", async () => {
+    const { slack, door, adapter } = await connected();
+    const general = slack.channel("general");
+    slack.fail("chat.postMessage", { kind: "lost-response" });
+    const asked = slack.user("ada").commands(general, "/agent hi");
+    await slack.until(() => general.messages.length > 0);
+    // What is in hand is finished first.
+    await adapter.stop();
+    expect([general.messages.length, asked.isAcknowledged, door.events]).toEqual([1, false, []]);
+  });
 
   test("says that it cannot write where it is not", async () => {
     const { slack, door } = await connected();
@@ -216,7 +239,7 @@ describe("/agent", () => {
   });
 
   test("leaves nothing behind when the task was not taken", async () => {
-    const { slack, door } = await connected({ ackTimeoutMs: 100 });
+    const { slack, door } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     door.next.push(async () => ({ kind: "ignored", why: "that channel is closed" }));
@@ -229,7 +252,8 @@ describe("/agent", () => {
       throw new Error("Redis is away");
     });
     const failed = ada.commands(general, "/agent hi");
-    await slack.until(() => failed.hasFailed);
+    await slack.until(() => slack.calls.filter(({ method }) => method === "chat.delete").length === 2);
+    expect(failed.isAcknowledged).toBe(false);
     expect(general.messages).toEqual([]);
   });
 });

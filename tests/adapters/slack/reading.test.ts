@@ -112,12 +112,12 @@ describe("What was said in a thread before a message", () => {
 
   test("is the first message and the newest, when there are more", async () => {
     const { surface, ada, general, root, place, thread } = await scene();
-    for (let number = 1; number <= 250; number += 1) {
+    for (let number = 1; number <= 1_100; number += 1) {
       await ada.says(general, `reply ${number}`, { thread: root.ts });
     }
     const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
     const said = await surface.earlier?.(thread, { ...place, message: mention.ts }, 3);
-    expect(said?.map(({ text }) => text)).toEqual(["the build is red", "reply 249", "reply 250"]);
+    expect(said?.map(({ text }) => text)).toEqual(["the build is red", "reply 1099", "reply 1100"]);
   });
 
   test("is a clear error where it may not be read", async () => {

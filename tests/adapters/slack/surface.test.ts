@@ -53,6 +53,12 @@ async function failure(work: Promise<unknown>): Promise<SurfaceError> {
   return error;
 }
 
+test("a channel has the name that people see, a direct conversation none of its own", async () => {
+  const { slack, surface, ada, thread } = await scene();
+  expect(await surface.channelName?.(thread)).toBe("general");
+  expect(await surface.channelName?.({ ...thread, channel: slack.direct(ada).id })).toBe("direct messages");
+});
+
 describe("post", () => {
   test("writes Markdown with a footer into the thread, without previews of links", async () => {
     const { slack, surface, thread, general, replies } = await scene();
@@ -72,12 +78,25 @@ describe("post", () => {
   });
 
   test("notifies nobody, whatever the model wrote", async () => {
-    const { surface, thread, replies, ada } = await scene();
-    const markdown = `<!channel> <!here|x> <!everyone> <!subteam^S1> <@${ada.id}> <#C1> \`<!HERE>\``;
-    await surface.post(thread, { kind: "answer", markdown, footer: markdown }, "k");
-    const [message] = replies();
-    expect(message && notified(message)).toEqual([]);
-    expect(message && visibleText(message).replaceAll("\u200B", "")).toContain(markdown);
+    const { slack, surface, thread, replies, ada } = await scene();
+    const plain = `<!channel> <!here|x> <!everyone> <!subteam^S1> <@${ada.id}> <#C1> \`<!HERE>\` @channel`;
+    const markdown = `${plain} &lt;!channel&gt; &#60;!here> &#x3C;@${ada.id}> \n\`\`\`\n<!here>\n\`\`\``;
+    const message: OutboundMessage = {
+      ...{ kind: "answer", markdown, footer: markdown },
+      calls: {
+        ...{ above: markdown, below: markdown, title: "Steps" },
+        items: [{ id: "1", name: "bash", about: markdown, state: "ok", result: markdown }],
+      },
+    };
+    const [ref] = await surface.post(thread, message, "k");
+    const [posted] = replies();
+    expect(posted && notified(posted)).toEqual([]);
+    expect(posted && visibleText(posted).replaceAll("\u200B", "")).toContain(markdown);
+    for (const error of ["invalid_blocks", "invalid_blocks"])
+      slack.fail("chat.update", { kind: "refuse", error });
+    if (ref) await surface.edit(ref, { ...message, stoppable: true });
+    expect(posted && [notified(posted), posted.blocks[0]?.type]).toEqual([[], "section"]);
+    expect(slack.calls.at(-1)?.args).toMatchObject({ parse: "none" });
   });
 
   test("leaves code alone that only looks like a command of Slack", async () => {
@@ -85,6 +104,16 @@ describe("post", () => {
     const markdown = "```html\n<!DOCTYPE html>\n<!-- here --> a < b && c > d\n```";
     await surface.post(thread, { kind: "answer", markdown }, "k");
     expect(replies().map(visibleText)).toEqual([markdown]);
+  });
+
+  test("shows a table as one, and each layout with two of them if Slack takes no more than one", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    const table = "| a | b |\n|---|---|\n| 1 | 2 |";
+    await surface.post(thread, { kind: "answer", markdown: table }, "1");
+    expect(replies()[0]?.blocks).toEqual([{ type: "markdown", text: table }]);
+    slack.fail("chat.postMessage", { kind: "refuse", error: "invalid_attachments" });
+    await surface.post(thread, { kind: "answer", markdown: `${table}\n\n${table}` }, "2");
+    expect(replies()[1]).toMatchObject({ text: `${table}\n\n${table}`, blocks: [] });
   });
 
   test("splits what is too long, with the footer under the last part", async () => {
@@ -127,22 +156,12 @@ describe("post", () => {
   });
 
   test("shows a Stop button as long as there is something to stop", async () => {
-    const { slack, surface, thread, general, root } = await scene();
+    const { slack, surface, thread, general } = await scene();
     const [ref] = await surface.post(thread, { kind: "progress", markdown: "Working", stoppable: true }, "k");
     expect(slack.transcript(general)).toContain("  heddle: Working\n    [Stop]");
-    expect(slack.session(general, root.ts)).toBe("processing");
     if (ref) await surface.edit(ref, { kind: "progress", markdown: "Worked" });
     await surface.post(thread, { kind: "answer", markdown: "Done" }, "k2");
     expect(slack.transcript(general)).toBe("ada: @heddle do it\n  heddle: Worked (edited)\n  heddle: Done");
-    expect(slack.session(general, root.ts)).toBe("active");
-  });
-
-  test("works without Slack's own sessions, and asks for them only once", async () => {
-    const { slack, surface, thread, replies } = await scene({ withoutScopes: ["assistant:write"] });
-    await surface.post(thread, { kind: "answer", markdown: "one" }, "1");
-    await surface.post(thread, { kind: "answer", markdown: "two" }, "2");
-    expect(replies()).toHaveLength(2);
-    expect(slack.calls.filter(({ method }) => method === "agents.sessions.setStatus")).toHaveLength(1);
   });
 
   test("posts plain text when Slack refuses the layout", async () => {
@@ -220,6 +239,18 @@ describe("what fails", () => {
     expect(await surface.post(thread, hi, "k", found)).toEqual(found);
     expect(replies()).toHaveLength(1);
     expect(await surface.find?.(thread, "another", since)).toEqual([]);
+  });
+
+  test("what another app has marked with the same key is not taken for it", async () => {
+    const { slack, surface, thread, general, root, replies } = await scene();
+    const since = Date.now();
+    await surface.post(thread, { kind: "answer", markdown: "hi" }, "k");
+    const [own] = replies();
+    const forged = await slack.user("spy", { bot: true }).says(general, "hi", { thread: root.ts });
+    if (own) forged.metadata = own.metadata;
+    expect(await surface.find?.(thread, "k", since)).toMatchObject([{ message: own?.ts }]);
+    delete own?.metadata;
+    expect(await surface.find?.(thread, "k", since)).toEqual([]);
   });
 
   test.each([
@@ -304,7 +335,7 @@ describe("edit and remove", () => {
 describe("marks", () => {
   test("a mark takes the place of the earlier one", async () => {
     const { slack, surface, rootRef, general } = await scene();
-    await surface.mark(rootRef, "waiting", 2);
+    await surface.mark(rootRef, "waiting", { place: 2, isFirst: true });
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :hourglass:  :two:");
     await surface.mark(rootRef, "taken");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :eyes:");
@@ -345,6 +376,14 @@ describe("marks", () => {
     expect(root.reactions.has("white_check_mark")).toBe(true);
   });
 
+  test("the mark before goes also where the bot may not read reactions", async () => {
+    const { slack, surface, rootRef, general } = await scene();
+    await surface.mark(rootRef, "taken");
+    slack.fail("reactions.get", { kind: "refuse", error: "missing_scope" });
+    await surface.mark(rootRef, "answered");
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
+  });
+
   test("a mark that failed does not hold up the next one", async () => {
     const { slack, surface, rootRef, general } = await scene();
     slack.fail("reactions.add", { kind: "rate-limit", retryAfterSeconds: 1 });
@@ -371,24 +410,37 @@ describe("task cards", () => {
     kind: "progress",
     markdown: "Working\n\n✓ ls\n▸ make",
     stoppable: true,
-    cards: {
-      markdown: "Working",
-      title: "Steps",
-      tasks: [
-        { id: "1", title: "ls", state: "done" },
-        { id: "2", title: "make", state: "running" },
-        { id: "3", title: "rm", state: "failed" },
+    calls: {
+      ...{ above: "Working", below: "I am building it.", title: "Steps" },
+      items: [
+        { id: "1", name: "bash", about: "ls", state: "ok", result: "a.txt" },
+        { id: "2", name: "bash", about: "make", state: "running" },
+        { id: "3", name: "todo", about: "", state: "error" },
+        { id: "4", name: "bash", about: "rm", state: "pending" },
       ],
     },
   };
 
-  test("stand in the place of the list", async () => {
+  test("stand in the place of the list, each with its result behind it", async () => {
     const { surface, thread, replies } = await scene();
     const [ref] = await surface.post(thread, progress, "k");
-    const shown = "Working\nSteps\n- ls (complete)\n- make (in_progress)\n- rm (error)\n[Stop]";
+    const shown = [
+      ...["Working", "Steps", "- bash ls (complete): a.txt", "- bash make (in_progress)"],
+      ...["- todo (error)", "- bash rm (pending)", "I am building it.", "[Stop]"],
+    ].join("\n");
     expect(replies().map(visibleText)).toEqual([shown]);
     if (ref) await surface.edit(ref, progress);
     expect(replies().map(visibleText)).toEqual([shown]);
+  });
+
+  test("fit into a message, however much there is to show", async () => {
+    const { surface, thread, replies } = await scene();
+    const much = "much ".repeat(3_000);
+    const item = { name: "bash", about: much, state: "ok" as const, result: much };
+    const items = Array.from({ length: 12 }, (_, index) => ({ id: String(index), ...item }));
+    const calls = { title: "Steps", above: much, below: much, items };
+    await surface.post(thread, { ...progress, markdown: much, calls }, "k");
+    expect(replies()[0]?.blocks.map(({ type }) => type)).toEqual(["markdown", "plan", "markdown", "actions"]);
   });
 
   test("give way to the list where Slack has none, and are not tried again", async () => {
@@ -408,20 +460,38 @@ describe("status", () => {
     expect(slack.status(general, root.ts)).toBe("is thinking…");
     expect(slack.session(general, root.ts)).toBe("processing");
     await surface.status?.(thread, undefined);
-    expect(slack.status(general, root.ts)).toBeUndefined();
     expect(slack.session(general, root.ts)).toBe("active");
   });
 
-  test("leaves the session suspended while people are to decide, whichever comes first", async () => {
+  test("leaves the session suspended while people are to decide", async () => {
     const { slack, surface, thread, general, root } = await scene();
-    const asking = { kind: "question", markdown: "May I?", stoppable: true } as const;
     await surface.status?.(thread, "is thinking…");
-    await surface.post(thread, asking, "k");
-    expect(slack.session(general, root.ts)).toBe("suspended");
     await surface.status?.(thread, undefined, true);
     expect(slack.session(general, root.ts)).toBe("suspended");
     await surface.status?.(thread, "is thinking…");
     expect(slack.session(general, root.ts)).toBe("processing");
+  });
+
+  test("asks for the session once, however often the line changes", async () => {
+    const { slack, surface, thread } = await scene();
+    for (const text of ["one", "two", "three"]) await surface.status?.(thread, text);
+    expect(slack.calls.filter(({ method }) => method === "agents.sessions.setStatus")).toHaveLength(1);
+  });
+
+  test("goes with the next message, and a line that was under way by then is taken away", async () => {
+    const { slack, surface, thread, general, root } = await scene();
+    await surface.status?.(thread, "is thinking…");
+    await surface.post(thread, { kind: "answer", markdown: "Done." }, "1");
+    expect(slack.status(general, root.ts)).toBeUndefined();
+    const lines = () => slack.calls.filter(({ method }) => method === "assistant.threads.setStatus").length;
+    expect(lines()).toBe(1);
+
+    const [late] = await Promise.all([
+      surface.status?.(thread, "is late…"),
+      surface.post(thread, { kind: "answer", markdown: "Done again." }, "2"),
+    ]);
+    await slack.until(() => lines() === 3);
+    expect([late, slack.status(general, root.ts)]).toEqual([undefined, undefined]);
   });
 
   test("is quiet where it is not granted or does not work, and not asked for again where it never will", async () => {

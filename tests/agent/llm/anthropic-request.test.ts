@@ -143,14 +143,16 @@ describe("wireRequest", () => {
     );
   });
 
-  test("returns the model's own thinking exactly, in order, and no other", () => {
+  test("returns the model's own thinking exactly, in order, and no other, but for what nothing follows", () => {
     fc.assert(
       fc.property(history, (messages) => {
         const expected = messages.flatMap((message) =>
           message.role === "assistant" && message.model === own
-            ? message.parts.flatMap((part) =>
-                part.type === "thinking" && part.protocol === "anthropic" ? [part.raw] : [],
-              )
+            ? message.parts
+                .slice(0, message.parts.findLastIndex(isSpoken) + 1)
+                .flatMap((part) =>
+                  part.type === "thinking" && part.protocol === "anthropic" ? [part.raw] : [],
+                )
             : [],
         );
         const returned = sent(messages).flatMap(({ content }) =>
@@ -235,6 +237,10 @@ describe("wireRequest", () => {
     });
   });
 });
+
+function isSpoken(part: AssistantPart): boolean {
+  return part.type === "tool-call" || (part.type === "text" && part.text.trim() !== "");
+}
 
 const block: fc.Arbitrary<FakeBlock> = fc.oneof(
   text.map((said) => ({ type: "text" as const, text: said })),

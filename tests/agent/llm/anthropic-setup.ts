@@ -48,7 +48,7 @@ export async function setUp(
   return { service, model };
 }
 
-export const never = new AbortController().signal;
+const never = new AbortController().signal;
 
 export function ask(messages: readonly Message[], more: Partial<ModelRequest> = {}): ModelRequest {
   return { system: "You are Heddle.", messages, tools, ...more };

@@ -101,10 +101,16 @@ describe.each(protocols)("a %s stream", (protocol) => {
   );
 
   test("that stalls is given up after the idle time", async () => {
-    const server = await fake({ replies: [{ text, breaks: { after: 4, how: "stall" } }, { text }] });
-    const said = await ask(model(protocol, server, { retry: { ...retry, idleMs: 50 } }), [user("x")]);
-    expect([said.text, said.retries.length]).toEqual([text, 1]);
-    expect(server.requests[0]?.wasAborted).toBe(true);
+    let replies = 0;
+    const server = await fake({
+      replies: () => (replies++ === 0 ? { text, breaks: { after: 4, how: "stall" } } : { text }),
+    });
+    // A busy machine may be silent for so long by itself.
+    const patience = { ...retry, idleMs: 250, maxRetries: 20, deadlineMs: 60_000 };
+    const said = await ask(model(protocol, server, { retry: patience }), [user("x")]);
+    expect(said.text).toBe(text);
+    expect(said.retries).not.toHaveLength(0);
+    await server.requests[0]?.aborted;
   });
 
   test.each<[string, Record<string, unknown>]>([

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { LanguageModel } from "../../../src/agent/llm/model.ts";
 import { ThinkSplitter } from "../../../src/agent/llm/openai-think.ts";
 import {
   type AssistantMessage,
@@ -153,6 +154,24 @@ describe.each(protocols)("over the %s protocol", (protocol) => {
         expect((await ask(asked, messages, { system })).text).toBe("ok");
       }),
       { numRuns: 100 },
+    );
+  });
+
+  test("a history that grows is told like one that was there at once", async () => {
+    const server = await fake({ replies: () => ({ text: "ok" }) });
+    const told = async (asked: LanguageModel, messages: readonly Message[]) => {
+      await ask(asked, messages);
+      return server.requests.at(-1)?.body;
+    };
+    await fc.assert(
+      fc.asyncProperty(history, history, async (before, after) => {
+        const asked = model(protocol, server);
+        const growing = [...before];
+        await told(asked, growing);
+        growing.push(...after.filter(({ role }) => role === "user"));
+        expect(await told(asked, growing)).toEqual(await told(model(protocol, server), [...growing]));
+      }),
+      { numRuns: 30 },
     );
   });
 

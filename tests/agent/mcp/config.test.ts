@@ -107,14 +107,20 @@ describe("references to the environment", () => {
     );
   });
 
-  test("tell which values are secrets, by the names of variables and headers", () => {
+  test("tell which values are secrets, by the names of variables and headers and in addresses", () => {
     const entries = {
       a: { command: "x", args: ["${DB_PASSWORD}"], env: { LOG: "production", OTHER_KEY: "literal-key" } },
+      c: { command: "x", args: ["--db=${DATABASE}"] },
       b: { url, headers: { Authorization: "Bearer abcdefgh", "X-Team": "kitchen-team" } },
     };
     const text = JSON.stringify({ mcpServers: entries });
-    const { secrets } = parseMcpConfig(text, { DB_PASSWORD: "hunter2hunter2" });
-    expect(secrets.toSorted()).toEqual(["abcdefgh", "hunter2hunter2", "literal-key"]);
+    const { secrets } = parseMcpConfig(text, {
+      DB_PASSWORD: "hunter2hunter2",
+      DATABASE: "postgres://app:swordf%21sh@localhost/db",
+    });
+    expect(secrets.toSorted()).toEqual([
+      ...["abcdefgh", "hunter2hunter2", "literal-key", "swordf!sh", "swordf%21sh"],
+    ]);
   });
 });
 

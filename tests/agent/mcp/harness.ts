@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { parseMcpConfig } from "../../../src/agent/mcp/config.ts";
-import { createMcpPool } from "../../../src/agent/mcp/pool.ts";
+import { openMcpPool } from "../../../src/agent/mcp/pool.ts";
 import type { McpPool, McpPoolOptions } from "../../../src/agent/mcp/pool.ts";
 import type { Tool, ToolResult } from "../../../src/agent/tools/tool.ts";
 
@@ -8,9 +8,12 @@ import type { Tool, ToolResult } from "../../../src/agent/tools/tool.ts";
 export type Entries = Record<string, Record<string, unknown>>;
 
 /** A pool that is closed when the test ends. */
-export function poolOf(entries: Entries, options: Omit<McpPoolOptions, "config"> = {}): McpPool {
+export async function poolOf(
+  entries: Entries,
+  options: Omit<McpPoolOptions, "config"> = {},
+): Promise<McpPool> {
   const config = parseMcpConfig(JSON.stringify({ mcpServers: entries }), process.env);
-  const pool = createMcpPool({ config, ...options });
+  const pool = await openMcpPool({ config, ...options });
   onTestFinished(() => pool.close());
   return pool;
 }

@@ -15,7 +15,7 @@ async function serve(kind: "http" | "sse", port = 0): Promise<HttpFixture> {
 describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) => {
   test("lists and runs its tools, with the configured headers on every request", async () => {
     const { url, headers } = await serve(kind);
-    const pool = poolOf({ web: { url, type: kind, headers: { Authorization: "Bearer abc" } } });
+    const pool = await poolOf({ web: { url, type: kind, headers: { Authorization: "Bearer abc" } } });
     expect(await run(await toolNamed(pool, "web__echo"), { say: "hi" })).toEqual({
       status: "ok",
       text: "hi",
@@ -26,7 +26,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
 
   test("works again after it was restarted, in the same call", async () => {
     const first = await serve(kind);
-    const pool = poolOf({ web: { url: first.url, type: kind } });
+    const pool = await poolOf({ web: { url: first.url, type: kind } });
     const echo = await toolNamed(pool, "web__echo");
     expect(await run(echo, { say: "before" })).toMatchObject({ text: "before" });
     await stop(first, pool);
@@ -36,7 +36,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
 
   test("that went away costs its own tools, and the call says so", async () => {
     const fixture = await serve(kind);
-    const pool = poolOf({ web: { url: fixture.url, type: kind } });
+    const pool = await poolOf({ web: { url: fixture.url, type: kind } });
     const echo = await toolNamed(pool, "web__echo");
     await stop(fixture, pool);
     const result = await run(echo, { say: "anyone?" });
@@ -54,7 +54,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
 
   test("that dies during a call leaves its outcome open", async () => {
     const fixture = await serve(kind);
-    const pool = poolOf({ web: { url: fixture.url, type: kind } });
+    const pool = await poolOf({ web: { url: fixture.url, type: kind } });
     const hang = await toolNamed(pool, "web__hang");
     const call = run(hang);
     // One connection keeps its order, so the server has met the first call when the second is answered.
@@ -65,14 +65,14 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
 
   test("over its time is told to cancel, and works on", async () => {
     const { url } = await serve(kind);
-    const pool = poolOf({ web: { url, type: kind, execute_timeout: 0.2 } });
+    const pool = await poolOf({ web: { url, type: kind, execute_timeout: 0.2 } });
     expect((await run(await toolNamed(pool, "web__hang"))).text).toContain("within 0.2 s");
     expect(await run(await toolNamed(pool, "web__journal"))).toMatchObject({ text: "started cancelled" });
   });
 
   test("that announces a new tool is asked for its list again", async () => {
     const { url } = await serve(kind);
-    const pool = poolOf({ web: { url, type: kind } });
+    const pool = await poolOf({ web: { url, type: kind } });
     await run(await toolNamed(pool, "web__grow"));
     await expect.poll(async () => (await listTools(pool)).map(({ name }) => name)).toContain("web__grown");
   });
@@ -80,7 +80,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
 
 test("a session over streamable HTTP is ended when the pool is closed", async () => {
   const fixture = await serve("http");
-  const pool = poolOf({ web: { url: fixture.url } });
+  const pool = await poolOf({ web: { url: fixture.url } });
   await listTools(pool);
   await pool.close();
   expect(fixture.ended).toBe(1);
@@ -106,7 +106,7 @@ describe("addresses without a server behind them", () => {
 
   test("that refuse us say so in the status, without the key that was sent", async () => {
     const url = await respondWith(401, "invalid token sk-12345678");
-    const pool = poolOf({ web: { url, headers: { Authorization: "Bearer sk-12345678" } } });
+    const pool = await poolOf({ web: { url, headers: { Authorization: "Bearer sk-12345678" } } });
     expect(await listTools(pool)).toEqual([]);
     const problem = pool.status()[0]?.problem ?? "";
     expect(problem).toContain("invalid token");
@@ -115,14 +115,14 @@ describe("addresses without a server behind them", () => {
 
   test("that open a stream and say nothing are given up after the connect time-out", async () => {
     const url = await respondWith(200, ": hello\n\n", true);
-    const pool = poolOf({ web: { url, type: "sse", connect_timeout: 0.2 } });
+    const pool = await poolOf({ web: { url, type: "sse", connect_timeout: 0.2 } });
     expect(await listTools(pool)).toEqual([]);
     expect(pool.status()).toMatchObject([{ state: "failed", problem: "no answer within 0.2 s" }]);
   });
 
   test("that fall silent are given up after the read time-out", async () => {
     const url = await respondWith(200, ": hello\n\n", true);
-    const pool = poolOf({ web: { url, type: "sse", sse_read_timeout: 0.2 } });
+    const pool = await poolOf({ web: { url, type: "sse", sse_read_timeout: 0.2 } });
     expect(await listTools(pool)).toEqual([]);
     expect(pool.status()).toMatchObject([
       { state: "failed", problem: expect.stringMatching(/no data for 0.2 s/) },
@@ -130,6 +130,6 @@ describe("addresses without a server behind them", () => {
   });
 });
 
-test("a time-out of 0 is refused for the pool as a whole", () => {
-  expect(() => poolOf({}, { timeouts: { readMs: 0 } })).toThrow(/readMs must be above 0 ms, not 0/);
+test("a time-out of 0 is refused for the pool as a whole", async () => {
+  await expect(poolOf({}, { timeouts: { readMs: 0 } })).rejects.toThrow(/readMs must be above 0 ms, not 0/);
 });

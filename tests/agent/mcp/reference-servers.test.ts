@@ -58,7 +58,7 @@ describe("server-everything", () => {
   }
 
   test.for(["stdio", "sse", "streamableHttp"] as const)("works over %s", async (transport) => {
-    const pool = poolOf(await entries(transport));
+    const pool = await poolOf(await entries(transport));
     const tools = await listTools(pool);
     expect(tools.length).toBeGreaterThan(8);
     expect(tools.map(definitionOf).every(({ schema }) => schema["type"] === "object")).toBe(true);
@@ -92,10 +92,10 @@ test("server-memory remembers between two pools", async () => {
     env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
   };
   const entity = { name: "Kettle", entityType: "thing", observations: ["is in the kitchen"] };
-  const first = poolOf({ memory });
+  const first = await poolOf({ memory });
   const created = await run(await toolNamed(first, "memory__create_entities"), { entities: [entity] });
   expect(created.status).toBe("ok");
   await first.close();
-  const graph = await run(await toolNamed(poolOf({ memory }), "memory__read_graph"));
+  const graph = await run(await toolNamed(await poolOf({ memory }), "memory__read_graph"));
   expect(JSON.parse(graph.text)).toMatchObject({ entities: [entity] });
 });

@@ -3,7 +3,9 @@ import { callResultSchema, toToolResult } from "../../../src/agent/mcp/result.ts
 import type { ToolResult } from "../../../src/agent/tools/tool.ts";
 
 const read = (result: object): ToolResult => toToolResult(callResultSchema.parse(result));
-const png = Buffer.from("not really a picture").toString("base64");
+const bytes = Buffer.from("\x89PNG\r\n\x1a\n and so on", "latin1");
+const png = bytes.toString("base64");
+const sound = Buffer.from("RIFF____WAVE").toString("base64");
 
 describe("what the model gets of a server's result", () => {
   test("text parts in order", () => {
@@ -26,22 +28,26 @@ describe("what the model gets of a server's result", () => {
     });
   });
 
-  test("an image as an image", () => {
-    const result = read({ content: [{ type: "image", data: png, mimeType: "image/png" }] });
+  test("an image as an image, by what its bytes say", () => {
+    const result = read({ content: [{ type: "image", data: png, mimeType: "image/jpeg" }] });
     expect(result).toEqual({ status: "ok", text: "", images: [{ mediaType: "image/png", data: png }] });
   });
 
   test("a note for what no model takes", () => {
     const content = [
-      { type: "image", data: png, mimeType: "image/tiff" },
-      { type: "image", data: "A".repeat(8_000_000), mimeType: "image/png" },
-      { type: "audio", data: png, mimeType: "audio/wav" },
+      { type: "image", data: "AAAA", mimeType: "image/png" },
+      {
+        type: "image",
+        data: Buffer.concat([bytes, Buffer.alloc(5_000_000)]).toString("base64"),
+        mimeType: "image/png",
+      },
+      { type: "audio", data: sound, mimeType: "audio/wav" },
       { type: "hologram", data: "?" },
     ];
     expect(read({ content }).text.split("\n")).toEqual([
-      "[image/tiff, 20 bytes: cannot be shown]",
-      "[image/png, 6000000 bytes: larger than 5242880 bytes]",
-      "[audio/wav, 20 bytes: cannot be shown]",
+      "[image/png, 3 bytes: cannot be shown]",
+      "[image/png, 5000018 bytes: larger than 4194304 bytes]",
+      "[audio/wav, 12 bytes: cannot be shown]",
       "[content of a kind that is not supported]",
     ]);
   });

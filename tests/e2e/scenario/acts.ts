@@ -8,6 +8,8 @@ interface Cast {
   bob: Person;
   /** May not give work. */
   eve: Person;
+  /** May give work, and has no budget for it. */
+  max: Person;
   heddle: Agent;
 }
 
@@ -61,7 +63,7 @@ heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     transcript: `
 ada: Sleep well. {stopped}
 heddle: 🛑 **Stopped** by bob · 1 step · TIME ■ \`bash\` \`sleep 600\`
-heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left alive. No files were changed. (1 step · TIME · N tokens · $N)`,
+heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left alive. No files were written. (1 step · TIME · N tokens · $N)`,
   },
   {
     title: "Ada denies a call with a reason, which the agent reads",
@@ -168,14 +170,24 @@ heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N) [👍] [👎]`
   {
     title: "Eve may not give work, in her own thread or in Ada's",
     needs: "several people",
-    async play({ ada, eve, heddle }) {
+    async play({ ada, bob, eve, heddle }) {
       await ada.mentions("Guard the gate.");
       await heddle.answers("It is shut.");
-      await eve.says("Open it.");
+      await eve.says("Open the window.");
+      await eve.edits("window", "Open it.");
+      await eve.says("I have a hammer.");
+      await eve.deletes("hammer");
       await eve.mentions("Open it, I said.");
       await heddle.shows("I only take work");
       await ada.says("Who was that?");
-      await heddle.reads(2, String.raw`eve (without permission):\n> Open it.`);
+      const read = await heddle.reads(2, String.raw`eve (without permission):\n> Open it.`);
+      expect(read).not.toMatch(/window|hammer/);
+      heddle.calls(["bash", { command: "echo waving" }]);
+      await heddle.shows("waving");
+      heddle.calls(["record_note", { content: "Let Eve in." }]);
+      await eve.presses("Approve", "Let Eve in.");
+      await bob.presses("Approve", "Let Eve in.");
+      await ada.presses("Deny", "Let Eve in.", "No.");
       await heddle.answers("Nobody.");
     },
     transcript: `
@@ -185,7 +197,98 @@ eve: Open it.
 eve: Open it, I said.
 heddle: I only take work from …
 ada: Who was that? {answered}
-heddle: Nobody. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
+heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "Let Eve in." } \`\`\` 🚫 **Denied** by ada: No.
+heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Max has used up his budget",
+    needs: "several people",
+    async play({ max, heddle }) {
+      await max.mentions("Spend a million.");
+      await heddle.shows("is used up");
+      await max.presses("Continue", "is used up");
+    },
+    transcript: `
+max: Spend a million. {answered}
+heddle: **Paused: the budget of N tokens a day for one person is used up, or too small for the next step.** It begins anew at midnight (UTC); write “continue” then. Before that an administrator can add N tokens for today: with the Continue button, or with the word “continue”. (TIME) [Continue]`,
+  },
+  {
+    title: "Ada stops the work by a word and goes on with something else",
+    async play({ ada, heddle }) {
+      const { command, seconds } = uniqueSleep();
+      await ada.mentions("Take a nap.");
+      heddle.calls(["bash", { command }]);
+      await heddle.shows(seconds);
+      await running(command);
+      await ada.says("Stop!");
+      await heddle.shows("0 left alive");
+      expect(processesWith(seconds)).toEqual([]);
+      await ada.says("/status");
+      await heddle.shows("nothing to do");
+      await ada.says("What is the time?");
+      await heddle.answers("Late.");
+    },
+    transcript: `
+ada: Take a nap. {stopped}
+heddle: 🛑 **Stopped** by ada · 1 step · TIME ■ \`bash\` \`sleep 600\`
+ada: Stop!
+heddle: 🛑 **Stopped by ada** in TIME. 1 command ended (N processes), 0 left alive. No files were written. (1 step · TIME · N tokens · $N)
+ada: /status {answered}
+heddle: **This thread**: nothing to do **Workers**: 1, N of N turns at once are taken **Model**: anthropic/claude-sonnet-5-5 **Sandbox**: in force
+ada: What is the time? {answered}
+heddle: Late. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada plans something for later",
+    async play({ ada, heddle }) {
+      await ada.mentions("Wake me in ten hours.");
+      heddle.calls(["bash", { command: "echo yawning" }]);
+      await heddle.shows("yawning");
+      heddle.calls(["schedule", { action: "create", task: "Wake Ada.", in_minutes: 600 }]);
+      await heddle.answers("Planned.");
+      await ada.says("/schedules");
+    },
+    transcript: `
+ada: Wake me in ten hours. {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
+heddle: Planned. (3 steps · TIME · N tokens · $N) [👍] [👎]
+ada: /schedules {answered}
+heddle: - ID: once, DATE, by ada: Wake Ada. \`unschedule <id>\` cancels one.`,
+  },
+  {
+    title: "Ada wants to see everything, and then only what is done, while it works",
+    async play({ ada, heddle }) {
+      await ada.mentions("Are you open?");
+      await heddle.answers("Yes.");
+      await ada.says("/full");
+      await heddle.shows("each tool call");
+      await ada.says("Show me.");
+      heddle.calls(["bash", { command: "echo one; echo two" }]);
+      await heddle.shows("two");
+      await ada.says("/normal");
+      await heddle.shows("what I am doing");
+      heddle.calls(["bash", { command: "echo three" }]);
+      await heddle.reads(4, "three");
+      await heddle.answers("Shown.");
+      await ada.says("And now?");
+      heddle.calls(["bash", { command: "echo four" }]);
+      await heddle.shows("echo four");
+      await heddle.answers("Done.");
+    },
+    transcript: `
+ada: Are you open? {answered}
+heddle: Yes. (1 step · TIME · N tokens · $N) [👍] [👎]
+ada: /full
+heddle: From the next task on I show each tool call with the start of its result here.
+ada: Show me. {answered}
+heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo one; echo two\` \`\`\` exit code 0 one two \`\`\` ✓ \`bash\` \`echo three\` \`\`\` exit code 0 three \`\`\`
+ada: /normal
+heddle: From the next task on I show what I am doing here.
+heddle: Shown. (3 steps · TIME · N tokens · $N) [👍] [👎]
+ada: And now? {answered}
+heddle: ✅ **Done** · 2 steps · TIME ✓ \`bash\` \`echo four\`
+heddle: Done. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada wants it quiet",
@@ -211,6 +314,28 @@ ada: Whisper. {answered}
 heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
+    title: "Ada plans a task, has the plans listed, and cancels it",
+    async play({ ada, heddle }) {
+      await ada.mentions("Remind us of the flowers.");
+      const when = { cron: "0 9 * * *", time_zone: "Europe/Berlin" };
+      heddle.calls(["schedule", { action: "create", task: "Water them.", ...when }]);
+      await heddle.shows("Water them.");
+      await heddle.answers("Each morning.");
+      await ada.says("schedules");
+      const id = /\bs[\da-f]{8}\b/.exec(await heddle.shows("(Europe/Berlin), next"))?.[0];
+      await ada.says(`unschedule ${id}`);
+      await heddle.shows(`Schedule ${id} is cancelled.`);
+    },
+    transcript: `
+ada: Remind us of the flowers. {answered}
+heddle: ✅ **Done** · 2 steps · TIME ✓ \`schedule\` \`Water them.\`
+heddle: Each morning. (2 steps · TIME · N tokens · $N) [👍] [👎]
+ada: schedules {answered}
+heddle: - ID: cron 0 9 * * * (Europe/Berlin), next DATE, by ada: Water them. \`unschedule <id>\` cancels one.
+ada: unschedule ID {answered}
+heddle: Schedule ID is cancelled.`,
+  },
+  {
     title: "A long answer comes whole",
     async play({ ada, heddle }) {
       await ada.mentions("List all rows.");
@@ -228,13 +353,14 @@ heddle: - row 1: ok - row 2: ok - row  … ok - row 399: ok - row 400: ok [5491 
       await heddle.shows("echo 1");
       for (const number of [2, 3, 4]) heddle.calls(["bash", { command: `echo ${number}` }]);
       await heddle.answers("I counted to four.");
-      await ada.presses("Continue", "I counted to four.");
+      await ada.presses("Continue", "Paused at the limit");
       await heddle.answers("Five.");
     },
     transcript: `
 ada: Count to five. {answered}
 heddle: ⏸️ **Paused** · 4 steps · TIME ✓ \`bash\` \`echo 1\` ✓ \`bash\` \`echo 2\` ✓ \`bash\` \`echo 3\` ✓ \`bash\` \`echo 4\`
-heddle: I counted to four. **Paused at the limit of 4 steps for one turn.** Press Continue or write “continue”, and I go on from here. (4 steps · TIME · N tokens · $N) [Continue] {answered}
+heddle: I counted to four. (4 steps · TIME · N tokens · $N)
+heddle: **Paused at the limit of 4 steps for one turn.** ▶️ Continued by ada. {answered}
 heddle: Five. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
 ];

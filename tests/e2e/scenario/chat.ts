@@ -34,8 +34,8 @@ export interface PlatformKind {
 export interface Platform<Raw = unknown> {
   /** What the program is started with. */
   environment: Record<string, string>;
-  /** Who may write there, as in `heddle.yaml`. */
-  access: object;
+  /** Who may write there and what they may use, as in `heddle.yaml`: Max, where there are several people, nothing. */
+  rules: { access?: object; budgets?: object };
   /** A place for one conversation. @param console the address that the program has printed */
   room(name: string, console: string): Promise<Room<Raw>>;
   /** How the platform tells the names in a transcript. */
@@ -63,7 +63,7 @@ export interface Room<Raw = unknown> {
 }
 
 /** How long a platform may take until something is shown. */
-export const patienceMs = 10_000;
+export const patienceMs = 30_000;
 
 const longText = 1_000;
 
@@ -102,7 +102,11 @@ function line({ who, text, footer, mark, buttons, files }: Seen): string {
       .replaceAll(/\(\d+ process(es)?\)/g, "(N processes)")
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
+      .replaceAll(/\bs[0-9a-f]{8}: once, [^,]+,/g, "ID: once, DATE,")
+      .replaceAll(/\b\d+ of \d+ turns/g, "N of N turns")
       .replaceAll(/\b600\.\d+/g, "600")
+      .replaceAll(/\bs[\da-f]{8}\b/g, "ID")
+      .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, "DATE")
       // Who may write is said in each platform's own words.
       .replaceAll(/I only take work from .*?\.( Please .*?\.)?(?= \(|$)/g, "I only take work from …")
   );

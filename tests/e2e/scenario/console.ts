@@ -33,7 +33,7 @@ async function open(): Promise<Platform<Message>> {
   const closing = new AbortController();
   return {
     environment: {},
-    access: {},
+    rules: {},
     room: (_name, url) => openRoom(url.replace(/\/$/, ""), closing.signal),
     names: (text) => text.replaceAll(/\b(ada|bob)\b/g, person),
     close: async () => closing.abort(),

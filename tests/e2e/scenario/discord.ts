@@ -21,7 +21,10 @@ async function open(): Promise<Platform<FakeMessage>> {
       DISCORD_API_URL: discord.url,
       DISCORD_CDN_URL: discord.cdnUrl,
     },
-    access: { discord: { users: [discord.user("ada").id, discord.user("bob").id] } },
+    rules: {
+      access: { discord: { users: ["ada", "bob", "max"].map((name) => discord.user(name).id) } },
+      budgets: { users: { [`discord:${discord.guild.id}:${discord.user("max").id}`]: { tokens: 1 } } },
+    },
     room: async (name) => roomIn(discord, name),
     names: (text) => text,
     close: () => discord.close(),

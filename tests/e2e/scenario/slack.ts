@@ -23,7 +23,7 @@ async function open(): Promise<Platform<FakeMessage>> {
       SLACK_APP_TOKEN: slack.appToken,
       SLACK_API_URL: slack.url,
     },
-    access: {},
+    rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
     room: async (name) => roomIn(slack, name),
     names: (text) => text,
     close: () => slack.close(),

@@ -17,8 +17,8 @@ export interface Agent {
   calls(...calls: [tool: string, input: object][]): void;
   /** Resolves when people have the answer. */
   answers(text: string): Promise<void>;
-  /** Waits until a message shows that. */
-  shows(text: string): Promise<void>;
+  /** Waits until a message shows that, and gives its text. */
+  shows(text: string): Promise<string>;
   /** Waits until that message has the mark. */
   marks(about: string, mark: Seen["mark"]): Promise<void>;
   /** The content of the file, when it is there. */
@@ -113,7 +113,7 @@ export function agentIn(room: Room, voice: Voice): Agent {
       // A message that can be stopped shows progress.
       await message(room, text.slice(0, 50), ({ buttons }) => !buttons.includes("Stop"));
     },
-    shows: async (text) => void (await message(room, text)),
+    shows: async (text) => room.seen(await message(room, text)).text,
     async marks(about, mark) {
       await message(room, about, (seen) => seen.mark === mark);
     },

@@ -4,14 +4,17 @@ import { ChannelType, PermissionFlagsBits } from "discord.js";
 import { neededBits } from "../../../src/adapters/discord/permissions.ts";
 import { Gateway } from "./gateway.ts";
 import { type FakeInteraction, Interactions } from "./interactions.ts";
+import { Limits } from "./limits.ts";
 import { type Call, type Fault, RestApi } from "./rest-api.ts";
 import type { RouteContext } from "./routes.ts";
 import { transcript } from "./transcript.ts";
 import {
   type FakeButton,
   type FakeChannel,
+  type FakeEmbed,
   type FakeGuild,
   type FakeMessage,
+  type FakeRow,
   type FakeUser,
   World,
 } from "./world.ts";
@@ -23,8 +26,6 @@ export interface FakeDiscordOptions {
   shards?: number;
   /** Permissions of the bot in the server. Default: those of our invite link. */
   permissions?: bigint;
-  /** Milliseconds within which an interaction must be answered. Default 3,000, as Discord's. */
-  ackMs?: number;
   /** For how long a nonce is compared, ms. Default: three minutes. */
   nonceMs?: number;
   /** How many times sooner than Discord's own its rate limits pass. Default 1. */
@@ -44,6 +45,9 @@ interface UserOptions {
 interface SayOptions {
   replyTo?: FakeMessage;
   files?: { name: string; content: string; mediaType?: string }[];
+  embeds?: FakeEmbed[];
+  /** Of a bot. */
+  components?: FakeRow[];
 }
 
 /** A person who writes, reacts, uses commands and presses buttons. */
@@ -84,7 +88,10 @@ export interface FakeDiscord {
   readonly applicationId: string;
   readonly bot: FakeUser;
   readonly guild: FakeGuild;
-  readonly gateway: Pick<Gateway, "connections" | "identified" | "resumed" | "reconnect" | "cut" | "forget">;
+  readonly gateway: Pick<
+    Gateway,
+    "connections" | "identified" | "resumed" | "reconnect" | "cut" | "forget" | "freeze" | "heartbeatMs"
+  >;
   readonly commands: readonly Record<string, unknown>[];
   /** Every call, in the order of arrival. */
   readonly calls: readonly Call[];
@@ -100,10 +107,14 @@ export interface FakeDiscord {
   threadOf(message: FakeMessage): FakeChannel | undefined;
   /** Starts a thread at a message, as a person would. */
   startThread(message: FakeMessage, name: string): FakeChannel;
+  /** Deletes a thread, as a moderator would; the message that it started from stays. */
+  deleteThread(thread: FakeChannel): void;
   /** Takes a permission from the bot in a channel. */
   deny(channel: FakeChannel, permission: keyof typeof PermissionFlagsBits): void;
   /** A link in the message gets its preview. */
   unfurl(message: FakeMessage): void;
+  /** The three seconds of an interaction are over at once. */
+  lapse(interaction: FakeInteraction): void;
   /** The addresses of its files expire. */
   expireFiles(message: FakeMessage): void;
   /** The first message, now or later, that fits. */
@@ -145,10 +156,11 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     messageContent,
     onChange: changed,
   });
-  const interactions = new Interactions(world, { ackMs: options.ackMs ?? 3_000, onChange: changed });
+  const interactions = new Interactions(world, changed);
   const context: RouteContext = {
     world,
     interactions,
+    limits: new Limits(options.hurry ?? 1),
     commands: [],
     messageContent,
     shards: options.shards ?? 1,
@@ -156,10 +168,10 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     nonceMs: options.nonceMs ?? 180_000,
     gatewayUrl: () => address("/gateway", "ws"),
   };
-  const api = new RestApi(context, { token, hurry: options.hurry ?? 1, onCall: changed });
+  const api = new RestApi(context, { token, onCall: changed });
   const guild = guildNamed(world, "Weavers", options.permissions ?? neededBits);
 
-  const until = async <T>(condition: () => T | Nothing, timeoutMs = 5_000): Promise<T> => {
+  const until = async <T>(condition: () => T | Nothing, timeoutMs = 20_000): Promise<T> => {
     const deadline = AbortSignal.timeout(timeoutMs);
     for (;;) {
       const found = condition();
@@ -190,10 +202,12 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
       channelNamed(world, { name: `@${user.username}`, type: ChannelType.DM, recipient: user }),
     threadOf: (message) => world.channels.get(message.id),
     startThread: (message, name) => world.startThread(message, name),
+    deleteThread: (thread) => world.deleteThread(thread),
     deny: (channel, permission) => {
       channel.denied |= PermissionFlagsBits[permission];
     },
     unfurl: (message) => world.unfurl(message),
+    lapse: (interaction) => interactions.lapse(interaction),
     expireFiles: ({ files }) => {
       for (const file of files) file.expires = Date.now() - 60_000;
     },
@@ -250,7 +264,15 @@ function channelNamed(
   );
   if (known) return known;
   const id = world.snowflake();
-  const channel: FakeChannel = { id, denied: 0n, isArchived: false, isLocked: false, messages: [], ...place };
+  const channel: FakeChannel = {
+    id,
+    denied: 0n,
+    isArchived: false,
+    isLocked: false,
+    messages: [],
+    members: new Set(),
+    ...place,
+  };
   world.channels.set(id, channel);
   return channel;
 }
@@ -284,13 +306,15 @@ function personOf(world: World, { interactions, context, until }: Desk, user: Fa
   return {
     user,
     id: user.id,
-    says(channel, text, { replyTo, files = [] } = {}) {
+    says(channel, text, { replyTo, files = [], embeds = [], components = [] } = {}) {
       const content = text.replaceAll("<@BOT>", `<@${world.bot.id}>`);
       return world.post({
         channel,
         author: user,
         content,
         files: files.map(keep),
+        embeds,
+        components,
         ...(replyTo && { replyTo }),
       });
     },

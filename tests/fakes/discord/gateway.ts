@@ -29,6 +29,10 @@ const payloadSchema = z.discriminatedUnion("op", [
   z.object({ op: z.literal(6), d: z.object({ token: z.string(), session_id: z.string(), seq: z.number() }) }),
 ]);
 
+const allIntents = Object.values(GatewayIntentBits)
+  .filter((bit) => typeof bit === "number")
+  .reduce((all, bit) => all | bit, 0);
+
 /** What the intents of a session must hold for a dispatch: in a server, and in direct messages. */
 const intentOf: Record<string, [guild: number, direct: number]> = {
   MESSAGE: [GatewayIntentBits.GuildMessages, GatewayIntentBits.DirectMessages],
@@ -62,6 +66,9 @@ export class Gateway {
   /** How often sessions were begun anew, and taken up again. */
   identified = 0;
   resumed = 0;
+  /** How often clients of connections from now on say that they are alive, ms. */
+  heartbeatMs = 41_250;
+  readonly #frozen = new Set<WebSocket>();
 
   constructor(server: Server, options: GatewayOptions) {
     this.#options = options;
@@ -102,9 +109,17 @@ export class Gateway {
     for (const { socket } of this.#sessions.values()) socket?.send(JSON.stringify({ op: 7, d: null }));
   }
 
-  /** Cuts every connection without a word; sessions can be resumed. */
-  cut(): void {
-    for (const { socket } of this.#sessions.values()) socket?.terminate();
+  /** Cuts every connection without a word, or with a code that says why; sessions can be resumed. */
+  cut(code?: number): void {
+    for (const { socket } of this.#sessions.values()) {
+      if (code === undefined) socket?.terminate();
+      else socket?.close(code);
+    }
+  }
+
+  /** Leaves the connections open and answers nothing on them any more, as when a router forgets them. */
+  freeze(): void {
+    for (const client of this.#server.clients) this.#frozen.add(client);
   }
 
   /** Forgets every session, so that none can be resumed. */
@@ -128,6 +143,7 @@ export class Gateway {
       return;
     }
     let session: Session | undefined;
+    const sent: number[] = [];
     client.on("error", () => client.terminate());
     client.on("close", () => {
       if (session?.socket === client) session.socket = undefined;
@@ -135,7 +151,13 @@ export class Gateway {
     });
     // The client sends text frames, which arrive as one buffer.
     client.on("message", (data: Buffer) => {
+      if (this.#frozen.has(client)) return;
       const { data: payload } = payloadSchema.safeParse(JSON.parse(data.toString()));
+      sent.push(Date.now());
+      if (sent.filter((at) => at > Date.now() - 60_000).length > 120) {
+        client.close(4008, "Rate limited");
+        return;
+      }
       switch (payload?.op) {
         case 1:
           client.send(JSON.stringify({ op: 11 }));
@@ -151,7 +173,7 @@ export class Gateway {
           client.close(4002, "Decode error");
       }
     });
-    client.send(JSON.stringify({ op: 10, d: { heartbeat_interval: 41_250 } }));
+    client.send(JSON.stringify({ op: 10, d: { heartbeat_interval: this.heartbeatMs } }));
   }
 
   #identify(
@@ -164,6 +186,8 @@ export class Gateway {
       return undefined;
     };
     if (d.token !== token) return refuse(4004, "Authentication failed");
+    if (!Number.isInteger(d.intents) || (d.intents & ~allIntents) !== 0)
+      return refuse(4013, "Invalid intent(s)");
     if ((d.intents & GatewayIntentBits.MessageContent) !== 0 && !messageContent) {
       return refuse(4014, "Disallowed intent(s)");
     }
@@ -192,7 +216,7 @@ export class Gateway {
         id: guild.id,
         name: guild.name,
         owner_id: "1",
-        roles: wireRoles(guild),
+        roles: wireRoles(guild, world),
         emojis: [],
         stickers: [],
         features: [],
@@ -213,10 +237,18 @@ export class Gateway {
     return session;
   }
 
-  #resume(socket: WebSocket, d: { session_id: string; seq: number }): Session | undefined {
+  #resume(socket: WebSocket, d: { token: string; session_id: string; seq: number }): Session | undefined {
+    if (d.token !== this.#options.token) {
+      socket.close(4004, "Authentication failed");
+      return undefined;
+    }
     const session = this.#sessions.get(d.session_id);
     if (!session) {
       socket.send(JSON.stringify({ op: 9, d: false }));
+      return undefined;
+    }
+    if (d.seq > session.sent.length) {
+      socket.close(4007, "Invalid seq");
       return undefined;
     }
     session.socket = socket;

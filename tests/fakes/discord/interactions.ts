@@ -40,24 +40,31 @@ export interface FakeInteraction {
   expires: number;
 }
 
-const pingPress = { command: 2, button: 3, autocomplete: 4, form: 5 } as const;
+/** Within which an interaction must be answered. */
+const ackMs = 3_000;
+
+const interactionTypes = { command: 2, button: 3, autocomplete: 4, form: 5 } as const;
 
 /** Interactions: told to every gateway session, answered once and in time. */
 export class Interactions {
   readonly all: FakeInteraction[] = [];
   readonly #world: World;
-  readonly #ackMs: number;
   readonly #onChange: () => void;
   readonly #timers = new Set<NodeJS.Timeout>();
 
-  constructor(world: World, options: { ackMs: number; onChange(): void }) {
+  constructor(world: World, onChange: () => void) {
     this.#world = world;
-    this.#ackMs = options.ackMs;
-    this.#onChange = options.onChange;
+    this.#onChange = onChange;
   }
 
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  /** Nobody may answer any more. */
+  lapse(interaction: FakeInteraction): void {
+    interaction.hasFailed = interaction.answer === undefined;
+    this.#onChange();
   }
 
   command(
@@ -154,15 +161,16 @@ export class Interactions {
     return this.#world.post({
       channel,
       author: this.#world.bot,
+      askedBy: user,
       content,
       flags,
-      type: type === pingPress.command ? MessageType.ChatInputCommand : MessageType.Default,
+      type: type === interactionTypes.command ? MessageType.ChatInputCommand : MessageType.Default,
       ...(isEphemeral && { onlyFor: user }),
     });
   }
 
   #begin(
-    kind: keyof typeof pingPress,
+    kind: keyof typeof interactionTypes,
     user: FakeUser,
     channel: FakeChannel,
     data: Record<string, unknown>,
@@ -172,7 +180,7 @@ export class Interactions {
     const interaction: FakeInteraction = {
       id: world.snowflake(),
       token: `token-${randomUUID()}`,
-      type: pingPress[kind],
+      type: interactionTypes[kind],
       user,
       channel,
       hasFailed: false,
@@ -181,10 +189,7 @@ export class Interactions {
     };
     this.all.push(interaction);
     const { guild } = channel;
-    const timer = setTimeout(() => {
-      interaction.hasFailed = interaction.answer === undefined;
-      this.#onChange();
-    }, this.#ackMs).unref();
+    const timer = setTimeout(() => this.lapse(interaction), ackMs).unref();
     this.#timers.add(timer);
     world.tell({
       type: "INTERACTION_CREATE",
@@ -226,12 +231,12 @@ function fits({ type, on }: FakeInteraction, answer: Callback): boolean {
   switch (answer.type) {
     case 4:
     case 5:
-      return type !== pingPress.autocomplete;
+      return type !== interactionTypes.autocomplete;
     case 6:
       return on !== undefined;
     case 8:
-      return type === pingPress.autocomplete;
+      return type === interactionTypes.autocomplete;
     case 9:
-      return type === pingPress.command || type === pingPress.button;
+      return type === interactionTypes.command || type === interactionTypes.button;
   }
 }

@@ -36,5 +36,18 @@ export const refusals = {
   hasThread: () => new Refusal(400, 160_004, "A thread has already been created for this message"),
   locked: () => new Refusal(400, 160_005, "Thread is locked"),
   tooManyReactions: () => new Refusal(403, 30_010, "Maximum number of reactions reached (20)"),
+  cannotReply: () => new Refusal(400, 160_002, "Cannot reply without permission to read message history"),
+  invalidJson: () => new Refusal(400, 50_109, "The request body contains invalid JSON."),
+  /** With how many seconds to wait. */
+  oldEdits: (retry_after: number) =>
+    new Refusal(
+      429,
+      30_046,
+      "Maximum number of edits to messages older than 1 hour reached. Try again later.",
+      {
+        retry_after,
+        global: false,
+      },
+    ),
   invalidForm: (errors: unknown) => new Refusal(400, 50_035, "Invalid Form Body", { errors }),
 };

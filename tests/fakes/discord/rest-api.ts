@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { z } from "zod";
-import { Limits } from "./limits.ts";
+import type { Limits } from "./limits.ts";
 import { Refusal, refusals } from "./refusal.ts";
 import { type RouteContext, routes } from "./routes.ts";
 import { type FakeFile, type World } from "./world.ts";
@@ -9,7 +9,7 @@ import { type FakeFile, type World } from "./world.ts";
 export type Fault =
   /** Nothing: lets a call through before the next fault. */
   | { kind: "pass" }
-  | { kind: "rate-limit"; retryAfterSeconds: number }
+  | { kind: "rate-limit"; retryAfterSeconds: number; isGlobal?: true }
   | { kind: "refuse"; status: number; code: number; message: string }
   | { kind: "http"; status: number }
   /** The connection breaks before the call is read. */
@@ -32,8 +32,8 @@ export class RestApi {
   readonly #faults: { pattern: RegExp; fault: Fault }[] = [];
   readonly #limits: Limits;
 
-  constructor(context: RouteContext, options: { token: string; hurry: number; onCall(): void }) {
-    this.#limits = new Limits(options.hurry);
+  constructor(context: RouteContext, options: { token: string; onCall(): void }) {
+    this.#limits = context.limits;
     this.#context = context;
     this.#options = options;
   }
@@ -56,18 +56,25 @@ export class RestApi {
       return;
     }
     const method = request.method ?? "";
-    const { body, files } = await parseBody(request.headers["content-type"] ?? "", raw);
+    const parsed = await parseBody(request.headers["content-type"] ?? "", raw);
+    if (!parsed) {
+      send(response, refused(refusals.invalidJson()), {});
+      return;
+    }
+    const { body, files } = parsed;
     const call = `${method} ${path}`;
     this.calls.push({ call, body });
     const at = this.#faults.findIndex(({ pattern }) => pattern.test(call));
     const fault = at >= 0 ? this.#faults.splice(at, 1)[0]?.fault : undefined;
     if (fault?.kind === "lost-request") request.socket.destroy();
     else if (fault?.kind === "http") response.writeHead(fault.status).end("upstream failed");
-    else if (fault?.kind === "rate-limit") tooSoon(response, fault.retryAfterSeconds * 1_000, {});
+    else if (fault?.kind === "rate-limit")
+      tooSoon(response, fault.retryAfterSeconds * 1_000, {}, fault.isGlobal);
     else {
       const allowance = this.#limits.take(method, path);
-      if (allowance.retryAfterMs !== undefined) tooSoon(response, allowance.retryAfterMs, allowance.headers);
-      else {
+      if (allowance.retryAfterMs !== undefined) {
+        tooSoon(response, allowance.retryAfterMs, allowance.headers, allowance.isGlobal);
+      } else {
         const answer =
           fault?.kind === "refuse"
             ? { status: fault.status, data: { code: fault.code, message: fault.message } }
@@ -98,9 +105,13 @@ export class RestApi {
       throw refusals.unknownRoute();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      return { status: error.status, data: { code: error.code, message: error.message, ...error.details } };
+      return refused(error);
     }
   }
+}
+
+function refused({ status, code, message, details }: Refusal): Answer {
+  return { status, data: { code, message, ...details } };
 }
 
 interface Answer {
@@ -132,13 +143,23 @@ function send(response: ServerResponse, { status, data }: Answer, headers: Recor
   response.end(data === undefined ? undefined : JSON.stringify(data));
 }
 
-function tooSoon(response: ServerResponse, ms: number, headers: Record<string, string>): void {
+function tooSoon(
+  response: ServerResponse,
+  ms: number,
+  headers: Record<string, string>,
+  isGlobal = false,
+): void {
   const seconds = ms / 1_000;
-  const data = { message: "You are being rate limited.", retry_after: seconds, global: false };
+  const data = { message: "You are being rate limited.", retry_after: seconds, global: isGlobal };
   send(
     response,
     { status: 429, data },
-    { ...headers, "retry-after": String(seconds), "x-ratelimit-scope": "user" },
+    {
+      ...headers,
+      "retry-after": String(seconds),
+      "x-ratelimit-scope": isGlobal ? "global" : "user",
+      ...(isGlobal && { "x-ratelimit-global": "true" }),
+    },
   );
 }
 
@@ -157,9 +178,17 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-async function parseBody(type: string, raw: Buffer): Promise<{ body: unknown; files: UploadedFile[] }> {
+/** Undefined for what is not JSON. */
+async function parseBody(
+  type: string,
+  raw: Buffer,
+): Promise<{ body: unknown; files: UploadedFile[] } | undefined> {
   if (!type.startsWith("multipart/form-data")) {
-    return { body: raw.length > 0 ? JSON.parse(raw.toString()) : undefined, files: [] };
+    try {
+      return { body: raw.length > 0 ? JSON.parse(raw.toString()) : undefined, files: [] };
+    } catch {
+      return undefined;
+    }
   }
   const form = await new Response(new Uint8Array(raw), { headers: { "content-type": type } }).formData();
   const files: UploadedFile[] = [];

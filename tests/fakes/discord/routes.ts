@@ -1,6 +1,7 @@
 import { ChannelType, MessageFlags } from "discord.js";
 import type { z } from "zod";
 import type { Interactions } from "./interactions.ts";
+import type { Limits } from "./limits.ts";
 import { refusals } from "./refusal.ts";
 import type { UploadedFile } from "./rest-api.ts";
 import {
@@ -28,6 +29,7 @@ import {
 export interface RouteContext {
   world: World;
   interactions: Interactions;
+  limits: Limits;
   /** What is registered. */
   commands: { id: string; [field: string]: unknown }[];
   messageContent: boolean;
@@ -108,6 +110,8 @@ function mustBeOpen(channel: FakeChannel): void {
 
 const snowflakeAge = (id: string) => Date.now() - (Number(BigInt(id) >> 22n) + 1_420_070_400_000);
 const hourMs = 3_600_000;
+/** Of one request. */
+const requestBytes = 25 * 1024 * 1024;
 
 export const routes: Route[] = [
   route("GET", "/gateway/bot", (_parts, { shards, gatewayUrl }) => ({
@@ -206,13 +210,20 @@ export const routes: Route[] = [
     const permission = world.isThread(channel) ? "SendMessagesInThreads" : "SendMessages";
     if (!world.may(channel, permission)) throw refusals.missingPermissions();
     if (files.length > 0 && !world.may(channel, "AttachFiles")) throw refusals.missingPermissions();
-    if (files.some(({ content }) => content.length > context.maxFileBytes)) throw refusals.tooLarge();
+    if (files.length > 10) throw refusals.invalidForm({ files: "10 at most" });
+    const bytes = files.map(({ content }) => content.length);
+    if (bytes.some((size) => size > context.maxFileBytes)) throw refusals.tooLarge();
+    if (bytes.reduce((sum, size) => sum + size, 0) > requestBytes) throw refusals.tooLarge();
     if (body.content.trim() === "" && files.length === 0) throw refusals.empty();
     if (body.nonce !== undefined && body.enforce_nonce) {
       const same = channel.messages.find(({ nonce }) => nonce === body.nonce);
       if (same && snowflakeAge(same.id) < context.nonceMs) return wireMessage(world, same);
     }
-    const replyTo = body.message_reference && world.message(channel, body.message_reference.message_id);
+    const reference = body.message_reference;
+    const replyTo = reference && world.message(channel, reference.message_id);
+    if (reference && !world.may(channel, "ReadMessageHistory")) throw refusals.cannotReply();
+    if (reference && !replyTo && reference.fail_if_not_exists !== false)
+      throw refusals.invalidForm({ message_reference: "Unknown message" });
     const posted = world.post({
       channel,
       author: world.bot,
@@ -231,11 +242,23 @@ export const routes: Route[] = [
     });
     return wireMessage(world, posted);
   }),
+  route("POST", "/channels/:/typing", ([id], context) => {
+    const { world } = context;
+    const channel = channelOf(id, context);
+    if (channel.recipient?.isClosed) throw refusals.notToUser();
+    const permission = world.isThread(channel) ? "SendMessagesInThreads" : "SendMessages";
+    if (!world.may(channel, permission)) throw refusals.missingPermissions();
+  }),
   routeWith("PATCH", "/channels/:/messages/:", messageChange, (body, [id, message], context) => {
     const channel = channelOf(id, context);
     const found = messageOf(channel, message, context);
     if (found.author !== context.world.bot) throw refusals.otherAuthor();
     mustBeOpen(channel);
+    if (body.content?.trim() === "" && found.files.length === 0) throw refusals.empty();
+    if (snowflakeAge(found.id) + (found.olderMs ?? 0) > hourMs) {
+      const tooSoonMs = context.limits.takeOldEdit(channel.id);
+      if (tooSoonMs > 0) throw refusals.oldEdits(tooSoonMs / 1_000);
+    }
     const settable = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications;
     context.world.edit(found, {
       content: body.content ?? found.content,
@@ -267,11 +290,22 @@ export const routes: Route[] = [
   routeWith("POST", "/channels/:/messages/:/threads", threadBody, (body, [id, message], context) => {
     const { world } = context;
     const channel = channelOf(id, context);
-    if (channel.type !== ChannelType.GuildText) throw refusals.wrongChannel();
+    if (![ChannelType.GuildText, ChannelType.GuildAnnouncement].includes(channel.type))
+      throw refusals.wrongChannel();
     const found = messageOf(channel, message, context);
     if (!world.may(channel, "CreatePublicThreads")) throw refusals.missingPermissions();
     if ((found.flags & MessageFlags.HasThread) !== 0) throw refusals.hasThread();
     return wireChannel(world.startThread(found, body.name));
+  }),
+  route("PUT", "/channels/:/thread-members/:", ([id, user = ""], context) => {
+    const { world } = context;
+    const channel = channelOf(id, context);
+    if (!world.isThread(channel)) throw refusals.wrongChannel();
+    mustBeOpen(channel);
+    if (!world.may(channel, "SendMessagesInThreads")) throw refusals.missingPermissions();
+    const member = world.users.get(user);
+    if (!member) throw refusals.unknownUser();
+    channel.members.add(member);
   }),
   routeWith("POST", "/attachments/refresh-urls", refreshBody, ({ attachment_urls }, _parts, { world }) => ({
     refreshed_urls: attachment_urls.map((original) => {
@@ -292,7 +326,7 @@ export const routes: Route[] = [
     const threads = context.world.threads(guildOf(id, context));
     return { threads: threads.filter(({ isArchived }) => !isArchived).map(wireChannel), members: [] };
   }),
-  route("GET", "/guilds/:/roles", ([id], context) => wireRoles(guildOf(id, context))),
+  route("GET", "/guilds/:/roles", ([id], context) => wireRoles(guildOf(id, context), context.world)),
   route("GET", "/guilds/:/members/:", ([id, member = ""], context) => {
     const guild = guildOf(id, context);
     const user = context.world.users.get(member);

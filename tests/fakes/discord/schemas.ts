@@ -102,7 +102,13 @@ const contextMenu = z.strictObject({
   name: z.string().min(1).max(32),
 });
 
-export const commandsBody = z.array(z.union([chatInput, contextMenu])).max(130);
+export const commandsBody = z
+  .array(z.union([chatInput, contextMenu]))
+  .max(130)
+  .refine(
+    (list) => new Set(list.map(({ type, name }) => `${type} ${name}`)).size === list.length,
+    "APPLICATION_COMMANDS_DUPLICATE_NAME",
+  );
 
 const replyFlags = z.number().refine((bits) => (bits & ~(1 << 6)) === 0, "flags that a reply may not have");
 

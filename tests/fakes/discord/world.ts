@@ -31,6 +31,8 @@ export interface FakeChannel {
   denied: bigint;
   isArchived: boolean;
   isLocked: boolean;
+  /** Of a thread: who is told of what comes in it. */
+  members: Set<FakeUser>;
   /** In the order of their time; deleted ones are gone. */
   messages: FakeMessage[];
 }
@@ -53,15 +55,26 @@ export interface FakeMessage {
   flags: number;
   components: FakeRow[];
   files: FakeFile[];
+  embeds: FakeEmbed[];
   /** Emoji to ids of users. */
   reactions: Map<string, Set<string>>;
   mentions: FakeUser[];
   replyTo?: FakeMessage;
   editedAt?: number;
+  /** By how much it is older than its id tells, ms. */
+  olderMs?: number;
   nonce?: string;
+  /** Of an answer to an interaction: whose it was. */
+  askedBy?: FakeUser;
   /** Seen by that person alone. */
   onlyFor?: FakeUser;
   edits: number;
+}
+
+export interface FakeEmbed {
+  title?: string;
+  description?: string;
+  fields?: { name: string; value: string }[];
 }
 
 export interface FakeRow {
@@ -151,6 +164,7 @@ export class World {
       flags: 0,
       components: [],
       files: [],
+      embeds: [],
       reactions: new Map(),
       mentions: [...new Set([...mentioned, ...(message.replyTo ? [message.replyTo.author] : [])])],
       edits: 0,
@@ -204,11 +218,21 @@ export class World {
       name,
       parent,
       messages: [],
+      members: new Set(),
     };
     this.channels.set(thread.id, thread);
     message.flags |= MessageFlags.HasThread;
     this.tell({ type: "THREAD_CREATE", data: wireChannel(thread), channel: thread, ...inGuild(thread) });
     return thread;
+  }
+
+  deleteThread(thread: FakeChannel): void {
+    this.channels.delete(thread.id);
+    const start = thread.parent && this.message(thread.parent, thread.id);
+    if (start) start.flags &= ~MessageFlags.HasThread;
+    const { id, type, guild, parent } = thread;
+    const data = { id, type, guild_id: guild?.id, parent_id: parent?.id };
+    this.tell({ type: "THREAD_DELETE", data, channel: thread, ...inGuild(thread) });
   }
 
   #tellMessage(type: string, message: FakeMessage): void {
@@ -298,7 +322,7 @@ export function wireChannel(channel: FakeChannel): Record<string, unknown> {
   return { ...inServer, position: 0, permission_overwrites: overwrites };
 }
 
-export function wireRoles(guild: FakeGuild): Record<string, unknown>[] {
+export function wireRoles(guild: FakeGuild, { bot }: World): Record<string, unknown>[] {
   return [...guild.roles.values()].map(({ id, name, permissions }, position) => ({
     id,
     name,
@@ -308,6 +332,7 @@ export function wireRoles(guild: FakeGuild): Record<string, unknown>[] {
     hoist: false,
     position,
     managed: id === guild.botRole,
+    ...(id === guild.botRole && { tags: { bot_id: bot.id } }),
     mentionable: false,
     flags: 0,
   }));
@@ -342,9 +367,9 @@ export function wireMessage(world: World, message: FakeMessage): Record<string, 
     tts: false,
     mention_everyone: false,
     mentions: message.mentions.map(wireUser),
-    mention_roles: [],
+    mention_roles: [...content.matchAll(/<@&(\d+)>/g)].map(([, role]) => role),
     attachments: message.files.map((file) => wireFile(world, file, channel)),
-    embeds: [],
+    embeds: message.embeds,
     pinned: false,
     type,
     flags,
@@ -358,6 +383,14 @@ export function wireMessage(world: World, message: FakeMessage): Record<string, 
         me_burst: false,
         me: users.has(world.bot.id),
       })),
+    }),
+    ...(message.askedBy && {
+      interaction_metadata: {
+        id,
+        type: 2,
+        user: wireUser(message.askedBy),
+        authorizing_integration_owners: {},
+      },
     }),
     ...(message.nonce !== undefined && { nonce: message.nonce }),
     ...(replyTo && {

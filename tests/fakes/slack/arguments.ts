@@ -8,6 +8,14 @@ export class Arguments {
     this.#values = values;
   }
 
+  /** Refuses what the method does not know: a misspelt argument would be ignored in silence. */
+  expectOnly(known: readonly string[]): void {
+    const unknown = Object.keys(this.#values).filter((name) => name !== "token" && !known.includes(name));
+    if (unknown.length > 0) {
+      throw invalid("invalid_arguments", ...unknown.map((name) => `[ERROR] unknown argument: ${name}`));
+    }
+  }
+
   has(name: string): boolean {
     return this.#values[name] !== undefined;
   }

@@ -7,10 +7,14 @@ import type { FakeBlock, FakeMessage } from "./workspace.ts";
  */
 
 const plainText = (max: number) =>
-  z.object({ type: z.literal("plain_text"), text: z.string().min(1).max(max) });
-const mrkdwn = z.object({ type: z.literal("mrkdwn"), text: z.string().min(1).max(3_000) });
+  z.strictObject({ type: z.literal("plain_text"), text: z.string().min(1).max(max) });
+const mrkdwn = z.strictObject({
+  type: z.literal("mrkdwn"),
+  text: z.string().min(1).max(3_000),
+  verbatim: z.boolean().optional(),
+});
 
-const button = z.object({
+const button = z.strictObject({
   type: z.literal("button"),
   action_id: z.string().min(1).max(255),
   text: plainText(75),
@@ -18,28 +22,48 @@ const button = z.object({
   value: z.string().max(2_000).optional(),
 });
 
-const taskCard = z.object({
+// The form that Slack's own examples have; whether a card takes another is not documented.
+const richText = z.strictObject({
+  type: z.literal("rich_text"),
+  elements: z.tuple([
+    z.strictObject({
+      type: z.literal("rich_text_section"),
+      elements: z
+        .array(
+          z.strictObject({
+            type: z.literal("text"),
+            text: z.string().min(1),
+            style: z.strictObject({ code: z.boolean() }).optional(),
+          }),
+        )
+        .min(1),
+    }),
+  ]),
+});
+
+const taskCard = z.strictObject({
   type: z.literal("task_card"),
   task_id: z.string().min(1),
   title: z.string().min(1),
   status: z.enum(["pending", "in_progress", "complete", "error"]),
+  output: richText.optional(),
 });
 
 const block = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("plan"), title: z.string().min(1), tasks: z.array(taskCard) }),
+  z.strictObject({ type: z.literal("plan"), title: z.string().min(1), tasks: z.array(taskCard) }),
   taskCard,
-  z.object({ type: z.literal("markdown"), text: z.string().min(1).max(12_000) }),
-  z.object({ type: z.literal("section"), text: z.union([mrkdwn, plainText(3_000)]) }),
-  z.object({ type: z.literal("header"), text: plainText(150) }),
-  z.object({ type: z.literal("divider") }),
-  z.object({
+  z.strictObject({ type: z.literal("markdown"), text: z.string().min(1).max(12_000) }),
+  z.strictObject({ type: z.literal("section"), text: z.union([mrkdwn, plainText(3_000)]) }),
+  z.strictObject({ type: z.literal("header"), text: plainText(150) }),
+  z.strictObject({ type: z.literal("divider") }),
+  z.strictObject({
     type: z.literal("context"),
     elements: z
       .array(z.union([mrkdwn, plainText(3_000)]))
       .min(1)
       .max(10),
   }),
-  z.object({
+  z.strictObject({
     type: z.literal("actions"),
     elements: z
       .array(button)
@@ -123,13 +147,20 @@ function visibleBlock(value: FakeBlock): string {
     case "actions":
       return data.elements.map(({ text }) => `[${text.text}]`).join(" ");
     case "plan":
-      return [data.title, ...data.tasks.map(({ title, status }) => `- ${title} (${status})`)].join("\n");
+      return [data.title, ...data.tasks.map((task) => `- ${visibleCard(task)}`)].join("\n");
     case "task_card":
-      return `${data.title} (${data.status})`;
+      return visibleCard(data);
     case "divider":
     case undefined:
       return "";
   }
+}
+
+/** Unfolded. */
+function visibleCard({ title, status, output }: z.infer<typeof taskCard>): string {
+  const [section] = output?.elements ?? [];
+  const text = section?.elements.map((element) => element.text).join("");
+  return `${title} (${status})${text === undefined ? "" : `: ${text}`}`;
 }
 
 /** The buttons of a message. */
@@ -142,8 +173,21 @@ export function buttonsOf(message: FakeMessage): z.infer<typeof button>[] {
 
 /** Whom a message notifies: users and groups that its text or its blocks mention. */
 export function notified(message: FakeMessage): string[] {
-  const all = [message.text, ...message.blocks.flatMap(texts)].join("\n");
-  return [...all.matchAll(/<(@[A-Z0-9]+|!(?:channel|here|everyone|subteam\^[A-Z0-9]+))/g)].map(
-    ([, whom = ""]) => whom,
-  );
+  const explicit = [message.text, ...message.blocks.flatMap(texts)].join("\n");
+  // Whether Slack decodes before or after it looks for mentions in Markdown is not documented: both may not notify.
+  const decoded = explicit.replaceAll(/&(?:lt|#60|#x3c);?/gi, "<");
+  // In its own markup Slack looks for names too, unless it is told not to.
+  const names = message.blocks.flatMap(parsedTexts).join("\n");
+  return [
+    ...decoded.matchAll(/<(@[A-Z0-9]+|!(?:channel|here|everyone|subteam\^[A-Z0-9]+))/gi),
+    ...names.matchAll(/(?<!\w)@(channel|here|everyone)\b/g),
+  ].map(([, whom = ""]) => whom);
+}
+
+/** Texts in Slack's own markup in which it looks for names. */
+function parsedTexts(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { data } = mrkdwn.safeParse(value);
+  if (data) return data.verbatim ? [] : [data.text];
+  return Object.values(value).flatMap(parsedTexts);
 }

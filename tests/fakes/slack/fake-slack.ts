@@ -4,12 +4,14 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { slackManifest } from "../../../src/adapters/slack/manifest.ts";
 import { type InteractivePerson, interactions } from "./interactions.ts";
+import type { FakeOAuth } from "./method.ts";
 import { Requests } from "./requests.ts";
 import { type Delivery, type NewDelivery, SocketMode } from "./socket-mode.ts";
 import { transcript } from "./transcript.ts";
 import { type Call, type Fault, WebApi } from "./web-api.ts";
 import {
   type ChannelKind,
+  type FakeBlock,
   type FakeChannel,
   type FakeEvent,
   type FakeMessage,
@@ -51,6 +53,8 @@ interface SayOptions {
   thread?: string;
   /** Whether a reply is shown in the channel as well. */
   broadcast?: boolean;
+  /** Of a bot. */
+  blocks?: FakeBlock[];
   /** `isForeign`: shared by another organisation through Slack Connect. */
   files?: { name: string; content: string; mediaType?: string; isForeign?: boolean }[];
 }
@@ -76,12 +80,13 @@ export interface FakeSlack {
   readonly appToken: string;
   readonly teamId: string;
   readonly bot: FakeUser;
+  /** What the app's messages suggest to write. */
+  readonly suggestions: readonly { title: string; message: string }[];
   /** Every call of the Web API, in the order of arrival. */
   readonly calls: readonly Call[];
   /** Everything that was to be told to the app. */
   readonly deliveries: readonly Delivery[];
-  /** The app's own name and secret, and the codes that are good for a token. */
-  readonly oauth: { clientId: string; clientSecret: string; codes: Set<string> };
+  readonly oauth: FakeOAuth;
   /** From now on the app is told by signed requests instead of Socket Mode. */
   sendTo(url: string, signingSecret: string): Requests;
   /** Tells what concerns the app itself, wherever the bot is. */
@@ -124,8 +129,28 @@ export interface FakeSlack {
   close(): Promise<void>;
 }
 
+/** With the limits of https://docs.slack.dev/reference/app-manifest */
 const manifestSchema = z.object({
-  features: z.object({ agent_view: z.unknown() }),
+  display_information: z.object({ name: z.string().min(1).max(35) }).optional(),
+  features: z.object({
+    agent_view: z
+      .object({
+        agent_description: z.string().max(300).optional(),
+        suggested_prompts: z
+          .array(z.strictObject({ title: z.string().min(1), message: z.string().min(1) }))
+          .max(4)
+          .default([]),
+      })
+      .optional(),
+    slash_commands: z
+      .array(z.looseObject({ command: z.string().startsWith("/") }))
+      .max(50)
+      .optional(),
+    shortcuts: z
+      .array(z.looseObject({ name: z.string().max(24) }))
+      .max(10)
+      .optional(),
+  }),
   oauth_config: z.object({ scopes: z.object({ bot: z.array(z.string()) }) }),
   settings: z.object({ event_subscriptions: z.object({ bot_events: z.array(z.string()) }) }),
 });
@@ -177,7 +202,12 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
   let requests: Requests | undefined;
   const deliver = (delivery: NewDelivery) => (requests ?? socket).deliver(delivery);
-  const oauth = { clientId: "1.2", clientSecret: "fake-client-secret", codes: new Set<string>() };
+  const oauth: FakeOAuth = {
+    clientId: "1.2",
+    clientSecret: "fake-client-secret",
+    codes: new Set(),
+    kind: "workspace",
+  };
   const api = new WebApi({
     workspace,
     botToken,
@@ -191,7 +221,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     onCall: changed,
   });
 
-  const until = async <T>(condition: () => T | Nothing, timeoutMs = 5_000): Promise<T> => {
+  const until = async <T>(condition: () => T | Nothing, timeoutMs = 20_000): Promise<T> => {
     const deadline = AbortSignal.timeout(timeoutMs);
     for (;;) {
       const found = condition();
@@ -211,6 +241,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     appToken,
     teamId: workspace.teamId,
     bot: workspace.bot,
+    suggestions: manifest.features.agent_view?.suggested_prompts ?? [],
     calls: api.calls,
     get deliveries() {
       return (requests ?? socket).deliveries;
@@ -310,7 +341,7 @@ function personOf(
     user,
     id: user.id,
 
-    async says(channel, text, { thread, broadcast = false, files = [] } = {}) {
+    async says(channel, text, { thread, broadcast = false, blocks = [], files = [] } = {}) {
       channel.members.add(user.id);
       const uploaded = files.map(({ name, content, mediaType = "text/plain", isForeign = false }) => {
         const id = workspace.id("F");
@@ -323,6 +354,7 @@ function personOf(
         user,
         text: typed(text.replaceAll("<@BOT>", `<@${workspace.bot.id}>`)),
         files: uploaded,
+        blocks,
         ...(thread !== undefined && { threadTs: thread }),
         ...(files.length > 0 && { subtype: "file_share" }),
         ...(broadcast && { subtype: "thread_broadcast" }),

@@ -62,6 +62,7 @@ export function interactions(
       const pressed = buttonsOf(message).find(({ action_id }) => action_id === action);
       if (!pressed) throw new Error(`The message shows no button "${action}".`);
       const { channel, ts, threadTs } = message;
+      channel.members.add(user.id);
       return interact({
         ...common(),
         type: "block_actions",
@@ -103,6 +104,7 @@ export function interactions(
 
     chooses(shortcut, message) {
       const { channel } = message;
+      channel.members.add(user.id);
       return interact({
         ...common(),
         type: "message_action",

@@ -13,13 +13,23 @@ export interface MethodContext {
   address(path: string, scheme?: "http" | "ws"): string;
   issueTicket(): string;
   botToken: string;
-  /** For installations by OAuth: the app's own name and secret, and the codes that are good for a token. */
-  oauth: { clientId: string; clientSecret: string; codes: Set<string> };
+  oauth: FakeOAuth;
+}
+
+/** For installations: the app's own name and secret, and the codes that are good for a token. */
+export interface FakeOAuth {
+  clientId: string;
+  clientSecret: string;
+  codes: Set<string>;
+  /** What somebody installs the app for; `rotating`: its tokens expire. */
+  kind: "workspace" | "organisation" | "rotating";
 }
 
 /** A method of the Web API: what it asks for, and what it does. It throws a {@link Refusal} for `ok: false`. */
 export interface Method {
   token: "bot" | "app" | "none";
+  /** The names of its arguments, of those that a bot like ours may use. */
+  args?: string;
   /** The scope that it takes; by kind where it depends on the channel. */
   scope?: string | Record<ChannelKind, string>;
   run(args: Arguments, context: MethodContext): Record<string, unknown>;

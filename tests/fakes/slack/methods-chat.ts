@@ -37,6 +37,7 @@ function ownMessageOf(args: Arguments, context: MethodContext, refusal: string):
 export const chatMethods: Record<string, Method> = {
   "chat.postMessage": {
     token: "bot",
+    args: "channel thread_ts text blocks markdown_text metadata unfurl_links unfurl_media parse link_names",
     scope: "chat:write",
     run: (args, context) => {
       const channel = joinedChannelOf(args, context);
@@ -57,6 +58,7 @@ export const chatMethods: Record<string, Method> = {
 
   "chat.postEphemeral": {
     token: "bot",
+    args: "channel user thread_ts text blocks",
     scope: "chat:write",
     run: (args, context) => {
       const { workspace } = context;
@@ -71,6 +73,7 @@ export const chatMethods: Record<string, Method> = {
 
   "chat.update": {
     token: "bot",
+    args: "channel ts text blocks markdown_text metadata parse link_names",
     scope: "chat:write",
     run: (args, context) => {
       const message = ownMessageOf(args, context, "cant_update_message");
@@ -82,6 +85,7 @@ export const chatMethods: Record<string, Method> = {
 
   "chat.delete": {
     token: "bot",
+    args: "channel ts",
     scope: "chat:write",
     run: (args, context) => {
       const message = ownMessageOf(args, context, "cant_delete_message");
@@ -92,6 +96,7 @@ export const chatMethods: Record<string, Method> = {
 
   "agents.sessions.setStatus": {
     token: "bot",
+    args: "channel_id thread_ts status title initiator_user_id",
     scope: "chat:write",
     run: (args, context) => {
       if (!context.isAgent || !context.scopes.includes("assistant:write"))
@@ -109,6 +114,7 @@ export const chatMethods: Record<string, Method> = {
 
   "assistant.threads.setStatus": {
     token: "bot",
+    args: "channel_id thread_ts status loading_messages",
     scope: "chat:write",
     run: (args, context) => {
       const channel = joinedChannelOf(args, context, "channel_id");

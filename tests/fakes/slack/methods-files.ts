@@ -3,12 +3,13 @@ import { joinedChannelOf, type Method } from "./method.ts";
 import { invalid, Refusal } from "./refusal.ts";
 import { wireFile } from "./workspace.ts";
 
-const filesSchema = z.array(z.object({ id: z.string(), title: z.string().optional() })).min(1);
+const filesSchema = z.array(z.strictObject({ id: z.string(), title: z.string().optional() })).min(1);
 
 /** The three steps of an upload; the bytes go to the address that the first one tells. */
 export const fileMethods: Record<string, Method> = {
   "files.getUploadURLExternal": {
     token: "bot",
+    args: "filename length alt_txt snippet_type",
     scope: "files:write",
     run: (args, { workspace, address }) => {
       const name = args.text("filename");
@@ -28,6 +29,7 @@ export const fileMethods: Record<string, Method> = {
 
   "files.completeUploadExternal": {
     token: "bot",
+    args: "files channel_id thread_ts initial_comment",
     scope: "files:write",
     run: (args, context) => {
       const { workspace } = context;
@@ -52,6 +54,7 @@ export const fileMethods: Record<string, Method> = {
 
   "files.info": {
     token: "bot",
+    args: "file",
     scope: "files:read",
     run: (args, { workspace }) => {
       const file = workspace.files.get(args.text("file"));

@@ -5,6 +5,7 @@ import { Refusal } from "./refusal.ts";
 export const oauthMethods: Record<string, Method> = {
   "oauth.v2.access": {
     token: "none",
+    args: "client_id client_secret code redirect_uri",
     run: (args, { workspace, scopes, oauth, botToken }) => {
       if (args.text("client_id") !== oauth.clientId) throw new Refusal("invalid_client_id");
       if (args.text("client_secret") !== oauth.clientSecret) throw new Refusal("bad_client_secret");
@@ -20,6 +21,12 @@ export const oauthMethods: Record<string, Method> = {
         enterprise: null,
         authed_user: { id: "U0INSTALLER" },
         is_enterprise_install: false,
+        ...(oauth.kind === "organisation" && {
+          team: null,
+          enterprise: { id: "E0ORG", name: "Fake organisation" },
+          is_enterprise_install: true,
+        }),
+        ...(oauth.kind === "rotating" && { refresh_token: "xoxe-1-refresh", expires_in: 43_200 }),
       };
     },
   },

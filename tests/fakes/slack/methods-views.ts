@@ -4,10 +4,10 @@ import { channelOf, type Method, messageOf } from "./method.ts";
 import { invalid, Refusal } from "./refusal.ts";
 
 const plainText = (max: number) =>
-  z.object({ type: z.literal("plain_text"), text: z.string().min(1).max(max) });
+  z.strictObject({ type: z.literal("plain_text"), text: z.string().min(1).max(max) });
 
 /** The modals that a bot like ours opens: one field. https://docs.slack.dev/surfaces/modals */
-const modalSchema = z.object({
+const modalSchema = z.strictObject({
   type: z.literal("modal"),
   callback_id: z.string().min(1).max(255),
   private_metadata: z.string().max(3_000),
@@ -15,11 +15,11 @@ const modalSchema = z.object({
   submit: plainText(24),
   close: plainText(24).optional(),
   blocks: z.tuple([
-    z.object({
+    z.strictObject({
       type: z.literal("input"),
       block_id: z.string().max(255),
       label: plainText(2_000),
-      element: z.object({
+      element: z.strictObject({
         type: z.literal("plain_text_input"),
         action_id: z.string().max(255),
         multiline: z.boolean(),
@@ -29,12 +29,13 @@ const modalSchema = z.object({
   ]),
 });
 
-const homeSchema = z.object({ type: z.literal("home"), blocks: z.unknown() });
+const homeSchema = z.strictObject({ type: z.literal("home"), blocks: z.unknown() });
 
 /** Windows and home tabs. */
 export const viewMethods: Record<string, Method> = {
   "views.open": {
     token: "bot",
+    args: "trigger_id view",
     run: (args, { workspace }) => {
       const trigger = workspace.triggers.get(args.text("trigger_id"));
       if (!trigger) throw new Refusal("invalid_trigger_id");
@@ -59,6 +60,7 @@ export const viewMethods: Record<string, Method> = {
 
   "views.publish": {
     token: "bot",
+    args: "user_id view hash",
     run: (args, { workspace }) => {
       const user = args.text("user_id");
       if (!workspace.users.has(user)) throw new Refusal("user_not_found");
@@ -75,6 +77,7 @@ export const viewMethods: Record<string, Method> = {
 
   "chat.getPermalink": {
     token: "bot",
+    args: "channel message_ts",
     run: (args, context) => {
       const channel = channelOf(args, context);
       const { ts } = messageOf(args, channel, context, "message_ts");

@@ -65,6 +65,7 @@ export const methods: Record<string, Method> = {
 
   "users.info": {
     token: "bot",
+    args: "user include_locale",
     scope: "users:read",
     run: (args, { workspace }) => {
       const user = workspace.users.get(args.text("user"));
@@ -90,6 +91,7 @@ export const methods: Record<string, Method> = {
 
   "reactions.add": {
     token: "bot",
+    args: "channel timestamp name",
     scope: "reactions:write",
     run: (args, context) => {
       const message = messageOf(args, joinedChannelOf(args, context), context, "timestamp");
@@ -103,6 +105,7 @@ export const methods: Record<string, Method> = {
 
   "reactions.remove": {
     token: "bot",
+    args: "channel timestamp name",
     scope: "reactions:write",
     run: (args, context) => {
       const message = messageOf(args, joinedChannelOf(args, context), context, "timestamp");
@@ -116,6 +119,7 @@ export const methods: Record<string, Method> = {
 
   "reactions.get": {
     token: "bot",
+    args: "channel timestamp full",
     scope: "reactions:read",
     run: (args, context) => {
       const channel = joinedChannelOf(args, context);
@@ -126,6 +130,7 @@ export const methods: Record<string, Method> = {
 
   "conversations.info": {
     token: "bot",
+    args: "channel",
     scope: readScopes,
     run: (args, context) => {
       const channel = channelOf(args, context);
@@ -144,6 +149,7 @@ export const methods: Record<string, Method> = {
 
   "users.conversations": {
     token: "bot",
+    args: "types exclude_archived limit cursor",
     scope: "channels:read",
     run: (_args, { workspace }) => ({
       channels: [...workspace.channels.values()]
@@ -154,12 +160,14 @@ export const methods: Record<string, Method> = {
 
   "conversations.members": {
     token: "bot",
+    args: "channel limit cursor",
     scope: readScopes,
     run: (args, context) => ({ members: [...channelOf(args, context).members] }),
   },
 
   "conversations.history": {
     token: "bot",
+    args: "channel oldest latest inclusive limit cursor include_all_metadata",
     scope: historyScopes,
     run: (args, context) => {
       const { messages } = joinedChannelOf(args, context);
@@ -174,6 +182,7 @@ export const methods: Record<string, Method> = {
 
   "conversations.replies": {
     token: "bot",
+    args: "channel ts oldest latest inclusive limit cursor include_all_metadata",
     scope: historyScopes,
     run: (args, context) => {
       const channel = joinedChannelOf(args, context);

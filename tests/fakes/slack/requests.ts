@@ -37,7 +37,7 @@ export class Requests {
   }
 
   /** Sends a body once, as Slack would or as somebody who would like to be Slack, and gives the answer. */
-  async post(body: string, type: string, forgery: Forgery = {}): Promise<Response> {
+  async post(body: string, type: string, forgery: Forgery = {}, retries = 0): Promise<Response> {
     const { url, signingSecret, ackTimeoutMs } = this.#options;
     const time = Math.floor(Date.now() / 1_000) - (forgery.ageSeconds ?? 0);
     const signature = createHmac("sha256", forgery.secret ?? signingSecret).update(`v0:${time}:${body}`);
@@ -47,6 +47,7 @@ export class Requests {
         "content-type": type,
         "x-slack-request-timestamp": String(time),
         "x-slack-signature": `v0=${signature.digest("hex")}`,
+        ...(retries > 0 && { "x-slack-retry-num": String(retries), "x-slack-retry-reason": "http_error" }),
       },
       body,
       signal: AbortSignal.timeout(ackTimeoutMs),
@@ -57,7 +58,7 @@ export class Requests {
     delivery.attempts += 1;
     const [body, type] = encode(delivery);
     try {
-      const response = await this.post(body, type);
+      const response = await this.post(body, type, {}, delivery.attempts - 1);
       const answer = await response.text();
       delivery.isAcknowledged = response.ok;
       if (response.ok) delivery.onAnswer?.(read(answer));

@@ -90,6 +90,7 @@ export class WebApi {
       const method = methods[name];
       if (!method) throw new Refusal("unknown_method", { req_method: name });
       this.#authorise(method, args, request);
+      args.expectOnly((method.args ?? "").split(" "));
       return { ok: true, ...method.run(args, this.#options) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

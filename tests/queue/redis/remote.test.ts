@@ -1,10 +1,7 @@
-import { existsSync } from "node:fs";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
@@ -13,6 +10,7 @@ import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
 import {
   freePort,
   hasRedisServer,
+  noTls,
   noRedisServer,
   redisServers,
   type Servers,
@@ -154,23 +152,19 @@ describe("the server that REDIS_URL names", () => {
 
 describe("A server with TLS", () => {
   test("is trusted by the certificate in REDIS_CA, and by no other", async (context) => {
-    context.skip(!existsSync("/usr/bin/openssl"), "openssl is not installed");
-    const [port, tlsPort] = [await freePort(), await freePort()];
-    const file = (name: string) => join(servers.folder, name);
-    const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-    const subject = ["-subj", "/CN=house", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"];
-    const out = ["-keyout", file("key.pem"), "-out", file("cert.pem")];
-    await promisify(execFile)("openssl", [...request, ...subject, ...out]);
-    const files = { "tls-cert-file": file("cert.pem"), "tls-key-file": file("key.pem") };
-    const tls = { ...files, "tls-ca-cert-file": file("cert.pem"), "tls-auth-clients": "no" };
-    await serve(context, port, { "tls-port": String(tlsPort), requirepass: "word", ...tls });
+    context.skip(!hasRedisServer, noRedisServer);
+    context.skip(noTls !== undefined, noTls);
+    const encrypted = await redisServers({ tls: true });
+    onTestFinished(() => encrypted.stop());
+    const { port } = await encrypted.start({ requirepass: "word" });
+    const url = `rediss://:word@127.0.0.1:${port}`;
 
-    const { server } = await open(`rediss://:word@127.0.0.1:${tlsPort}`, 5_000, file("cert.pem"));
+    const { server } = await open(url, 5_000, encrypted.caFile);
     expect(await server.connect().ping()).toBe("PONG");
-    await expect(open(`rediss://:word@127.0.0.1:${tlsPort}`, 300)).rejects.toThrow(
+    await expect(open(url, 300)).rejects.toThrow(
       /self-signed certificate.*\. Name the file with the certificate of its authority in REDIS_CA/,
     );
-    await expect(open(`rediss://:word@127.0.0.1:${tlsPort}`, 300, file("no.pem"))).rejects.toThrow(
+    await expect(open(url, 300, join(encrypted.folder, "no.pem"))).rejects.toThrow(
       /^REDIS_CA names .*no\.pem, which cannot be read .*: correct it\.$/,
     );
   });

@@ -83,7 +83,7 @@ describe("A cluster", () => {
         return heard[0];
       })
       .toBe("still here");
-  }, 30_000);
+  });
 
   test("that is none, and one that is named as a single server, are told apart", async () => {
     const { port } = await servers.start();
@@ -113,7 +113,7 @@ describe("A sentinel", () => {
     expect(await replica.client.mget("key", "after")).toEqual(["value", "it"]);
     await jobs.add(2);
     await jobs.isDone(2);
-  }, 30_000);
+  });
 
   test("that does not know the name, or wants a password, is told of", async () => {
     const { sentinel } = await servers.sentinel({ primary: "data", sentinel: "watch" });
@@ -129,5 +129,5 @@ describe("A sentinel", () => {
     await expect(opened("house")).rejects.toThrow(
       /no sentinel names a primary: NOAUTH .*\. Put the right .*REDIS_SENTINEL_PASSWORD/,
     );
-  }, 20_000);
+  });
 });

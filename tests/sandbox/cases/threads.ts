@@ -41,4 +41,43 @@ print("processes", len(found))`).replaceAll(seconds, `${seconds.slice(0, 5)}" + 
       }
     },
   },
+  {
+    name: "37. the output of a command, handed to a job, is not that of another thread's command later",
+    needs: ["/usr/bin/python3"],
+    async run({ sandbox, other }) {
+      const started = await sandbox.start({
+        command: python(`
+import os, socket
+listener = socket.socket(socket.AF_UNIX); listener.bind("handed"); listener.listen()
+print("ready", flush=True)
+connection, _ = listener.accept()
+_, handed, _, _ = socket.recv_fds(connection, 1, 2)
+kept = [os.open("/proc/self/fd/%d" % fd, os.O_PATH) for fd in handed]
+for fd in handed: os.close(fd)
+connection.close()
+while True:
+    for fd in kept:
+        try:
+            writer = os.open("/proc/self/fd/%d" % fd, os.O_WRONLY | os.O_NONBLOCK)
+            try: os.write(writer, b"from another thread\\n")
+            finally: os.close(writer)
+        except OSError: pass`),
+      });
+      assert.ok(started.ok);
+      const { job } = started;
+      try {
+        assert.match(await firstOutput(job), /ready/);
+        const hand = `
+import socket
+connection = socket.socket(socket.AF_UNIX); connection.connect("handed")
+socket.send_fds(connection, [b"x"], [1, 2]); connection.recv(1)`;
+        await sandbox.exec({ command: python(hand) });
+        for (let command = 0; command < 3; command += 1) {
+          assert.equal(await output(other, "echo mine"), "mine");
+        }
+      } finally {
+        assert.equal((await job.kill()).survivors, 0);
+      }
+    },
+  },
 ];

@@ -154,7 +154,7 @@ describe.skipIf(missing.length > 0)(
 
     test("have no more than their connections at once", async () => {
       const command =
-        "for i in 1 2 3 4; do exec {held}<>/dev/tcp/127.0.0.1/3128; done; curl -sS --max-time 1 https://listed.example/ 2>&1";
+        "for i in 1 2 3 4; do exec {held}<>/dev/tcp/127.0.0.1/3128; done; curl -sS --max-time 0.3 https://listed.example/ 2>&1";
       expect(await output(sandbox, command)).toMatch(/timed out/);
       expect(await curl("https://listed.example/")).toContain("hello");
     });

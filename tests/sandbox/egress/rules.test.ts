@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { environmentSchema, settingsSchema } from "../../../src/config/schema.ts";
+import { environmentSchema } from "../../../src/config/environment.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
 import { openSandboxBackend } from "../../../src/sandbox/open.ts";
 import { isPublicAddress } from "../../../src/sandbox/egress/addresses.ts";
 import { describePolicy, isListed, policyFor } from "../../../src/sandbox/egress/policy.ts";
@@ -58,6 +59,16 @@ describe("the policy of a thread", () => {
     expect(backend.note("slack:T1:C1:1")).toMatch(/one\.example\.com.*two\.example\.com/);
     expect(backend.note("slack:T1:C2:1")).toContain("three.example.com");
     expect(backend.note("slack:T1:C3:1")).toBe("");
+  });
+
+  test("is refused where a credential is no value of a header", () => {
+    const settings = settingsSchema.parse({
+      egress: { allow: ["api.example"], credentials: [{ host: "api.example", variable: "KEY" }] },
+    });
+    const environment = environmentSchema.parse({});
+    const open = () =>
+      openSandboxBackend({ dataDir: "/nowhere", environment, settings, variables: { KEY: "Bearer x\n" } });
+    expect(open).toThrow(/^KEY, which egress\.credentials names for api\.example, cannot be/);
   });
 
   const secret = { host: "api.example.com", header: "authorization", value: "Bearer hidden" };

@@ -9,10 +9,16 @@ export function sessionAddress(thread) {
   return `#/s/${encodeURIComponent(thread)}`;
 }
 
-/** `slack:T1:C1:1.5` in two parts: the platform, and the rest for whoever wants to find it there. */
-function placeOf(thread) {
-  const [platform, , channel] = thread.split(":");
-  return platform === "local" ? "console" : `${platform} · ${channel}`;
+/** Where it is and who began it: by their names, or the channel by its id where its name is not known. */
+export function placeOf({ thread, platform, channel, author }) {
+  const [, , id] = thread.split(":");
+  const place = platform === "local" ? ["console"] : [platform, channel ?? id];
+  return [...place, author].join(" · ");
+}
+
+/** A thread may begin with nothing but a mention. */
+export function titleOf({ title }) {
+  return title || "(without a word)";
 }
 
 /** The button that fits the thread's state, if any; `onDone(text)` is told what became of it. */
@@ -28,7 +34,7 @@ export function actionFor(line, onDone) {
     }
     button.disabled = false;
   };
-  const named = (word) => ({ type: "button", "aria-label": `${word}: ${line.title}` });
+  const named = (word) => ({ type: "button", "aria-label": `${word}: ${titleOf(line)}` });
   if (line.state !== "idle")
     return element(
       "button",
@@ -55,8 +61,8 @@ const filters = {
 };
 
 /** Shows the page in `root`; returns what ends it. */
-export function openAllThreads(root, { note, connected, refused }) {
-  let lines = [];
+export function openAllThreads(root, { note, changed, connected, refused }) {
+  let lines;
   const rows = new Map();
   const search = element("input", {
     ...{ type: "search", id: "search", placeholder: "Search", "aria-label": "Search threads" },
@@ -75,9 +81,10 @@ export function openAllThreads(root, { note, connected, refused }) {
   root.replaceChildren(element("div", { class: "tools" }, search, select, count), list, nothing);
 
   function show() {
+    if (!lines) return;
     const words = search.value.toLowerCase().split(/\s+/);
     const wanted = lines.filter((line) => {
-      const text = `${line.title} ${line.thread}`.toLowerCase();
+      const text = `${line.title} ${line.thread} ${placeOf(line)}`.toLowerCase();
       return filters[select.value](line) && words.every((word) => text.includes(word));
     });
     const kept = new Set(wanted.map(({ thread }) => thread));
@@ -105,6 +112,7 @@ export function openAllThreads(root, { note, connected, refused }) {
 
   return watchSessions({
     sessions(all) {
+      if (lines) changed();
       lines = all;
       show();
     },
@@ -130,8 +138,9 @@ function sessionRow(note) {
       if (now === before) return;
       before = now;
       link.href = sessionAddress(line.thread);
-      title.textContent = line.title;
-      place.textContent = placeOf(line.thread);
+      title.textContent = titleOf(line);
+      place.textContent = placeOf(line);
+      link.title = line.thread;
       state.replaceChildren(chip(...stateOf(line)));
       when.replaceChildren(timeElement(line.activeAt));
       cost.textContent = line.cost === undefined ? "" : formatCost(line.cost);

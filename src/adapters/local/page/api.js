@@ -11,8 +11,15 @@ export function getStatus() {
   return request("GET", "/api/status");
 }
 
-export function postMessage(thread, text, key) {
-  return request("POST", `/api/threads/${thread}/messages`, { text, key });
+/** `attachments` are ids of files that were sent before. */
+export function postMessage(thread, text, key, attachments) {
+  return request("POST", `/api/threads/${thread}/messages`, { text, key, attachments });
+}
+
+/** Sends a file that a message of the thread is going to name; returns its id. */
+export async function sendFile(thread, file) {
+  const [name, type] = [file.name.toWellFormed(), file.type].map(encodeURIComponent);
+  return (await request("POST", `/api/threads/${thread}/attachments?name=${name}&type=${type}`, file)).id;
 }
 
 export function stopThread(thread) {
@@ -25,12 +32,20 @@ export function pressAction(thread, message, action, text) {
   return request("POST", `/api/threads/${thread}/messages/${message}/actions`, body);
 }
 
+/** Of a thread of any platform. */
 export function listFiles(thread) {
-  return request("GET", `/api/threads/${thread}/files`);
+  return request("GET", `/api/threads/${encodeURIComponent(thread)}/files`);
 }
 
 export function fileAddress(thread, path) {
-  return `/api/threads/${thread}/file?path=${encodeURIComponent(path.toWellFormed())}`;
+  return `/api/threads/${encodeURIComponent(thread)}/file?path=${encodeURIComponent(path.toWellFormed())}`;
+}
+
+/** The bytes of the file at that address. */
+export async function readFile(address) {
+  const response = await ask(address, {});
+  if (!response.ok) throw new ApiError(response.status, (await response.json()).error);
+  return new Uint8Array(await response.arrayBuffer());
 }
 
 export function uploadAddress(thread, message) {
@@ -61,17 +76,21 @@ export function randomId() {
 
 async function request(method, address, body, headers = {}) {
   const init = { method, headers };
-  if (body)
-    Object.assign(init, {
-      body: JSON.stringify(body),
-      headers: { ...headers, "content-type": "application/json" },
-    });
-  const response = await fetch(address, init).catch(() => {
-    throw new ApiError(0, "Heddle does not answer: is it running?");
-  });
+  if (body) {
+    const [type, content] =
+      body instanceof Blob ? ["application/octet-stream", body] : ["application/json", JSON.stringify(body)];
+    Object.assign(init, { body: content, headers: { ...headers, "content-type": type } });
+  }
+  const response = await ask(address, init);
   const answer = response.status === 204 ? {} : await response.json();
   if (!response.ok) throw new ApiError(response.status, answer.error);
   return answer;
+}
+
+function ask(address, init) {
+  return fetch(address, init).catch(() => {
+    throw new ApiError(0, "Heddle does not answer: is it running?");
+  });
 }
 
 /** The timeline of a thread of any platform: its end, or the page before a position. */

@@ -39,17 +39,17 @@ export function openAudit(root) {
       ["Thread", false],
       ["More", false],
     ];
-    const rows = entries.map(({ n, at, what, by, thread, rest }) => [
+    const rows = entries.map(({ n, at, what, by, thread, place, rest }) => [
       String(n),
       timeElement(at),
       element("strong", {}, what),
       by,
-      thread ? element("a", { href: sessionAddress(thread) }, thread) : "",
+      thread ? element("a", { href: sessionAddress(thread), title: thread }, place) : "",
       element("span", { class: "soft" }, rest.text, rest.omitted ? " …" : ""),
     ]);
     body.replaceChildren(
       rows.length > 0
-        ? table("Audit log", columns, rows)
+        ? element("div", { class: "audit" }, table("Audit log", columns, rows))
         : emptyNote("Nothing is in the log yet. It tells who asked for what as soon as somebody does."),
     );
   }

@@ -1,16 +1,19 @@
 /** The box to write in. Enter sends, Shift+Enter begins a new line. */
 import { randomId } from "./api.js";
+import { Attachments } from "./attachments.js";
 import { byId } from "./dom.js";
+import { note } from "./notes.js";
 
 export class Composer {
   #text = byId("text");
   #button = byId("send");
   #send;
   /** What is being sent and its key: sending it again after a failure must not say it twice. */
-  #attempt = { text: "", key: "" };
+  #attempt = { text: "", files: [], key: "" };
   #busy = false;
+  #attachments = new Attachments(note, () => this.#fit());
 
-  /** `send(text, key)` resolves to whether the text was taken. */
+  /** `send(text, key, files)` resolves to whether it was taken. */
   constructor(send) {
     this.#send = send;
     byId("composer").addEventListener("submit", (event) => {
@@ -39,22 +42,28 @@ export class Composer {
 
   async #submit() {
     const text = this.#text.value.trim();
-    if (text === "" || this.#busy) return;
-    if (text !== this.#attempt.text) this.#attempt = { text, key: randomId() };
+    const { files } = this.#attachments;
+    if ((text === "" && files.length === 0) || this.#busy) return;
+    if (text !== this.#attempt.text || files !== this.#attempt.files)
+      this.#attempt = { text, files, key: randomId() };
     this.#busy = true;
+    this.#attachments.busy = true;
     this.#button.disabled = true;
-    const taken = await this.#send(text, this.#attempt.key);
+    const taken = await this.#send(text, this.#attempt.key, files);
     this.#busy = false;
+    this.#attachments.busy = false;
     if (taken) {
-      this.#attempt = { text: "", key: "" };
+      this.#attempt = { text: "", files: [], key: "" };
       if (this.#text.value.trim() === text) this.#text.value = "";
+      if (files === this.#attachments.files) this.#attachments.clear();
     }
     this.#fit();
     this.#text.focus();
   }
 
   #fit() {
-    this.#button.disabled = this.#busy || this.#text.value.trim() === "";
+    const empty = this.#text.value.trim() === "" && this.#attachments.files.length === 0;
+    this.#button.disabled = this.#busy || empty;
     this.#text.style.height = "auto";
     this.#text.style.height = `${this.#text.scrollHeight}px`;
   }

@@ -1,8 +1,9 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
-import { connect, getThreads, pressAction, postMessage, randomId, stopThread } from "./api.js";
+import { connect, getThreads, pressAction, postMessage, randomId, sendFile, stopThread } from "./api.js";
+import { askFor } from "./ask.js";
 import { Composer } from "./composer.js";
 import { byId } from "./dom.js";
-import { WorkspacePanel } from "./files.js";
+import { files } from "./files.js";
 import { Conversation } from "./messages.js";
 import { announce, note, showTitle } from "./notes.js";
 import { sessionAddress } from "./all-threads.js";
@@ -14,11 +15,14 @@ const nearEnd = 120;
 const log = byId("log");
 const scroller = byId("scroller");
 const threads = new ThreadList(byId("thread-list"));
-const files = new WorkspacePanel(byId("file-list"));
 const conversation = new Conversation(log, stop, press);
 const composer = new Composer(send);
 
 let current = null;
+/** The thread that the first message of a new one makes: the same for every attempt to send it. */
+let next = randomId();
+/** Ids of files that went with an attempt that failed later: they are not sent twice. */
+const sent = new WeakMap();
 
 /** Opens a thread, or with null the page for a new one; returns what ends it. */
 export function openConversation(thread, { connected, refused }) {
@@ -49,6 +53,11 @@ export function followThreads(on) {
 export async function listThreads() {
   leave();
   threads.select(null);
+  await listAgain();
+}
+
+/** The same, when something has happened in one of them. */
+export async function listAgain() {
   threads.replace(await getThreads());
 }
 
@@ -92,18 +101,29 @@ const live = {
   },
 };
 
-async function send(text, key) {
-  const thread = current ?? randomId();
+async function send(text, key, chosen) {
+  const thread = current ?? next;
   try {
-    await postMessage(thread, text, key);
+    const attachments = [];
+    for (const file of chosen) attachments.push(await fileId(thread, file));
+    await postMessage(thread, text, key, attachments);
   } catch (error) {
     note(error.message);
     return false;
   }
   note("");
   scroller.scrollTop = scroller.scrollHeight;
+  if (thread === next) next = randomId();
   if (current === null) location.hash = threadAddress(thread);
   return true;
+}
+
+async function fileId(thread, file) {
+  const known = sent.get(file);
+  if (known?.thread === thread) return known.id;
+  const id = await sendFile(thread, file);
+  sent.set(file, { thread, id });
+  return id;
 }
 
 /** Stops what the open conversation runs; false when there is nothing. */
@@ -128,11 +148,11 @@ async function stop() {
 }
 
 async function press(message, { id, asksFor }) {
-  const text = asksFor ? prompt(asksFor) : undefined;
-  // Taken back.
+  const thread = current;
+  const text = asksFor ? await askFor(asksFor) : undefined;
   if (text === null) return;
   try {
-    const verdict = await pressAction(current, message.id, id, text);
+    const verdict = await pressAction(thread, message.id, id, text);
     // Why it was refused is said in the thread.
     if (verdict.kind === "ignored") note(`Nothing happened: ${verdict.why}.`);
     else note(verdict.kind === "acted" ? (verdict.reply ?? "") : "");
@@ -177,5 +197,4 @@ byId("skip").addEventListener("click", () =>
   document.body.dataset.page === "conversation" ? composer.focus() : byId("report").focus(),
 );
 byId("jump").addEventListener("click", () => (scroller.scrollTop = scroller.scrollHeight));
-byId("refresh").addEventListener("click", () => current && void files.refresh());
 scroller.addEventListener("scroll", showJump, { passive: true });

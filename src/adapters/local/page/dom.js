@@ -66,3 +66,16 @@ const shapes = {
   copy: "M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1",
   down: "M8 3v10M3.5 8.5L8 13l4.5-4.5",
 };
+
+const drawn = new WeakMap();
+
+/**
+ * Puts what `make` returns into the node if it shows other `content` than the last time: what is drawn anew loses the
+ * focus, and what was selected in it.
+ */
+export function redraw(node, content, make) {
+  const now = JSON.stringify(content) ?? "";
+  if (drawn.get(node) === now) return;
+  drawn.set(node, now);
+  node.replaceChildren(...make());
+}

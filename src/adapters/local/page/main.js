@@ -2,7 +2,7 @@
 import { openAllThreads } from "./all-threads.js";
 import { getStatus, signIn } from "./api.js";
 import { openAudit } from "./audit.js";
-import { followThreads, listThreads, openConversation, stopRunning } from "./conversation.js";
+import { followThreads, listAgain, listThreads, openConversation, stopRunning } from "./conversation.js";
 import { byId } from "./dom.js";
 import { openDrawer, setUpDrawers } from "./drawers.js";
 import { note, showTitle } from "./notes.js";
@@ -34,6 +34,8 @@ const frame = {
     byId("connection").hidden = yes;
     if (restarted) getStatus().then(showStatus, (error) => note(error.message));
   },
+  /** For pages with a stream of their own: the state of a thread has changed. */
+  changed: () => listAgain().catch((error) => note(error.message)),
   refused: () => startLater(),
 };
 
@@ -72,7 +74,7 @@ function pageAt(hash) {
 /** @param live whether the page follows a stream of its own */
 function reportPage(page, title, show, live) {
   const act = () => {
-    document.body.classList.add("empty");
+    document.body.classList.toggle("empty", page !== "timeline");
     byId("main").className = "";
     byId("to-timeline").hidden = true;
     showTitle(title);

@@ -1,7 +1,9 @@
 /** The conversation of one thread. */
 import { uploadAddress } from "./api.js";
-import { element, formatBytes, icon, timeElement } from "./dom.js";
+import { CallList } from "./call-list.js";
+import { element, formatBytes, icon, redraw, timeElement } from "./dom.js";
 import { renderMarkdown } from "./render.js";
+import { viewFile } from "./viewer.js";
 
 const markWords = {
   taken: "Working on it",
@@ -76,34 +78,36 @@ function messageElement(onStop, onPress) {
   const name = element("span", { class: "name" });
   const head = element("header", {}, name);
   const body = element("div", { class: "body" });
+  const calls = new CallList();
   const mark = element("span", { class: "mark" });
   const button = element("button", { type: "button", class: "stop", onclick: onStop }, icon("stop"), "Stop");
   const foot = element("footer", {}, mark, button);
   const print = element("div", { class: "print" });
   const actions = element("div", { class: "actions" });
   const article = element("article", {}, head, body, actions, print, foot);
-  let offered = "";
 
   const show = (thread, message) => {
     const person = message.kind === "person";
     article.className = `message ${message.kind} ${message.stoppable ? "live" : ""}`;
     name.textContent = person ? message.name : "Heddle";
     head.replaceChildren(name, timeElement(message.at));
-    body.replaceChildren(...bodyOf(thread, message));
-    // Only when they change: an edit of the text must not take a button from under a finger.
-    if (JSON.stringify(message.actions) !== offered) {
-      offered = JSON.stringify(message.actions);
-      const buttons = (message.actions ?? []).map((action) =>
-        actionButton(action, () => onPress(message, action)),
-      );
-      actions.replaceChildren(...buttons);
+    if (message.calls) {
+      redraw(body, "calls", () => calls.parts);
+      calls.show(message.calls);
+    } else {
+      const { id, kind, text, files, markdown, bytes } = message;
+      redraw(body, { thread, id, kind, text, files, markdown, bytes }, () => bodyOf(thread, message));
     }
+    redraw(actions, message.actions, () =>
+      (message.actions ?? []).map((action) => actionButton(action, () => onPress(message, action))),
+    );
     actions.hidden = !message.actions;
-    print.replaceChildren(...(message.footer ? renderMarkdown(message.footer) : []));
+    redraw(print, message.footer, () => (message.footer ? renderMarkdown(message.footer) : []));
     print.hidden = !message.footer;
     mark.className = `mark ${message.mark}`;
     mark.hidden = !message.mark;
-    mark.replaceChildren(...(message.mark ? [icon(message.mark), markWords[message.mark]] : []));
+    const place = message.ahead ? `, no. ${message.ahead}` : "";
+    mark.replaceChildren(...(message.mark ? [icon(message.mark), markWords[message.mark] + place] : []));
     button.hidden = !isRunning(message);
     foot.hidden = mark.hidden && button.hidden;
   };
@@ -121,22 +125,29 @@ function sentFiles({ files = [] }) {
   );
 }
 
+/** A file that Heddle has made: to be looked at, and to be saved. */
+function fileCard({ name, bytes }, address) {
+  const look = { type: "button", class: "file", onclick: () => void viewFile(name, address) };
+  const size = element("span", { class: "size" }, formatBytes(bytes));
+  const save = { class: "quiet", href: address, download: name, "aria-label": `Save ${name}` };
+  return element(
+    "span",
+    { class: "file-card" },
+    element("button", look, icon("file"), element("span", {}, name), size),
+    element("a", save, icon("download")),
+  );
+}
+
 function bodyOf(thread, message) {
   switch (message.kind) {
     case "person":
       // As it was written: people do not expect their asterisks to vanish.
-      return [element("p", { class: "plain" }, message.text), ...sentFiles(message)];
-    case "file": {
-      const attributes = {
-        class: "file-card",
-        href: uploadAddress(thread, message.id),
-        download: message.name,
-      };
-      const size = element("span", { class: "size" }, formatBytes(message.bytes));
       return [
-        element("a", attributes, icon("file"), element("span", {}, message.name), size, icon("download")),
+        ...(message.text ? [element("p", { class: "plain" }, message.text)] : []),
+        ...sentFiles(message),
       ];
-    }
+    case "file":
+      return [fileCard(message, uploadAddress(thread, message.id))];
     default:
       return renderMarkdown(message.markdown);
   }

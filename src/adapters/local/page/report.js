@@ -39,7 +39,7 @@ export function table(caption, columns, rows) {
   const body = rows.map((row) => element("tr", {}, ...row.map(cell)));
   return element(
     "div",
-    { class: "table", tabindex: "0", role: "group", "aria-label": caption },
+    { class: "table listing", tabindex: "0", role: "group", "aria-label": caption },
     element(
       "table",
       {},

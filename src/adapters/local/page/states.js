@@ -40,6 +40,13 @@ export function resultOf(status) {
   return results[status] ?? ["failed", status];
 }
 
+/** Of a tool call at any time. */
+export function callStateOf(state) {
+  if (state === "running") return ["taken", "running"];
+  if (state === "pending") return ["question", "to be decided"];
+  return resultOf(state);
+}
+
 /** Of a thread in a list. */
 export function stateOf({ state, place, ended }) {
   if (state === "running") return ["taken", "Running"];

@@ -5,6 +5,9 @@ import { element, icon, timeElement } from "./dom.js";
 import { counted, formatCount } from "./format.js";
 import { chip, emptyNote, facts, failure, section, table } from "./report.js";
 
+/** Workers tell of themselves every 5 seconds. */
+const lookEveryMs = 10_000;
+
 const redisWords = {
   url: "a server of its own",
   system: "started by Heddle",
@@ -15,7 +18,8 @@ const mcpSigns = { ready: "answered", idle: "idle", disabled: "idle", connecting
 /** Shows the page in `root`; returns what ends it. */
 export function openSystem(root) {
   let closed = false;
-  const asOf = element("p", { class: "count", role: "status" });
+  let shown = "";
+  const asOf = element("p", { class: "count" });
   const again = element("button", { type: "button", class: "action", onclick: load }, "Look again");
   const body = element("div", {}, emptyNote("Loading…"));
   root.replaceChildren(element("div", { class: "tools" }, again, asOf), body);
@@ -26,6 +30,9 @@ export function openSystem(root) {
       const report = await getSystem();
       if (closed) return;
       asOf.replaceChildren("As of ", timeElement(Date.now()));
+      const now = JSON.stringify(report);
+      if (now === shown) return;
+      shown = now;
       body.replaceChildren(
         queueOf(report),
         workersOf(report),
@@ -34,11 +41,18 @@ export function openSystem(root) {
         redisOf(report),
       );
     } catch (error) {
+      shown = "";
       if (!closed) body.replaceChildren(failure(error, load));
     }
   }
 
-  return () => (closed = true);
+  // Not under the hands of somebody who reads there.
+  const isRead = () => body.contains(document.activeElement) || body.querySelector("details[open]");
+  const looking = setInterval(() => document.hidden || isRead() || void load(), lookEveryMs);
+  return () => {
+    closed = true;
+    clearInterval(looking);
+  };
 }
 
 function queueOf({ queue, workers }) {
@@ -81,8 +95,14 @@ function workersOf({ workers }) {
 }
 
 function workerCard({ host, pid, startedAt, concurrency, model, running, mcp }) {
-  const turns = running.map(({ thread, since }) =>
-    element("li", {}, element("a", { href: sessionAddress(thread) }, thread), " since ", timeElement(since)),
+  const turns = running.map(({ thread, title, since }) =>
+    element(
+      "li",
+      {},
+      element("a", { href: sessionAddress(thread), title: thread }, title ?? thread),
+      " since ",
+      timeElement(since),
+    ),
   );
   return element(
     "article",

@@ -22,6 +22,7 @@ export class ThreadList {
   #list;
   #threads = new Map();
   #current = null;
+  #shown = "";
 
   constructor(list) {
     this.#list = list;
@@ -44,6 +45,9 @@ export class ThreadList {
 
   #show() {
     const newest = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
+    const now = JSON.stringify([this.#current, newest]);
+    if (now === this.#shown) return;
+    this.#shown = now;
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.hash : null;
     this.#list.replaceChildren(...newest.map((thread) => this.#line(thread)));
     for (const link of this.#list.querySelectorAll("a")) if (link.hash === focused) link.focus();

@@ -147,7 +147,7 @@ export class Entries {
     }
   }
 
-  #model({ step, model, text, thinking, calls, figures, tookMs, at }) {
+  #model({ step, model, text, thinking, troubles, calls, figures, tookMs, at }) {
     const tools = calls.map((call) => {
       const shown = toolCall(call.name, call.arguments);
       this.#calls.set(call.id, shown);
@@ -172,6 +172,9 @@ export class Entries {
         timeElement(at),
       ),
       figuresOf(figures),
+      ...(troubles.text
+        ? [element("p", { class: "trouble" }, icon("waiting"), element("span", {}, ...excerptOf(troubles)))]
+        : []),
       ...(thinking.text ? [folded("Thinking", thinking)] : []),
       ...(text.text
         ? [element("div", { class: "body" }, ...renderMarkdown(text.text), ...omittedOf(text))]

@@ -1,14 +1,15 @@
 /** A thread of any platform as a timeline of its journal, read from its end, and live. */
 import { sessionTimeline, watchSession } from "./api.js";
-import { actionFor } from "./all-threads.js";
+import { actionFor, placeOf, titleOf } from "./all-threads.js";
 import { element } from "./dom.js";
+import { files } from "./files.js";
 import { counted, formatCost } from "./format.js";
 import { chip, emptyNote, failure } from "./report.js";
 import { stateOf } from "./states.js";
 import { Entries } from "./timeline-entries.js";
 
 /** Shows the page in `root`; returns what ends it. */
-export function openTimeline(root, thread, { note, connected, refused, title }) {
+export function openTimeline(root, thread, { note, changed, connected, refused, title }) {
   const head = element("div", { class: "timeline-head" });
   const earlier = element("button", {
     type: "button",
@@ -29,6 +30,7 @@ export function openTimeline(root, thread, { note, connected, refused, title }) 
     try {
       const page = await sessionTimeline(thread);
       if (closed) return;
+      files.open(thread);
       root.replaceChildren(head, earlier, list, now);
       showLine(page.line);
       entries.append(page.entries, page.from);
@@ -53,6 +55,7 @@ export function openTimeline(root, thread, { note, connected, refused, title }) 
     root.querySelector(".nothing")?.remove();
     entries.append(more, from);
     now.textContent = "";
+    if (more.some(({ kind }) => kind === "tool-result")) files.changed();
     showEarlierCount();
     if (atEnd) root.scrollTop = root.scrollHeight;
   }
@@ -64,9 +67,10 @@ export function openTimeline(root, thread, { note, connected, refused, title }) 
 
   function showLine(line) {
     if (!line) return;
-    title(line.title);
+    title(titleOf(line));
     // A button that is about to be pressed stays where it is.
     if (JSON.stringify(line) === offered) return;
+    if (offered) changed();
     offered = JSON.stringify(line);
     const [platform, , , id] = thread.split(":");
     const conversation =
@@ -76,7 +80,7 @@ export function openTimeline(root, thread, { note, connected, refused, title }) 
     const button = actionFor(line, note);
     head.replaceChildren(
       chip(...stateOf(line)),
-      element("code", { class: "soft" }, thread),
+      element("span", { class: "soft", title: thread }, placeOf(line)),
       ...(line.cost === undefined ? [] : [element("span", { class: "soft" }, formatCost(line.cost))]),
       element("span", { class: "push" }),
       conversation,
@@ -107,6 +111,7 @@ export function openTimeline(root, thread, { note, connected, refused, title }) 
 
   return () => {
     closed = true;
+    files.open(null);
     end();
   };
 }

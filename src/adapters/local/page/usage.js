@@ -1,9 +1,9 @@
 /** What was used: by day, channel, person and model, and what is left of the budgets of today. */
 import { getUsage } from "./api.js";
-import { bars, columns, meter } from "./chart.js";
+import { bars, columns, figure, meter } from "./chart.js";
 import { element } from "./dom.js";
 import { counted, formatCost, formatCount, formatShort, tokensOf } from "./format.js";
-import { chip, emptyNote, failure, section } from "./report.js";
+import { chip, emptyNote, failure, section, table } from "./report.js";
 
 const measures = {
   cost: { name: "Cost", of: ({ cost }) => cost, format: (value) => formatCost(value) },
@@ -13,10 +13,11 @@ const measures = {
 
 /** Shows the page in `root`; returns what ends it. */
 export function openUsage(root) {
-  let days = 14;
-  let measure = "cost";
+  let period = 14;
+  let measure;
   let report;
   let closed = false;
+  let drawn = 0;
   const body = element("div", {}, emptyNote("Loading…"));
   const choose = (label, options, chosen, act) =>
     element(
@@ -26,53 +27,48 @@ export function openUsage(root) {
     );
   const periods = [7, 14, 30, 90].map((count) => [String(count), `${count} days`]);
   const kinds = Object.entries(measures).map(([value, { name }]) => [value, name]);
+  const kindOf = choose("Measure", kinds, "cost", (value) => {
+    measure = value;
+    if (report) show();
+  });
   root.replaceChildren(
     element(
       "div",
       { class: "tools" },
       choose("Period", periods, "14", (value) => {
-        days = Number(value);
+        period = Number(value);
         void load();
       }),
-      choose("Measure", kinds, "cost", (value) => {
-        measure = value;
-        if (report) show();
-      }),
+      kindOf,
     ),
     body,
   );
   void load();
 
   async function load() {
+    const wanted = period;
     try {
-      report = await getUsage(days);
-      if (!closed) show();
+      const found = await getUsage(wanted);
+      if (closed || wanted !== period) return;
+      report = found;
+      show();
     } catch (error) {
       if (!closed) body.replaceChildren(failure(error, load));
     }
   }
 
   function show() {
+    drawn = body.clientWidth;
+    // Models of one's own cost nothing, and say most by their tokens.
+    measure ??= report.days.some(({ cost }) => cost > 0) ? "cost" : "tokens";
+    kindOf.value = measure;
     const { name, of, format } = measures[measure];
-    const total = report.days.reduce((sum, day) => sum + of(day), 0);
-    const points = report.days.map((day) => ({ label: day.day, value: of(day) })).toReversed();
-    const used = report.days.some(({ calls }) => calls > 0);
-    const shares = (title, list, what) =>
-      list.length === 0
-        ? []
-        : [
-            section(
-              title,
-              bars(
-                `${name} ${title.toLowerCase()}`,
-                list
-                  .map((share) => ({ label: share.id || "All others", value: of(share) }))
-                  .toSorted((a, b) => b.value - a.value),
-                format,
-                what,
-              ),
-            ),
-          ];
+    const oldest = report.days.toReversed();
+    const days = oldest.map(({ day }) => day);
+    const values = oldest.map(of);
+    const total = values.reduce((sum, value) => sum + value, 0);
+    const used = report.days.some(({ calls, liked, disliked }) => calls + liked + disliked > 0);
+    const about = { name, measure, of, format, days, room: body.clientWidth };
     body.replaceChildren(
       budgetsOf(report),
       ...(used
@@ -83,23 +79,85 @@ export function openUsage(root) {
               element(
                 "p",
                 { class: "soft" },
-                `${format(total)} in ${counted(days, "day")}, time zone ${report.timeZone}`,
+                `${format(total)} in ${counted(days.length, "day")}, time zone ${report.timeZone}`,
               ),
-              columns(`${name} by day`, points, format),
+              figure(
+                `${name} by day`,
+                [
+                  columns(`${name} by day`, {
+                    ...{ days, format, room: body.clientWidth - figurePadding },
+                    series: [{ name: "", dye: "", values }],
+                  }),
+                ],
+                [
+                  ["Day", false],
+                  [name, true],
+                ],
+                days.map((day, index) => [day, format(values[index])]),
+              ),
             ),
-            element(
-              "div",
-              { class: "columns" },
-              ...shares("By channel", report.channels, "Channel"),
-              ...shares("By person", report.users, "Person"),
-              ...shares("By model", report.models, "Model"),
-            ),
+            ...sharesOf("channel", report.channels, about),
+            ...sharesOf("person", report.users, about),
+            ...sharesOf("model", report.models, about),
+            ...opinionsOf(report.models),
           ]
         : [emptyNote("Nothing was used in these days. Choose a longer period, or begin a thread.")]),
     );
   }
 
-  return () => (closed = true);
+  // A window that has become another, or a phone that was turned: words must not shrink with the drawing.
+  const sizes = new ResizeObserver(() => report && Math.abs(body.clientWidth - drawn) > 60 && show());
+  sizes.observe(body);
+  return () => {
+    closed = true;
+    sizes.disconnect();
+  };
+}
+
+const figurePadding = 34;
+
+/** Who or what used how much, over time and in all. */
+function sharesOf(what, list, { name, measure, of, format, days, room }) {
+  if (list.length === 0) return [];
+  const platforms = new Set(list.flatMap(({ id }) => (id ? [id.split(":")[0]] : [])));
+  const series = list.map((share, index) => ({
+    ...{ id: share.id, name: labelOf(share, platforms.size > 1), value: of(share) },
+    dye: share.id ? `dye-${index}` : "dye-rest",
+    values: share.daily[measure].toReversed(),
+  }));
+  const title = `${name} by ${what}`;
+  const wide = room > 760;
+  const drawing = columns(`${title} and day`, {
+    ...{ days, series, format },
+    room: (wide ? room * 0.6 : room) - figurePadding,
+  });
+  const drawings = element("div", { class: "share" }, drawing, bars(series, format));
+  const head = [["Day", false], ...series.map((one) => [one.name, true])];
+  const rows = [
+    ...days.map((day, index) => [day, ...series.map(({ values }) => format(values[index]))]),
+    ["All days", ...series.map(({ value }) => format(value))],
+  ];
+  return [section(title, figure(title, [drawings], head, rows))];
+}
+
+/** The name where one is known, else the id as its platform knows it; models have no other name. */
+function labelOf({ id, name }, tellsPlatform = true) {
+  if (id === "") return "All others";
+  const [platform, , ...rest] = id.split(":");
+  if (rest.length === 0) return id;
+  return `${name ?? rest.join(":")}${tellsPlatform ? ` · ${platform}` : ""}`;
+}
+
+function opinionsOf(models) {
+  const rated = models.filter(({ liked, disliked }) => liked + disliked > 0);
+  if (rated.length === 0) return [];
+  const head = [
+    ["Model", false],
+    ["👍", true],
+    ["👎", true],
+  ];
+  const rows = rated.map(({ id, liked, disliked }) => [id, formatCount(liked), formatCount(disliked)]);
+  return [section("Opinions of answers", table("Opinions of answers", head, rows))];
 }
 
 function tiles(days) {
@@ -121,6 +179,7 @@ function tiles(days) {
     ],
     ["Turns", formatCount(sum(({ turns }) => turns))],
     ["Model calls", formatCount(sum(({ calls }) => calls))],
+    ["Liked · not liked", `${sum(({ liked }) => liked)} · ${sum(({ disliked }) => disliked)}`],
   ];
   return element(
     "dl",
@@ -137,7 +196,7 @@ function budgetsOf({ budgets }) {
       "No budget is set: whoever may write may also spend. Set budgets in heddle.yaml (docs/configuration.md).";
     return section("Budgets of today", emptyNote(how));
   }
-  const lines = budgets.map(({ dimension, id, measure, limit, used, held }) => {
+  const lines = budgets.map(({ dimension, id, name, measure, limit, used, held }) => {
     const format = measure === "cost" ? formatCost : formatShort;
     const left = Math.max(0, limit - used - held);
     const [sign, word] =
@@ -149,7 +208,11 @@ function budgetsOf({ budgets }) {
     return element(
       "li",
       {},
-      element("span", { class: "bar-name" }, `${whose[dimension]} ${id}`),
+      element(
+        "span",
+        { class: "bar-name", title: id },
+        id ? `${whose[dimension]} ${labelOf({ id, name })}` : whose.all,
+      ),
       chip(sign, word),
       meter(used / limit, held / limit),
       element(

@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Pages that may be connected at once. Each of them is an open connection. */
+export const maxStreams = 64;
+/** After this time, in milliseconds, a page that lost its stream connects again. */
+const retryMs = 1000;
+/** Proxies and browsers give up a silent connection after a minute or so. */
+const heartbeatMs = 20_000;
+
+/** Open pages that get Server-Sent Events, JSON in every `data`. */
+export class Streams {
+  readonly #onError: (error: unknown) => void;
+  readonly #open = new Set<Stream>();
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError;
+  }
+
+  /** Undefined when too many pages are connected, or this one has left meanwhile; nothing is written then. */
+  open(response: ServerResponse): Stream | undefined {
+    if (this.#open.size >= maxStreams || response.destroyed) return undefined;
+    this.#heartbeat ??= setInterval(() => {
+      for (const stream of this.#open) stream.beat();
+    }, heartbeatMs);
+    response.writeHead(200, { "content-type": "text/event-stream", "x-accel-buffering": "no" });
+    response.write(`retry: ${retryMs}\n\n`);
+    const stream = new Stream(response, this.#onError);
+    this.#open.add(stream);
+    stream.onEnd(() => this.#open.delete(stream));
+    return stream;
+  }
+
+  close(): void {
+    clearInterval(this.#heartbeat);
+    for (const stream of this.#open) stream.cut();
+  }
+}
+
+/**
+ * One page. What changes while an earlier change is still being written is only noted: a slow page gets fewer, not
+ * older, states, and costs no memory.
+ */
+export class Stream {
+  readonly #response: ServerResponse;
+  readonly #onError: (error: unknown) => void;
+  readonly #closed = new AbortController();
+  #write: () => Promise<void> = async () => {};
+  #changed = true;
+  #writing = false;
+
+  constructor(response: ServerResponse, onError: (error: unknown) => void) {
+    this.#response = response;
+    this.#onError = onError;
+    response.once("close", () => this.#closed.abort());
+  }
+
+  onEnd(act: () => void): void {
+    this.#closed.signal.addEventListener("abort", act, { once: true });
+  }
+
+  /** Writes now, and again after each change. */
+  run(write: () => Promise<void>): void {
+    this.#write = write;
+    this.change();
+  }
+
+  change(): void {
+    this.#changed = true;
+    void this.#drain();
+  }
+
+  beat(): void {
+    if (!this.#writing) this.#response.write(":\n\n");
+  }
+
+  /** Not ended: the end would wait behind whatever a slow page has not read yet. */
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  async rest(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#closed.signal, ref: false });
+  }
+
+  async send(event: string, data: unknown): Promise<void> {
+    const taken = this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    if (!taken) await once(this.#response, "drain", { signal: this.#closed.signal });
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#writing) return;
+    this.#writing = true;
+    try {
+      while (this.#changed && !this.#closed.signal.aborted) {
+        this.#changed = false;
+        await this.#write();
+      }
+    } catch (error) {
+      // The page connects again by itself and then gets the whole state.
+      if (!this.#closed.signal.aborted) this.#onError(error);
+      this.#response.destroy();
+    } finally {
+      this.#writing = false;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../adapters/adapter.ts";
+import type { TurnOutcome } from "../agent/events.ts";
+import { isUndecided, replay } from "../agent/history.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { noUsage } from "../agent/llm/model.ts";
+import { closingMessages } from "../progress/describe.ts";
+import type { LiveEvent } from "../progress/reporter.ts";
+import { readStop } from "../queue/mailbox.ts";
+import { openQuestions } from "../queue/questions.ts";
+import { readJournal, sessionStatus } from "../queue/sessions.ts";
+import { noChanges } from "../queue/turn-contracts.ts";
+
+/**
+ * Events are lost with a connection to Redis, and with a worker that dies. This looks at what is stored, and tells of a
+ * question and of the end what the events should have told. To be called again and again.
+ *
+ * @param tell may be called for what an event has told too; undefined: nothing is left of the task
+ */
+export function watchTask(
+  redis: Redis,
+  thread: ThreadId,
+  tell: (event: LiveEvent | undefined) => void,
+): () => Promise<void> {
+  let wasIdle = false;
+  return async () => {
+    const status = await sessionStatus(redis, thread);
+    const isIdle = status === "idle";
+    if (isIdle ? wasIdle : (await openQuestions(redis, thread)).length > 0) {
+      const records = await readJournal(redis, thread);
+      if (isIdle) tell(await endOf(redis, thread, records));
+      else for (const question of questionsIn(records)) tell(question);
+    }
+    // The event comes when everything is posted, soon after the record.
+    wasIdle = isIdle;
+  };
+}
+
+function questionsIn(records: readonly JournalRecord[]): LiveEvent[] {
+  const { open, turn } = replay(records);
+  const step = turn?.steps ?? 0;
+  return open.filter(isUndecided).map(({ question, call }) => ({ type: "question", step, question, call }));
+}
+
+async function endOf(
+  redis: Redis,
+  thread: ThreadId,
+  records: readonly JournalRecord[],
+): Promise<LiveEvent | undefined> {
+  const end = records.find((record) => record.type === "turn-end") ?? (await withdrawn(redis, thread));
+  if (!end) return undefined;
+  const { turn, outcome } = end;
+  const messages = records.flatMap((record) => (record.type === "user" ? [record.message.id] : []));
+  // What only the worker knew, the files above all, is left out.
+  const [closing] = closingMessages(turn, { outcome, durationMs: 0, files: noChanges, withdrawn: [] });
+  return { type: "turn-end", turn, outcome, messages, closing };
+}
+
+/** The end of a task that was stopped before a turn has taken it. */
+async function withdrawn(
+  redis: Redis,
+  thread: ThreadId,
+): Promise<{ turn: string; outcome: TurnOutcome } | undefined> {
+  const order = await readStop(redis, thread);
+  return order && { turn: "", outcome: { kind: "stopped", order, steps: 0, usage: noUsage } };
+}

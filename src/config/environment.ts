@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { modelName } from "./values.ts";
+
+/** Secrets and endpoints: what comes from the environment or `.env`. */
+
+const url = z.url({ protocol: /^https?$/, error: "expected an address such as https://proxy.example" });
+const port = z.coerce
+  .number("expected a number from 0 to 65535, e.g. 8420")
+  .pipe(z.int("expected a number from 0 to 65535, e.g. 8420").min(0).max(65_535));
+
+export const environmentSchema = z.object({
+  SLACK_BOT_TOKEN: z.string().optional().describe("Slack: bot token (OAuth & Permissions)"),
+  SLACK_APP_TOKEN: z
+    .string()
+    .optional()
+    .describe("Slack: app-level token with connections:write (Socket Mode)"),
+  SLACK_SIGNING_SECRET: z
+    .string()
+    .optional()
+    .describe("Slack: takes events as signed requests instead of Socket Mode (Basic Information)"),
+  SLACK_CLIENT_ID: z
+    .string()
+    .optional()
+    .describe("Slack: lets the workspaces of slack.workspaces install the app; instead of SLACK_BOT_TOKEN"),
+  SLACK_CLIENT_SECRET: z
+    .string()
+    .optional()
+    .describe("Slack: belongs to SLACK_CLIENT_ID (Basic Information)"),
+  SLACK_STATE_SECRET: z
+    .string()
+    .min(32, "expected at least 32 characters")
+    .optional()
+    .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
+  SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
+  DISCORD_TOKEN: z.string().min(1).optional().describe("Discord: bot token (Bot → Reset Token)"),
+  DISCORD_API_URL: url
+    .optional()
+    .describe("Discord: another address of the API without version, e.g. http://127.0.0.1:9000/api"),
+  DISCORD_CDN_URL: url.optional().describe("Discord: another address of the files that people attach"),
+  ANTHROPIC_API_KEY: z.string().min(1).optional().describe("key for anthropic/* models"),
+  ANTHROPIC_BASE_URL: url.optional().describe("another address of the Anthropic Messages API"),
+  OPENAI_API_KEY: z.string().min(1).optional().describe("key for openai/* models"),
+  OPENAI_BASE_URL: url.optional().describe("another address of an OpenAI-compatible API"),
+  MINIMAX_API_KEY: z.string().min(1).optional().describe("key for minimax/* models"),
+  MINIMAX_BASE_URL: url.optional().describe("another address of MiniMax's Anthropic-compatible API"),
+  REDIS_URL: z
+    .string()
+    .regex(
+      /^(rediss?(\+cluster|\+sentinel)?|unix):\/\/|^\//,
+      "expected redis://, redis+cluster://, redis+sentinel://, the same with rediss, or the path of a socket",
+    )
+    .optional()
+    .describe("Redis or Valkey (docs/operations.md has the forms); without it Heddle starts one itself"),
+  REDIS_CA: z.string().min(1).optional().describe("a file with the certificates (PEM) that rediss:// trusts"),
+  REDIS_SENTINEL_PASSWORD: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("the password of the sentinels, where they ask for one"),
+  HEDDLE_MODEL: modelName
+    .optional()
+    .describe("anthropic/<id>, openai/<id>, minimax/<id> or demo; without it the first key found decides"),
+  HEDDLE_DATA_DIR: z
+    .string()
+    .min(1)
+    .default("./data")
+    .describe("the folder of workspaces, of archives and of the Redis that Heddle starts itself"),
+  HEDDLE_CONFIG: z.string().min(1).default("./heddle.yaml").describe("the settings file"),
+  HEDDLE_HOST: z.string().min(1).default("127.0.0.1").describe("address of the console"),
+  HEDDLE_PORT: port.default(8420).describe("port of the console; 0 takes a free one"),
+  HEDDLE_CONSOLE_TOKEN: z
+    .string()
+    .min(16, "expected at least 16 characters")
+    .optional()
+    .describe("what the console asks for; required when HEDDLE_HOST is not a loopback address"),
+  HEDDLE_LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "silent"])
+    .default("info")
+    .describe("which lines the log has: this level and graver ones"),
+  HEDDLE_METRICS_PORT: port
+    .optional()
+    .describe("port of /metrics where there is no console (--role worker), on HEDDLE_HOST; off unless set"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url
+    .optional()
+    .describe(
+      "OpenTelemetry collector (OTLP/HTTP), e.g. http://127.0.0.1:4318; without it nothing is traced",
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url
+    .optional()
+    .describe("the same with its whole path, e.g. http://127.0.0.1:4318/v1/traces; it wins"),
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .optional()
+    .describe("headers for the collector, e.g. authorization=Bearer%20KEY,x-team=a"),
+  OTEL_SERVICE_NAME: z.string().min(1).default("heddle").describe("the service's name in traces"),
+  EMBEDDED_REDIS: z.enum(["1"]).optional().describe("1 allows the embedded Redis with NODE_ENV=production"),
+  HEDDLE_UNSAFE: z
+    .enum(["no-sandbox"])
+    .optional()
+    .describe("no-sandbox confirms sandbox.backend: none in heddle.yaml"),
+  NODE_ENV: z.string().optional().describe("production refuses what is for development only"),
+});
+
+export type Environment = z.infer<typeof environmentSchema>;

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { count } from "./values.ts";
+
+/** What is set for one chat platform, in `heddle.yaml`. */
+
+const slackReaction = z
+  .string()
+  .regex(/^[a-z0-9_+'-]*$/, "expected names without colons, e.g. octagonal_sign");
+
+/** The reactions with which the bot shows the state of people's messages, where they are others than usual. */
+function marks(reaction: z.ZodString) {
+  const shown = (when: string) => reaction.exactOptional().describe(`reaction: ${when}; "" for none`);
+  return z
+    .strictObject({
+      taken: shown("a turn works on the message, 👀"),
+      waiting: shown("the message waits, ⏳"),
+      answered: shown("answered, ✅"),
+      stopped: shown("stopped or withdrawn, 🛑"),
+      failed: shown("told as failed, ⚠️"),
+    })
+    .prefault({});
+}
+
+export const slackSchema = z
+  .strictObject({
+    stopReactions: z
+      .array(slackReaction.min(1))
+      .min(1)
+      .default(["octagonal_sign", "stop_sign", "no_entry", "black_square_for_stop"])
+      .describe("reactions that stop a turn"),
+    marks: marks(slackReaction),
+    http: z
+      .strictObject({
+        host: z.string().min(1).default("127.0.0.1").describe("address that takes Slack's requests"),
+        port: count(0, 65_535).default(3000).describe("its port; 0 takes a free one"),
+      })
+      .prefault({}),
+    workspaces: z
+      .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
+      .default([])
+      .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
+  })
+  .prefault({});
+
+export const discordSchema = z
+  .strictObject({
+    messageContent: z
+      .boolean()
+      .default(true)
+      .describe("whether the app has the Message Content intent; without it every message needs a mention"),
+    stopReactions: z
+      .array(z.string().min(1))
+      .min(1)
+      .default(["🛑", "⛔", "⏹️"])
+      .describe("reactions that stop a turn: an emoji, or the name of one of the server's own"),
+    marks: marks(z.string()),
+    shards: z
+      .strictObject({
+        ids: z.array(count(0, 100_000)).min(1).describe("the shards of this gateway, counted from 0"),
+        total: count(1, 100_000).describe("how many shards all gateways have together"),
+      })
+      .refine(({ ids, total }) => ids.every((id) => id < total), "expected ids below the total")
+      .exactOptional()
+      .describe("the part of all servers that this gateway listens to; without it all of them"),
+  })
+  .prefault({});

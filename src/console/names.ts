@@ -1,0 +1,54 @@
+import type { Redis } from "ioredis";
+import {
+  type Author,
+  type ChatSurface,
+  parseThreadId,
+  type ThreadId,
+  type ThreadRef,
+} from "../adapters/adapter.ts";
+import { keys } from "../queue/keys.ts";
+
+/** A channel or a person. */
+type NamedId = `${string}:${string}:${string}`;
+
+/** Nobody is named for longer than this after the last time that anybody was, in seconds. */
+const keptSeconds = 90 * 86_400;
+/** So many are remembered as told. */
+const capacity = 10_000;
+
+/**
+ * Remembers what people and channels are called, for whoever looks at their ids later. A platform is asked for the
+ * name of a channel once by each process that hears something there, never because somebody looks.
+ */
+export function createNaming(redis: Redis, surface: (platform: string) => ChatSurface) {
+  const told = new Set<string>();
+  const isNews = (fact: string): boolean => {
+    if (told.has(fact)) return false;
+    if (told.size >= capacity) told.clear();
+    told.add(fact);
+    return true;
+  };
+  const store = async (id: NamedId, name: string | undefined): Promise<void> => {
+    if (name) await redis.multi().hset(keys.names, id, name).expire(keys.names, keptSeconds).exec();
+  };
+  return {
+    async heard(id: ThreadId, author: Author): Promise<void> {
+      const thread = parseThreadId(id);
+      const { platform, workspace } = thread;
+      const [person, channel] = [`${platform}:${workspace}:${author.id}` as const, channelId(thread)];
+      if (isNews(`${person} ${author.name}`)) await store(person, author.name);
+      if (isNews(channel)) await store(channel, await surface(platform).channelName?.(thread));
+    },
+  };
+}
+
+export function channelId({ platform, workspace, channel }: ThreadRef): NamedId {
+  return `${platform}:${workspace}:${channel}`;
+}
+
+/** The names that are known of these. */
+export async function namesOf(redis: Redis, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const names = await redis.hmget(keys.names, ...ids);
+  return new Map(ids.flatMap((id, index) => (names[index] ? [[id, names[index]]] : [])));
+}

@@ -1,0 +1,35 @@
+import { globMatcher } from "./agent/policy.ts";
+import { askUser } from "./agent/tools/ask-user.ts";
+import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
+import { ConfigError } from "./config/load.ts";
+import type { Settings } from "./config/schema.ts";
+
+/**
+ * Refuses names of tools and skills in the settings that stand for nothing: a rule about a tool that does not exist
+ * would hold nothing back.
+ *
+ * @param skills the names of those that there are
+ * @throws ConfigError
+ */
+export function checkNames({ tools, channels }: Settings, skills: readonly string[]): void {
+  const own = [...sandboxTools(), ...sessionTools(), askUser].map(({ name }) => name);
+  own.push("get_skill", "task");
+  const faults: string[] = [];
+  const checkTool = (place: string, name: string) => {
+    if (name.includes("__") || own.some(globMatcher(name))) return;
+    const known = `${own.toSorted().join(", ")}, and for MCP tools server__tool`;
+    faults.push(`${place}: there is no tool ${name}; expected one of ${known}, e.g. github__*.`);
+  };
+  for (const [index, { tool }] of tools.rules.entries()) checkTool(`tools.rules.${index}.tool`, tool);
+  for (const [id, channel] of Object.entries(channels)) {
+    for (const name of channel.tools ?? []) checkTool(`channels.${id}.tools`, name);
+    for (const name of channel.skills ?? []) {
+      if (skills.some(globMatcher(name))) continue;
+      faults.push(
+        `channels.${id}.skills: there is no skill ${name}; there are ${skills.join(", ") || "none"}.`,
+      );
+    }
+  }
+  if (faults.length > 0)
+    throw new ConfigError(`Configuration refused:\n${faults.map((fault) => `  ${fault}`).join("\n")}`);
+}

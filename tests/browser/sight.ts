@@ -1,0 +1,50 @@
+/** What an eye and a keyboard find on a page. */
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+
+const contrast = readFileSync(new URL("contrast.js", import.meta.url), "utf8");
+
+/** Every text that is hard to read, and how hard; see contrast.js. */
+export async function poorContrast(page: Page): Promise<unknown> {
+  return await page.evaluate(contrast);
+}
+
+/** Pixels by which the page is wider than the screen. */
+export async function overflow(page: Page): Promise<unknown> {
+  return await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}
+
+/** Walks from the top of the page to its end; what the focus cannot be seen on, and what it never comes to. */
+export async function walk(page: Page): Promise<unknown> {
+  // The first stop of each page.
+  await page.locator("#skip").focus();
+  const unseen: unknown[] = [];
+  const visited = new Set<unknown>();
+  for (;;) {
+    const [id, seen] = (await page.evaluate(focused)) as [number | null, string];
+    if (id === null || visited.has(id)) break;
+    visited.add(id);
+    if (seen) unseen.push(seen);
+    await page.keyboard.press("Tab");
+  }
+  const missed = await page.evaluate(missedStops);
+  return { unseen, missed };
+}
+
+/** Gives each stop a number; a word for it when its focus cannot be seen. */
+const focused = `(() => {
+  const stop = document.activeElement;
+  if (stop === document.body) return [null, ""];
+  window.stops ??= new Map();
+  if (!window.stops.has(stop)) window.stops.set(stop, window.stops.size);
+  const shown = [stop, stop.form].some((node) => {
+    const style = node && getComputedStyle(node);
+    return style && (style.outlineStyle !== "none" || style.boxShadow.includes("0px 0px 0px 3px"));
+  });
+  const { top, bottom, left, right } = stop.getBoundingClientRect();
+  const inside = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
+  return [window.stops.get(stop), shown && inside ? "" : stop.outerHTML.slice(0, 120)];
+})()`;
+const missedStops = `[...document.querySelectorAll("a[href], button, select, input, textarea, summary")]
+  .filter((stop) => !stop.disabled && stop.checkVisibility({ visibilityProperty: true }) && !window.stops.has(stop))
+  .map((stop) => stop.outerHTML.slice(0, 120))`;

@@ -1,0 +1,138 @@
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { parse } from "yaml";
+import { parseMcpConfig } from "../src/agent/mcp/config.ts";
+import { parseManifest } from "../src/agent/skills/manifest.ts";
+import type { Tool } from "../src/agent/tools/tool.ts";
+import { settingsSchema } from "../src/config/schema.ts";
+import { dispatcherOf, run } from "./agent/tools/services.ts";
+
+/** What the pages say can be tried is tried, and what they point to is there. */
+
+const root = resolve(import.meta.dirname, "..");
+const pages = globSync(["*.md", "docs/**/*.md"], { cwd: root });
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+
+/** The code blocks of a page in that language. */
+function blocks(page: string, language: string): string[] {
+  const all = read(page).matchAll(/^( *)```(\w+)\n(.*?)^\1```$/gms);
+  return [...all].flatMap(([, , found, text = ""]) => (found === language ? [text] : []));
+}
+
+/** As GitHub makes the anchor of a heading. */
+function anchorsOf(page: string): string[] {
+  return [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+test("every link and every path in the pages leads somewhere", () => {
+  const broken = pages.flatMap((page) => {
+    const text = read(page);
+    const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = ""]) => link);
+    const named = text.matchAll(/`((?:src|tests|scripts|deploy|docs|bench|examples)\/[\w./-]*)`/g);
+    return [
+      ...links.filter((link) => !/^https?:/.test(link) && !leads(page, link)),
+      ...[...named].map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path))),
+    ].map((link) => `${page}: ${link}`);
+  });
+  expect(broken).toEqual([]);
+});
+
+test("docs/architecture.md names everything that lies in src, and every key of Redis", () => {
+  const page = read("docs/architecture.md");
+  const [code = ""] = read("src/queue/keys.ts").split("/** Channels of pub/sub");
+  const keys = [...code.matchAll(/(?:session\(thread, [`"]|heddle:\{?)([\w-]+)/g)].map(([, key = ""]) => key);
+  expect(keys.length).toBeGreaterThan(30);
+  const rooms = readdirSync(join(root, "src"));
+  expect([
+    ...rooms.filter((name) => !page.includes(name)),
+    ...keys.filter((key) => !new RegExp(`[:{\`]${key}[:}\`]`).test(page)),
+  ]).toEqual([]);
+});
+
+function leads(page: string, link: string): boolean {
+  const [file = "", anchor] = link.split("#");
+  const target = file === "" ? page : join(dirname(page), file);
+  return existsSync(join(root, target)) && (anchor === undefined || anchorsOf(target).includes(anchor));
+}
+
+test("every command in the pages is one that there is", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const known = [...read("src/main.ts").matchAll(/^ {2}(\w+): \(\) => import/gm)].map(
+    ([, name = ""]) => name,
+  );
+  const wrong = pages.flatMap((page) => {
+    const shown = [
+      ...read(page).matchAll(/`[^`]+`/g),
+      ...read(page).matchAll(/^ *```sh\n.*?^ *```$/gms),
+    ].join("\n");
+    const npm = [...shown.matchAll(/npm run ([\w:]+)/g)].filter(([, name = ""]) => !scripts[name]);
+    // `heddle` begins a command, and not a name such as heddle.yaml.
+    const heddle = [...shown.matchAll(/(?:^|[`(;] *|worker |npm run heddle -- )heddle(?: --)? ([a-z]+)/gm)];
+    const viaNpm = [...shown.matchAll(/npm run heddle -- ([a-z]+)/g)];
+    const files = [...shown.matchAll(/(?:node|sh) ((?:scripts|deploy|examples)\/\S+?)(?=[`\s])/g)];
+    return [
+      ...npm,
+      ...[...heddle, ...viaNpm].filter(([, name = ""]) => !known.includes(name)),
+      ...files.filter(([, file = ""]) => !existsSync(join(root, file))),
+    ].map(([match]) => `${page}: ${match}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+// That of operations is for Kubernetes.
+test.each(pages.filter((page) => page !== "docs/operations.md" && blocks(page, "yaml").length > 0))(
+  "the settings that %s shows are valid",
+  (page) => {
+    for (const yaml of blocks(page, "yaml"))
+      expect(settingsSchema.safeParse(parse(yaml)).error).toBeUndefined();
+  },
+);
+
+test("the skill that docs/extending.md shows is loaded without a complaint", () => {
+  const [manifest = ""] = blocks("docs/extending.md", "markdown");
+  expect(parseManifest(manifest, "release-notes")).toMatchObject({ ok: true, warnings: [] });
+});
+
+test("the mcp.json that docs/extending.md shows has two servers, and the token is kept secret", () => {
+  const [json = ""] = blocks("docs/extending.md", "json");
+  const { servers, secrets } = parseMcpConfig(json, { TICKETS_TOKEN: "ticket-secret" });
+  expect(servers).toMatchObject([
+    { state: "enabled", name: "memory" },
+    { state: "enabled", name: "tickets" },
+  ]);
+  expect(secrets.join()).toContain("ticket-secret");
+});
+
+test("the tool that docs/extending.md shows works, and tells what it could not find", async () => {
+  const [code = ""] = blocks("docs/extending.md", "ts");
+  const folder = mkdtempSync(join(tmpdir(), "heddle-docs-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const imports = [
+    `import { z } from "${import.meta.resolve("zod")}";`,
+    `import { defineTool } from "${join(root, "src/agent/tools/tool.ts")}";`,
+  ];
+  writeFileSync(join(folder, "ticket.ts"), [...imports, code].join("\n"));
+  // Only what the page exports.
+  const { ticket } = (await import(join(folder, "ticket.ts"))) as { ticket: Tool };
+  vi.stubGlobal("fetch", async (url: string) =>
+    url.endsWith("/7") ? new Response("Looms creak: open") : new Response("", { status: 404 }),
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const dispatcher = dispatcherOf({ tools: [ticket] });
+  expect(await run(dispatcher, "ticket", { id: 7 })).toMatchObject({
+    status: "ok",
+    text: "Looms creak: open",
+  });
+  expect(await run(dispatcher, "ticket", { id: 8 })).toMatchObject({
+    status: "error",
+    text: "There is no ticket 8.",
+  });
+  expect((await run(dispatcher, "ticket", { id: "seven" })).status).toBe("error");
+});

@@ -1,0 +1,113 @@
+import { pino } from "pino";
+import { expect, onTestFinished, test } from "vitest";
+import type { ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
+import { createSlackSurface } from "../../src/adapters/slack/surface.ts";
+import { adapterFor as discordAdapter, surfaceOf } from "../adapters/discord/stage.ts";
+import { adapterFor as slackAdapter, nobodyWasHere } from "../adapters/slack/connected.ts";
+import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
+import { startRedis } from "../fakes/redis.ts";
+import { visibleText } from "../fakes/slack/blocks.ts";
+import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { openHeddle } from "./heddle.ts";
+
+interface Place {
+  surface: ChatSurface;
+  access: object;
+  adapter(): ChatAdapter;
+  /** Somebody calls the bot in a channel. */
+  calls(who: "ada" | "eve", channel: string, text: string): Promise<unknown>;
+  /** Ada uses `/agent` in a channel. */
+  commands(channel: string, task: string): unknown;
+  /** What the bot has said in the threads of a channel. */
+  said(channel: string): string[];
+  until(condition: () => boolean): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Gives each event to one connection; a mention comes as two events. */
+async function onSlack(): Promise<Place> {
+  const slack = await startFakeSlack();
+  const log = pino({ level: "silent" });
+  const people = { ada: slack.user("ada"), eve: slack.user("eve", { guest: true }) };
+  return {
+    surface: createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log }),
+    access: {},
+    adapter: () => slackAdapter(slack, nobodyWasHere),
+    calls: (who, channel, text) => people[who].says(slack.channel(channel), `<@BOT> ${text}`),
+    commands: (channel, task) => people.ada.commands(slack.channel(channel), `/agent ${task}`),
+    said: (channel) =>
+      slack
+        .channel(channel)
+        .messages.filter(({ user, threadTs }) => user === slack.bot && threadTs)
+        .map((message) => visibleText(message)),
+    until: (condition) => slack.until(condition),
+    close: () => slack.close(),
+  };
+}
+
+/** Gives each event to every connection. */
+async function onDiscord(): Promise<Place> {
+  const discord = await startFakeDiscord();
+  const ada = discord.user("ada");
+  const eve = discord.user("eve");
+  return {
+    surface: surfaceOf(discord),
+    access: { discord: { users: [ada.id] } },
+    adapter: () => discordAdapter(discord),
+    calls: async (who, channel, text) =>
+      (who === "ada" ? ada : eve).says(discord.channel(channel), `<@BOT> ${text}`),
+    commands: (channel, prompt) => ada.asks(discord.channel(channel), { prompt }),
+    said(name) {
+      const channel = discord.channel(name);
+      const threads = channel.messages.flatMap((message) => discord.threadOf(message)?.messages ?? []);
+      return threads.flatMap(({ author, content }) => (author === discord.bot ? content : []));
+    },
+    until: (condition) => discord.until(condition),
+    close: () => discord.close(),
+  };
+}
+
+test.each([
+  ["app of Slack", onSlack],
+  ["shard of Discord", onDiscord],
+])("Of two replicas on one %s each thing is done and said once", async (_where, open) => {
+  const [place, server] = await Promise.all([open(), startRedis()]);
+  const { surface, access, said } = place;
+  const replies = () => ({ text: "Answer." });
+  const heddles = await Promise.all([0, 1].map(() => openHeddle(server, { surface, access, replies })));
+  const adapters = heddles.map(({ intake }) => ({ intake, adapter: place.adapter() }));
+  for (const { adapter, intake } of adapters) await adapter.start(intake);
+  onTestFinished(async () => {
+    await Promise.all(adapters.map(({ adapter }) => adapter.stop()));
+    await Promise.all(heddles.map(({ close }) => close()));
+    await Promise.all([place.close(), server.stop()]);
+  });
+
+  const expected = {
+    work: "Answer.",
+    command: "Answer.",
+    nothing: "You called me without a task.",
+    idle: "Nothing is running in this thread.",
+    planned: "Nothing is planned in this thread.",
+    stranger: "I only take work from",
+  };
+  await place.calls("ada", "work", "hi");
+  place.commands("command", "hi");
+  await place.calls("ada", "nothing", "");
+  await place.calls("ada", "idle", "stop");
+  await place.calls("ada", "planned", "schedules");
+  await place.calls("eve", "stranger", "hi");
+  const channels = Object.keys(expected);
+  await place.until(() => channels.every((channel) => said(channel).length > 0));
+  // What is said in a channel is said in its order.
+  for (const channel of channels) await place.calls("ada", channel, "again");
+  await place.until(() =>
+    channels.every(
+      (channel) => said(channel).at(-1)?.startsWith("Answer.") === true && said(channel).length > 1,
+    ),
+  );
+  for (const [channel, words] of Object.entries(expected)) {
+    expect(said(channel)).toEqual([expect.stringContaining(words), expect.stringContaining("Answer.")]);
+  }
+  expect(heddles.flatMap(({ requests }) => requests)).toHaveLength(channels.length + 2);
+});

@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto";
+import { type ChatSurface, type Door, parseThreadId } from "../../src/adapters/adapter.ts";
+import { createMasker } from "../../src/agent/context/mask.ts";
+import type { ModelRequest } from "../../src/agent/llm/model.ts";
+import { allowAll } from "../../src/agent/policy.ts";
+import { settingsSchema } from "../../src/config/schema.ts";
+import { createAccess } from "../../src/intake/access.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { createReporter, progressKey } from "../../src/progress/reporter.ts";
+import { createBackgroundJobs } from "../../src/queue/background.ts";
+import { type BudgetSettings, createBudgets } from "../../src/queue/budgets.ts";
+import { createDrive } from "../../src/queue/drive.ts";
+import { markMessage } from "../../src/queue/marks.ts";
+import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
+import { createOutputScheduler } from "../../src/queue/output.ts";
+import { readJournal } from "../../src/queue/sessions.ts";
+import { createSlots } from "../../src/queue/slots.ts";
+import { watchStops } from "../../src/queue/stops.ts";
+import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { createTurnRunner } from "../../src/turn-runner.ts";
+import { memoryNotes } from "../agent/tools/services.ts";
+import { plainEnclosures } from "../enclosures/plain.ts";
+import type { TestRedis } from "../fakes/redis.ts";
+import { scriptedModel } from "../fakes/scripted-model.ts";
+
+const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
+const unlimited: BudgetSettings = {
+  ...{ timeZone: "UTC", keepDays: 10, extensionPercent: 50 },
+  ...{ day: {}, user: {}, users: {}, channel: {}, channels: {} },
+};
+const price = { input: 0, output: 1, cacheRead: 0, cacheWrite: 0 };
+
+interface HeddleOptions {
+  surface: ChatSurface;
+  replies: Parameters<typeof scriptedModel>[0];
+  budgets?: Partial<BudgetSettings>;
+  /** The `access` of its settings. */
+  access?: object;
+  steps?: number;
+  /** The clock of budgets. */
+  now?(): number;
+}
+
+/** A Heddle as one process has it: the whole path of a message to a scripted model, whose calls cost one cent each. */
+export async function openHeddle(
+  server: TestRedis,
+  options: HeddleOptions,
+): Promise<{ intake: Door; requests: ModelRequest[]; close(): Promise<void> }> {
+  const { surface, now = Date.now } = options;
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  const output = createOutputScheduler(redis);
+  let isClosed = false;
+  const onProblem = (problem: string, error: unknown) => {
+    // Marks may be under way at the end of a test: nobody waits for them.
+    if (!isClosed) throw new Error(problem, { cause: error });
+  };
+  const onError = (error: unknown) => onProblem("", error);
+  const { model, requests } = scriptedModel(options.replies);
+  const budgets = createBudgets({
+    redis,
+    settings: { ...unlimited, ...options.budgets },
+    now,
+    warn(thread, { markdown, key }) {
+      void surface.post(parseThreadId(thread), { kind: "notice", markdown }, key);
+    },
+    onError,
+  });
+  const intake = createIntake({
+    ...{ redis, queue, output, budgets, onProblem },
+    surface: () => surface,
+    audit() {},
+    access: createAccess(settingsSchema.parse({ access: options.access ?? {} }).access),
+    models: () => [],
+    ahead: async () => 0,
+    status: async () => "",
+    now: Date.now,
+  });
+  const masker = createMasker([]);
+  // A call is reckoned with at a hundredth of a cent, so that the budgets below are used up to the end.
+  const paid = { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } };
+  const runner = createTurnRunner({
+    choose: () => paid,
+    channel: () => ({}),
+    enclosures: plainEnclosures(),
+    summariser: model,
+    limits: { steps: options.steps ?? 10, wallMs: 60_000 },
+    compaction: {},
+    budgets,
+    policy: allowAll,
+    questionMs: 60_000,
+    instructions: "",
+    sandbox: {
+      backend: createBubblewrapBackend({ dataDir: "" }),
+      probe: noSandbox,
+      refresh: async () => noSandbox,
+    },
+    notes: memoryNotes,
+    journal: (id) => readJournal(redis, id),
+    surface: () => surface,
+    skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
+    mcp: { tools: async () => [], status: () => [], close: async () => {} },
+    masker,
+    log: createLog("silent", masker, { terminal: false }),
+  });
+  const stops = await watchStops(redis, server.client(), onError);
+  const worker = await startTurnWorker({
+    ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
+    slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
+    drive: createDrive({
+      ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
+      background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+      newId: () => randomUUID().slice(0, 8),
+      display: (lease, turn) =>
+        createReporter({
+          ...{ surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
+          onProgressPosted: (ref) => lease.append([], { fields: { progress: JSON.stringify(ref) } }),
+          overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+          mark: (ref, mark, signal) => markMessage({ redis, output, surface }, ref, mark, signal),
+          publish() {},
+          mask: (text) => text,
+        }),
+      flushOutbox: (lease, signal, progressQuiet) =>
+        flushOutbox(lease, { redis, surface, output, signal, progressQuiet, onProblem }),
+    }),
+  });
+  return {
+    intake,
+    requests,
+    async close() {
+      isClosed = true;
+      await worker.close();
+      await stops.close();
+      await queue.close();
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { possibleTiers } from "../../src/sandbox/bubblewrap/cgroup-tiers.ts";
+import { findCages } from "../../src/sandbox/bubblewrap/cgroups.ts";
+import { defaultLimits } from "../../src/sandbox/limits.ts";
+
+/** Above what the kernel gives to a process. */
+const deadPid = 2 ** 22 + 1;
+
+/** What a killed bot has left in the groups that this machine has for that tier. */
+function leaveGroups(summary: string): string[] {
+  const [groups = "", mounts = ""] = ["/proc/self/cgroup", "/proc/mounts"].map((file) =>
+    readFileSync(file, "utf8"),
+  );
+  const homes = possibleTiers(defaultLimits, groups, mounts)
+    .filter((tier) => tier.summary === summary)
+    .flatMap(({ memory, others }) => [memory, ...others])
+    .map(({ parent }) => join(parent, `heddle-${deadPid}`));
+  for (const home of homes) {
+    for (const group of Array(60).keys()) mkdirSync(join(home, String(group)), { recursive: true });
+  }
+  return homes;
+}
+
+test("Bots that start at one moment all find the same limits, and sweep what a killed one has left", async (context) => {
+  const { summary } = await findCages(defaultLimits);
+  context.skip(summary.includes("tier 3"), "no writable control group on this host");
+  const homes = leaveGroups(summary);
+  const program = fileURLToPath(new URL("./cage-seeker.ts", import.meta.url));
+  const bots = Array.from({ length: 4 }, () => fork(program));
+  await Promise.all(bots.map((bot) => once(bot, "message")));
+  const found = bots.map(async (bot) => {
+    bot.send("go");
+    const [told] = await once(bot, "message");
+    return String(told);
+  });
+  expect(await Promise.all(found)).toEqual(bots.map(() => summary));
+  expect(homes.filter((home) => existsSync(home))).toEqual([]);
+});

@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, createServer as createSocketServer, type Server } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterEach, expect, test } from "vitest";
+import { createProxyServer } from "../../../src/sandbox/egress/proxy.ts";
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+});
+
+async function portOf(server: Server): Promise<number> {
+  servers.push(server);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return (server.address() as AddressInfo).port; // It listens on a port.
+}
+
+/** A proxy in front of one host with a credential, without TLS. */
+async function proxyTo(host: Server, resolve = async () => ["93.184.216.34"]) {
+  const port = await portOf(host);
+  const log: string[] = [];
+  const dialled: string[] = [];
+  const proxy = createProxyServer({
+    policy: {
+      hosts: ["api.example"],
+      credentials: [{ host: "api.example", header: "authorization", value: "Bearer canary" }],
+    },
+    maxConnections: 10,
+    spend: () => true,
+    log: (line) => log.push(line),
+    uplink: {
+      resolve,
+      connect(address) {
+        dialled.push(address);
+        return connect(port, "127.0.0.1");
+      },
+      secure: (socket) => socket,
+    },
+  });
+  const proxyPort = await portOf(proxy);
+  return {
+    log,
+    dialled,
+    dial: () => connect(proxyPort, "127.0.0.1"),
+    /** What comes back for these bytes. */
+    async ask(request: string): Promise<string> {
+      const client = connect(proxyPort, "127.0.0.1");
+      client.write(request);
+      return await text(client);
+    },
+  };
+}
+
+const get = "GET http://api.example/ HTTP/1.1\r\nHost: api.example\r\n";
+
+test("One connection of the sandbox has one to the host, however many requests it sends at once", async () => {
+  const { ask, dialled } = await proxyTo(createServer((_, answer) => answer.end("hello")));
+  expect(await ask(`${get}\r\n`.repeat(50))).toContain("hello");
+  expect(dialled).toHaveLength(1);
+});
+
+test("Who hangs up while the name is looked up leaves no connection behind", async () => {
+  const asked = Promise.withResolvers<void>();
+  const found = Promise.withResolvers<string[]>();
+  const { dial, dialled, log } = await proxyTo(createServer(), () => {
+    asked.resolve();
+    return found.promise;
+  });
+  const client = dial();
+  client.write(`${get}\r\n`);
+  await asked.promise;
+  const [server] = servers.slice(-1);
+  client.destroy();
+  await expect.poll(() => new Promise((resolve) => server?.getConnections((_, n) => resolve(n)))).toBe(0);
+  found.resolve(["93.184.216.34"]);
+  await expect.poll(() => log).toEqual(["GET api.example: the sandbox has hung up"]);
+  expect(dialled).toEqual([]);
+});
+
+test.each([
+  [
+    "in chunks",
+    "Transfer-Encoding: chunked\r\n",
+    (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  ],
+  [
+    "whose length is to be left out",
+    "Content-Length: 50\r\nConnection: content-length\r\n",
+    (body: string) => body,
+  ],
+])("A body %s is not taken for another request", async (_what, headers, framed) => {
+  const arrived: string[] = [];
+  const serve = async (request: IncomingMessage, answer: ServerResponse) => {
+    arrived.push(`${request.url}: ${await text(request)}`);
+    answer.end("hello");
+  };
+  const { ask } = await proxyTo(createServer((request, answer) => void serve(request, answer)));
+  const hidden = "GET /hidden HTTP/1.1\r\nHost: other.example\r\n\r\n".padEnd(50);
+  expect(await ask(`${get}${headers}\r\n${framed(hidden)}`)).toContain("hello");
+  expect(arrived).toEqual([`/: ${hidden}`]);
+});
+
+test("An answer with a status that there is not is a bad one", async () => {
+  const host = createSocketServer((socket) => {
+    socket.once("data", () => socket.end("HTTP/1.1 099 Odd\r\n\r\n")).on("error", () => undefined);
+  });
+  const { ask } = await proxyTo(host);
+  expect(await ask(`${get}\r\n`)).toMatch(/^HTTP\/1\.1 502 /);
+});

@@ -1,0 +1,34 @@
+import { rmSync } from "node:fs";
+import { expect, test } from "vitest";
+import { inspectHost } from "../../src/sandbox/bubblewrap/host.ts";
+import { threadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
+import { createSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
+import { closedEgress } from "../../src/sandbox/egress/egress.ts";
+import { defaultLimits } from "../../src/sandbox/limits.ts";
+import { dataFolder } from "./ground.ts";
+
+test("A network that is being closed is joined by nothing; another is opened beside it", async () => {
+  const dataDir = dataFolder();
+  const inspected = inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
+  if (!inspected.ok) throw new Error(inspected.problem.what);
+  const { host } = inspected;
+  const spawner = createSpawner({ limits: host.limits, systemMounts: host.systemMounts }, () => {});
+  try {
+    const folder = host.folderOf("thread");
+    const shared = { threadId: "thread", egress: closedEgress, socketFolder: dataDir, log() {} };
+    const network = threadNetwork({ spawner, folder, ...shared });
+    const first = await network.open();
+    expect(network.current()).toBe(first);
+
+    const closing = network.close();
+    expect(network.current()).toBeUndefined();
+    const second = await network.open();
+    await closing;
+    expect(second).toBeDefined();
+    expect(second).not.toBe(first);
+    expect(network.current()).toBe(second);
+  } finally {
+    await spawner.close();
+    rmSync(dataDir, { recursive: true });
+  }
+});
