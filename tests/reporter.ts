@@ -1,9 +1,9 @@
 import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
 
 /**
- * Comes after vitest's own reporter and ends the output with `N passed, N failed, N skipped`, after a list of
- * what was skipped and why. With CI set, where everything that a test may need is installed, a skipped test is
- * a failure.
+ * Comes after vitest's own reporter and ends the output with `N passed, N failed, N skipped`, after lists of
+ * what passed only at a second try and of what was skipped and why. With CI set, where everything that a test may
+ * need is installed, a skipped test is a failure.
  */
 export default class ClosingLine implements Reporter {
   private vitest: Vitest | undefined;
@@ -22,7 +22,8 @@ export default class ClosingLine implements Reporter {
     const failed =
       tests.filter((test) => test.result().state === "failed").length + broken + unhandled.length;
 
-    const lines = [...skipped, `${passed} passed, ${failed} failed, ${skipped.length} skipped`];
+    const flaky = tests.filter((test) => test.diagnostic()?.flaky).map((test) => `second try: ${name(test)}`);
+    const lines = [...flaky, ...skipped, `${passed} passed, ${failed} failed, ${skipped.length} skipped`];
     if (skipped.length > 0 && process.env["CI"]) {
       process.exitCode = 1;
       lines.unshift("Nothing may be skipped where CI is set. Install what these tests miss:");
@@ -35,9 +36,12 @@ export default class ClosingLine implements Reporter {
     if (result.state !== "skipped") return undefined;
     // Left out on purpose by `npm test -- -t <pattern>`.
     if (this.vitest?.config.testNamePattern && result.note === undefined) return undefined;
-    const name = `${test.module.relativeModuleId} > ${test.fullName}`;
     // A group that is left out as a whole tells the reason in its name.
-    const note = result.note ?? (name.includes("(skipped: ") ? undefined : "no reason given");
-    return `skipped: ${name}${note ? `: ${note}` : ""}`;
+    const note = result.note ?? (name(test).includes("(skipped: ") ? undefined : "no reason given");
+    return `skipped: ${name(test)}${note ? `: ${note}` : ""}`;
   }
+}
+
+function name(test: TestCase): string {
+  return `${test.module.relativeModuleId} > ${test.fullName}`;
 }

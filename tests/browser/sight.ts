@@ -14,17 +14,21 @@ export async function overflow(page: Page): Promise<unknown> {
   return await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
+/** How many presses in a row may come to nothing new before a walk has ended: what is drawn anew loses the focus. */
+const patience = 5;
+
 /** Walks from the top of the page to its end; what the focus cannot be seen on, and what it never comes to. */
 export async function walk(page: Page): Promise<unknown> {
   // The first stop of each page.
   await page.locator("#skip").focus();
   const unseen: unknown[] = [];
   const visited = new Set<unknown>();
-  for (;;) {
+  for (let inVain = 0; inVain < patience; ) {
     const [id, seen] = (await page.evaluate(focused)) as [number | null, string];
-    if (id === null || visited.has(id)) break;
+    const known = id === null || visited.has(id);
+    inVain = known ? inVain + 1 : 0;
     visited.add(id);
-    if (seen) unseen.push(seen);
+    if (seen && !known) unseen.push(seen);
     await page.keyboard.press("Tab");
   }
   const missed = await page.evaluate(missedStops);

@@ -48,6 +48,14 @@ describe("the closing line of the tests", () => {
     expect(code).toBe(0);
   });
 
+  test("names what passed only at a second try", async () => {
+    const { code, lines } = await run(`
+      let tries = 0;
+      test("flickers", { retry: 1 }, () => { if (tries++ === 0) throw new Error("not yet"); });`);
+    expect(lines.slice(-2)).toEqual(["second try: some.test.js > flickers", "1 passed, 0 failed, 0 skipped"]);
+    expect(code).toBe(0);
+  });
+
   test("fails what is skipped in CI", async () => {
     const { code, lines } = await run(mixed, { CI: "true" });
     expect(lines.at(-1)).toBe("1 passed, 0 failed, 2 skipped");

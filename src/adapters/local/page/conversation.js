@@ -21,6 +21,8 @@ const composer = new Composer(send);
 let current = null;
 /** The thread that the first message of a new one makes: the same for every attempt to send it. */
 let next = randomId();
+/** How often a stop was asked for. */
+let stops = 0;
 /** Ids of files that went with an attempt that failed later: they are not sent twice. */
 const sent = new WeakMap();
 
@@ -135,6 +137,7 @@ export function stopRunning() {
 
 async function stop() {
   if (!current) return;
+  const asked = ++stops;
   showStopping(true);
   announce("Stopping.");
   try {
@@ -144,7 +147,8 @@ async function stop() {
   } catch (error) {
     note(error.message);
   }
-  showStopping(false);
+  // What became of an earlier press says nothing of a later one.
+  if (asked === stops) showStopping(false);
 }
 
 async function press(message, { id, asksFor }) {
