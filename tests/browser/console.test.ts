@@ -128,13 +128,18 @@ describe("the console's page", () => {
     console.door.verdict = () => ({ kind: "refused", reply: "Only Ada may stop this." });
     await article(page, "progress").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("alert").getByText("Only Ada may stop this.").waitFor();
+    const late = Promise.withResolvers<void>();
+    console.door.verdict = () => late.promise.then(() => ({ kind: "refused", reply: "Nor may Bob." }));
     await page.locator("#composer").getByRole("button", { name: "Stop" }).click();
     await desk.events(3);
 
+    // What was decided late about an earlier press undoes nothing.
     console.door.verdict = () => ({ kind: "stopping", thread: "x" });
     await page.getByLabel("Message to Heddle").press("Escape");
     const stop = await desk.events(4);
     expect(stop).toMatchObject({ kind: "stop", target: { thread } });
+    late.resolve();
+    await page.getByRole("alert").getByText("Nor may Bob.").waitFor();
     await article(page, "progress").getByRole("button", { name: "Stopping…" }).waitFor();
 
     // Whoever reads with the keyboard is not thrown out of a text that stays as it was.
