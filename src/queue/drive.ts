@@ -366,7 +366,6 @@ function addKills(first: KillReport | undefined, second: KillReport): KillReport
     commands: (first?.commands ?? 0) + second.commands,
     processes: (first?.processes ?? 0) + second.processes,
     survivors: second.survivors,
-    durationMs: (first?.durationMs ?? 0) + second.durationMs,
   };
 }
 

@@ -161,7 +161,7 @@ async function worker(
         questionMs,
         signal,
       }),
-    killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 1 }),
+    killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
   };

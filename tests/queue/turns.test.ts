@@ -149,7 +149,7 @@ async function worker(
         signal,
         now: Date.now,
       }),
-    killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
+    killAll: async () => ({ commands: 1, processes: 2, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
