@@ -12,8 +12,8 @@ export interface TurnQueue {
   /** Worker processes that are alive. */
   workers(): Promise<number>;
   depth(): Promise<QueueDepth>;
-  /** Threads of people that no worker has had room for yet. */
-  line(): Promise<number>;
+  /** Threads of people that workers take before this one; all that no worker has had room for, if it does not stand among them. */
+  before(thread: ThreadId): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -66,7 +66,15 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
       return { waiting: wait + prioritized, active, delayed, failed };
     },
-    line: () => queue.getJobCountByTypes("wait"),
+    async before(thread) {
+      const [line, id] = await Promise.all([
+        queue.getJobCountByTypes("wait"),
+        queue.getDeduplicationJobId(thread),
+      ]);
+      // New ones come in at the front of the list and are taken from its end.
+      const behind = id ? await redis.lpos(queue.toKey("wait"), id) : null;
+      return behind === null ? line : Math.max(0, line - 1 - behind);
+    },
     close: () => queue.close(),
   };
 }
@@ -123,7 +131,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       throw new DelayedError();
     };
     const { thread } = job.data;
-    const slot = await options.slots.enter(thread);
+    const slot = await options.slots.enter(thread, job.timestamp);
     // Half of it is chance, so that those who wait do not come back together.
     if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
     let outcome: Awaited<ReturnType<Drive>>;
