@@ -772,6 +772,7 @@ describe("A worker", () => {
     first.release();
     await second.started;
     await chat.until(() => two.mark() === "taken");
+    await chat.until(() => three.place() === 1);
     expect(three.mark()).toBe("waiting");
     second.release();
     await chat.until(() => [one, two, three].every(({ mark }) => mark() === "answered"));
