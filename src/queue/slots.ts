@@ -23,7 +23,12 @@ export interface Slots {
    *
    * @param since when its turn got into the queue, ms: those who wait are let in by it
    */
-  enter(thread: ThreadId, since: number): Promise<{ leave(): Promise<void> } | undefined>;
+  enter(thread: ThreadId, since: number): Promise<Slot | undefined>;
+}
+
+interface Slot {
+  /** @param of.isOurs false when another worker has gone on with the thread, and has its slot. Default true. */
+  leave(of?: { isOurs: boolean }): Promise<void>;
 }
 
 /** A slot whose worker died is free again after this time. */
@@ -46,9 +51,9 @@ export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: u
       if ((await enter()) !== 1) return undefined;
       const renewing = setInterval(() => void enter().catch(onError), lostMs / 3);
       return {
-        async leave() {
+        async leave({ isOurs } = { isOurs: true }) {
           clearInterval(renewing);
-          await Promise.all(names.map((place) => redis.zrem(keys.slots(place), thread)));
+          if (isOurs) await Promise.all(names.map((place) => redis.zrem(keys.slots(place), thread)));
         },
       };
     },

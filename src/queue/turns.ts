@@ -88,8 +88,9 @@ async function advance(queue: Queue, thread: ThreadId): Promise<void> {
   if (job && job.priority > 0) await job.changePriority({ priority: 0 });
 }
 
-/** `done`: nothing left to do. `handover`: another worker must go on. */
-export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<"done" | "handover">;
+/** `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. */
+export type Driven = "done" | "handover" | "lost";
+export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<Driven>;
 
 export interface TurnWorkerOptions {
   redis: Redis;
@@ -134,12 +135,12 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     const slot = await options.slots.enter(thread, job.timestamp);
     // Half of it is chance, so that those who wait do not come back together.
     if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
-    let outcome: Awaited<ReturnType<Drive>>;
+    let outcome: Driven | undefined;
     try {
       outcome = await options.drive(thread, signal);
     } finally {
       // Before somebody else takes the thread, whose slot has the same name.
-      await slot.leave();
+      await slot.leave({ isOurs: outcome !== "lost" });
     }
     if (outcome === "handover") await again(0);
   };

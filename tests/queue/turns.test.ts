@@ -29,7 +29,7 @@ import { createOutputScheduler } from "../../src/queue/output.ts";
 import { readJournal } from "../../src/queue/sessions.ts";
 import { aheadOf, createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
-import { queueName, queuePrefix } from "../../src/queue/keys.ts";
+import { keys, queueName, queuePrefix } from "../../src/queue/keys.ts";
 import { claimSession } from "../../src/queue/session.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
@@ -633,11 +633,11 @@ describe("A worker", () => {
     await answer(chat, "Next.");
   });
 
-  test("tells of work no longer when its end finds that another worker has the session", async () => {
+  test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
     const chat = memoryChat({ statusMs: 5 });
-    const { redis, says } = gateway(chat);
+    const { redis, says, thread: place } = gateway(chat);
     const { tool, started, release } = waitingTool();
-    await worker(chat, {
+    const { close } = await worker(chat, {
       replies: [{ calls: [{ name: "wait" }] }, { text: "Too late." }],
       tools: [tool],
       async fileChanges(thread) {
@@ -651,6 +651,8 @@ describe("A worker", () => {
     release();
     await chat.until(() => chat.statuses.at(-1) === undefined);
     expect(chat.shown.filter(({ message }) => message.kind === "answer")).toEqual([]);
+    await close();
+    expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
   });
 
   test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
