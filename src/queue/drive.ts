@@ -59,6 +59,7 @@ const lookAgainMs = 500;
 export function createDrive(options: DriveOptions): Drive {
   return async (thread, jobSignal) => {
     const lease = await claimSession(options.redis, thread);
+    await touchSession(options.redis, thread, options.expireSeconds);
     try {
       return await driveSession(lease, options, jobSignal);
     } catch (error) {
@@ -147,7 +148,8 @@ async function driveTurns(
     if (until !== undefined) {
       // Coming back is no sign of a crash.
       await lease.append([], { fields: { handover: "1" } });
-      await touchSession(options.redis, thread, options.expireSeconds);
+      const openSeconds = Math.ceil((until - options.now()) / 1_000);
+      await touchSession(options.redis, thread, openSeconds + options.expireSeconds);
       await Promise.all([...rest, display.close()]);
       await unlist(options.redis, thread, listed, until);
       return "done";

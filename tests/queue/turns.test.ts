@@ -780,6 +780,22 @@ describe("A worker", () => {
     await chat.until(() => [one, two, three].every(({ mark }) => mark() === "answered"));
   });
 
+  test("keeps what its thread has said before, however old that is, while it is worked on", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread: place } = gateway(chat);
+    const thread = threadId(place);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ text: "First." }, { calls: [{ name: "wait" }] }], tools: [tool] });
+    await says("one");
+    await answer(chat, "First.");
+    await expect.poll(() => redis.ttl(keys.head(thread))).toBeGreaterThan(0);
+    const kept = [keys.head(thread), keys.log(thread, 0)];
+    for (const key of kept) await redis.expire(key, 60);
+    await says("two");
+    await started;
+    for (const key of kept) expect(await redis.ttl(key)).toBeGreaterThan(60);
+  });
+
   test("runs many threads at once and each in order", async () => {
     const chat = memoryChat();
     const gateways = Array.from({ length: 12 }, () => gateway(chat));
