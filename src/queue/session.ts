@@ -98,11 +98,17 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     };
   };
 
+  // Whoever has the session alone adds to its journal, and nothing in it changes: a long one is parsed once.
+  const read: JournalRecord[] = [];
+
   return {
     thread,
     claimsWithoutProgress: stuck,
     async read() {
-      return (await redis.lrange(log, 0, -1)).map((entry) => JSON.parse(entry) as JournalRecord);
+      const from = read.length;
+      for (const [index, entry] of (await redis.lrange(log, from, -1)).entries())
+        read[from + index] = JSON.parse(entry) as JournalRecord;
+      return [...read];
     },
     head: () => redis.hgetall(head),
     holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
@@ -134,7 +140,10 @@ function messageOf(entry: string): UserMessage {
   return (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message;
 }
 
-/** Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn. */
+/**
+ * Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn, and when one
+ * begins or goes on: what had nearly expired must not while it is worked on.
+ */
 export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
   const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
   const pipeline = redis.pipeline();
