@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
@@ -66,7 +67,9 @@ export interface SessionLease {
 /** Claims a session: every later write of the earlier holder is refused. */
 export async function claimSession(redis: Redis, thread: ThreadId): Promise<SessionLease> {
   const head = keys.head(thread);
-  const [epoch, generation, stuck] = (await scripts.claim.run(redis, [head], [])) as [number, number, number];
+  // See the header of claim.lua.
+  const claimed = (await scripts.claim.run(redis, [head], [randomUUID()])) as [number, number, number];
+  const [epoch, generation, stuck] = claimed;
   const log = keys.log(thread, generation);
 
   // Numbered, so that a write which the client repeats after a lost connection is applied once. Always one at

@@ -143,6 +143,18 @@ describe("A write that the client repeats because its answer was lost", () => {
     };
   }
 
+  test("claims a session once, so that a Redis that restarts is not taken for a turn that crashes", async () => {
+    const { redis, loseNext } = forgetful();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    await (await claimSession(redis, thread)).take({ type: "turn-start", turn: "t", at: 1 });
+    await claimSession(redis, thread);
+    loseNext();
+    const lease = await claimSession(redis, thread);
+    expect(lease.claimsWithoutProgress).toBe(2);
+    await lease.append([], { fields: { handover: "1" } });
+  });
+
   test("is applied once", async () => {
     const { redis, loseNext } = forgetful();
     const thread = newThread();
