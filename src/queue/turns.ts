@@ -116,7 +116,7 @@ const fullMs = 500;
  * An idle worker looks for jobs this often although it is told of them: a worker that ends or dies may have taken the
  * word of a job along, the one that it hands over above all.
  */
-const lookSeconds = 0.5;
+export const lookSeconds = 0.5;
 
 /** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
