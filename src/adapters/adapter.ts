@@ -216,6 +216,8 @@ export interface SurfaceLimits {
   editIntervalMs: number;
   /** A message older than this, in milliseconds, is better replaced by a new one than edited. Absent: never. */
   editableMs?: number;
+  /** So many places of messages that wait can be told apart, the last one standing for all later ones. Absent: all. */
+  places?: number;
   /** How soon a status may change, and how soon an unchanged one fades and is shown again, in milliseconds. */
   status?: { changeMs: number; fadesMs: number };
   /** Characters of one message; longer answers are split by the surface. */

@@ -19,6 +19,7 @@ import { type Ratings, ratingIn } from "../queue/ratings.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
 import { lastRequesters, requestersOf } from "../queue/requesters.ts";
 import type { ScheduleDeed } from "../queue/schedules.ts";
+import { sessionStatus } from "../queue/sessions.ts";
 import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
 import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
@@ -37,15 +38,19 @@ export interface IntakeOptions
   audit(deed: IntakeDeed): void;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
-  /** How many are worked on before a turn that this person begins there now, should it have to wait. */
+  /** How many are worked on before the turn that the thread waits for, on behalf of that person. */
   ahead(thread: ThreadId, person: string): Promise<number>;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
   /** Absent where answers do not ask for opinions. */
   ratings?: Ratings;
 }
 
-/** A message that waits is not shown as such before: a worker that has nothing to do takes it sooner. */
-const graceMs = 600;
+/**
+ * When it is looked whether a message waits, and where in the line: first so soon, because a worker that has nothing to
+ * do takes it sooner; then each time after twice as long.
+ */
+const firstLookMs = 600;
+const longestLookMs = 60_000;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -66,13 +71,29 @@ export function createIntake(options: IntakeOptions): Door {
   const questions = createQuestionDesk({ ...options, mayApprove: access.mayApprove });
   const { reply, refuse, refuseStranger, mark } = createReplies(options);
 
-  /** Whoever takes it marks it as taken. */
-  const markIfWaiting = async (thread: ThreadId, ref: MessageRef, place: number) => {
-    await delay(graceMs, undefined, { ref: false });
-    // Heddle was closed meanwhile.
-    if (redis.status === "end") return;
-    const waiting = await waitingIn(redis, thread);
-    if (waiting.some(({ id }) => id === ref.message)) mark(ref, "waiting", place);
+  /** Where the message stands; undefined when it waits no more. */
+  const placeOf = async (thread: ThreadId, { ref, author }: MessageEvent): Promise<number | undefined> => {
+    const inThread = (await waitingIn(redis, thread)).findIndex(({ id }) => id === ref.message);
+    if (inThread < 0) return undefined;
+    const isRunning = (await sessionStatus(redis, thread)) === "running";
+    return inThread + (isRunning ? 1 : await options.ahead(thread, author.id));
+  };
+
+  /** Shows that a message waits, and its place as the line moves on. Whoever takes it marks it as taken. */
+  const showWaiting = async (thread: ThreadId, event: MessageEvent) => {
+    const { places = Number.POSITIVE_INFINITY } = options.surface(event.ref.platform).limits;
+    let shown = Number.POSITIVE_INFINITY;
+    for (let lookMs = firstLookMs; ; lookMs = Math.min(2 * lookMs, longestLookMs)) {
+      await delay(lookMs, undefined, { ref: false });
+      // Heddle was closed meanwhile.
+      if (redis.status === "end") return;
+      const place = await placeOf(thread, event);
+      if (place === undefined) return;
+      // A person is told of each change on some platforms, so nobody is when things look worse for a moment.
+      if (Math.min(place, places) >= shown) continue;
+      shown = Math.min(place, places);
+      await mark(event.ref, "waiting", place);
+    }
   };
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
@@ -176,12 +197,8 @@ export function createIntake(options: IntakeOptions): Door {
       case "accepted": {
         if (leave?.deed) options.audit(leave.deed);
         await questions.written(event);
-        const [ahead] = await Promise.all([
-          delivery.position || options.ahead(thread, event.author.id),
-          rememberMessages(redis, thread, [event.ref]),
-          options.queue.wake(thread),
-        ]);
-        markIfWaiting(thread, event.ref, ahead).catch((error: unknown) =>
+        await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
+        showWaiting(thread, event).catch((error: unknown) =>
           options.onProblem("It was not found out whether a message waits.", error),
         );
         return { kind: "accepted", thread, position: delivery.position };

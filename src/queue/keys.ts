@@ -54,8 +54,10 @@ export const keys = {
 
   /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
   slots: (place: string) => `heddle:{slots}:${place}`,
-  /** Sorted set: threads whose people wait for a slot of that place. */
+  /** Sorted set: threads whose people wait for a slot of that place, by since when. */
   slotLine: (place: string) => `heddle:{slots}:${place}:line`,
+  /** Sorted set: the same, by the time at which they are forgotten. */
+  slotAsked: (place: string) => `heddle:{slots}:${place}:asked`,
   /** The state of somebody's message. */
   marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
   /** Sorted set: who writes it to the platform at this moment. */

@@ -22,7 +22,10 @@ if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER",
   return 0
 end
 if redis.call("SCARD", KEYS[3]) == 1 and redis.call("LLEN", KEYS[2]) == 0 then
-  redis.call("SET", KEYS[4], ARGV[3], "EX", ARGV[4])
+  local known = redis.call("GET", KEYS[4])
+  if not known or cjson.decode(known).at < cjson.decode(ARGV[3]).at then
+    redis.call("SET", KEYS[4], ARGV[3], "EX", ARGV[4])
+  end
   return 3
 end
 if redis.call("SET", KEYS[5], "1", "NX", "EX", ARGV[4]) then
