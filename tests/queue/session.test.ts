@@ -167,10 +167,13 @@ describe("A write that the client repeats because its answer was lost", () => {
     await deliver(redis, thread, message(2), options);
     await orderStop(redis, thread, { by: "Bob", at: 2 });
     loseNext();
-    expect(await lease.take()).toMatchObject({ taken: [], withdrawn: [{ id: "m2" }], stop: { by: "Bob" } });
+    expect(await lease.take(undefined, [{ type: "nudge", message: message(8) }])).toMatchObject({
+      ...{ taken: [], withdrawn: [{ id: "m2" }], stop: { by: "Bob" } },
+    });
     expect((await lease.read()).map(({ type }) => type)).toEqual([
       "turn-start",
       "user",
+      "nudge",
       "nudge",
       "user",
       "withdrawn",
