@@ -91,6 +91,8 @@ export type InboundEvent =
       target: { thread: ThreadRef } | { message: MessageRef };
       author: Author;
       at: number;
+      /** Where the platform tells no time, so that `at` differs each time that it is told: what it was done to. */
+      deed?: string;
     }
   /** Somebody pressed a button that {@link OutboundMessage.actions} has offered. */
   | {
@@ -112,12 +114,12 @@ export type InboundEvent =
 export type Verdict =
   | { kind: "accepted"; thread: ThreadId; position: number }
   | { kind: "duplicate" }
-  | { kind: "stopping"; thread: ThreadId }
+  | { kind: "stopping"; thread: ThreadId; unchanged?: true }
   /** An edit or a deletion of a message that was waiting or being worked on. */
-  | { kind: "amended"; thread: ThreadId }
+  | { kind: "amended"; thread: ThreadId; unchanged?: true }
   /**
    * A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it.
-   * `unchanged`: it was so already, after an earlier press or the same one at another gateway.
+   * `unchanged`, of this and the two above: it was so already, after an earlier press or the same one at another gateway.
    */
   | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */

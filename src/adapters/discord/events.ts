@@ -195,7 +195,8 @@ export function createEventReader(options: {
         ? describePerson(data.member.user, data.member)
         : await people(data.user_id, room.workspace);
       const at = Math.max(now(), timeOf(data.message_id));
-      return { kind: "stop", target: { thread: threadAt(room, data.message_id) }, author, at };
+      const target = { thread: threadAt(room, data.message_id) };
+      return { kind: "stop", target, author, at, deed: data.message_id };
     },
   };
 }
