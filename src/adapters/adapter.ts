@@ -326,6 +326,16 @@ export interface Attendance {
   present(platform: string, workspace: string): Promise<void>;
   /** Threads where people may go on writing without a mention, the latest first. */
   threads(platform: string, workspace: string): Promise<ThreadRef[]>;
+  /** The messages that somebody may have edited, deleted or put a 🛑 on meanwhile with an effect. */
+  open(platform: string, workspaces: readonly string[]): Promise<OpenMessage[]>;
+}
+
+/** A message that waits or that a turn works on, or the one in which a turn shows its progress. */
+export interface OpenMessage {
+  thread: ThreadRef;
+  ref: MessageRef;
+  /** Whose it is and what it said when Heddle last heard of it. Absent of Heddle's own. */
+  written?: { author: Speaker; text: string };
 }
 
 /** A thread as its person sees it in a list. */

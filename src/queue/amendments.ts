@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { heddle, type Speaker } from "../agent/messages.ts";
+import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
 import { channels, keys } from "./keys.ts";
 import { heard } from "./mailbox.ts";
 import { scriptJson, scripts } from "./scripts.ts";
@@ -17,6 +17,7 @@ export interface Amendment {
 
 const daySeconds = 86_400;
 const separator = "~";
+const edited = "(I have edited an earlier message. It now reads:)\n";
 
 /**
  * `changed`: it had not been taken. `passed-on`: the running turn is told. `repeated`: one of them, and it was told
@@ -30,11 +31,7 @@ export async function editMessage(
   thread: ThreadId,
   { message, author, at, text }: Amendment & { text: string },
 ): Promise<Edited> {
-  const correction = told(
-    { message, at },
-    author,
-    `(I have edited an earlier message. It now reads:)\n${text}`,
-  );
+  const correction = told({ message, at }, author, `${edited}${text}`);
   const result = await scripts.edit.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
@@ -83,6 +80,11 @@ function told(
 ): Extract<JournalRecord, { type: "user" }> {
   const id = `${message}${separator}${at}`;
   return { type: "user", message: { role: "user", id, author, text, at } };
+}
+
+/** What an edit that the turn was told of has made of the message. */
+export function textOfEdit({ id, text }: UserMessage): string | undefined {
+  return id.includes(separator) && text.startsWith(edited) ? text.slice(edited.length) : undefined;
 }
 
 /** The message on the platform that a user message stands for: itself, or the one that was edited or deleted. */

@@ -1,9 +1,10 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
+import type { Attendance, ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
 import { createSlackSurface } from "../../src/adapters/slack/surface.ts";
 import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
+import { createAttendance } from "../../src/queue/attendance.ts";
 import { adapterFor as discordAdapter, surfaceOf } from "../adapters/discord/stage.ts";
 import { adapterFor as slackAdapter, nobodyWasHere } from "../adapters/slack/connected.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
@@ -16,7 +17,9 @@ import { openHeddle } from "./heddle.ts";
 interface Place {
   surface: ChatSurface;
   access: object;
-  adapter(): ChatAdapter;
+  adapter(attendance?: Attendance): ChatAdapter;
+  /** What was not heard is not told again. */
+  forget(): void;
   /** Somebody calls the bot in a channel. */
   calls(who: "ada" | "eve", channel: string, text: string): Promise<unknown>;
   /** Ada uses `/agent` in a channel. */
@@ -43,7 +46,8 @@ async function onSlack(): Promise<Place> {
   return {
     surface: createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log }),
     access: {},
-    adapter: () => slackAdapter(slack, nobodyWasHere),
+    adapter: (attendance = nobodyWasHere) => slackAdapter(slack, attendance),
+    forget: () => slack.forget(),
     calls: (who, channel, text) => people[who].says(slack.channel(channel), `<@BOT> ${text}`),
     commands: (channel, task) => people.ada.commands(slack.channel(channel), `/agent ${task}`),
     async begins(channel, text) {
@@ -77,7 +81,8 @@ async function onDiscord(): Promise<Place> {
   return {
     surface: surfaceOf(discord),
     access: { discord: { users: [ada.id] } },
-    adapter: () => discordAdapter(discord),
+    adapter: (attendance = nobodyWasHere) => discordAdapter(discord, { attendance }),
+    forget() {},
     calls: async (who, channel, text) =>
       (who === "ada" ? ada : eve).says(discord.channel(channel), `<@BOT> ${text}`),
     commands: (channel, prompt) => ada.asks(discord.channel(channel), { prompt }),
@@ -183,3 +188,32 @@ test.each(places)("Of two replicas on one %s each thing is done and said once", 
   }
   expect(heddles.flatMap(({ requests }) => requests)).toHaveLength(channels.length + 2);
 });
+
+test.each(places)(
+  "A 🛑 that nobody heard of is honoured by the next gateway to an %s",
+  async (_where, open) => {
+    const [place, server] = await Promise.all([open(), startRedis()]);
+    const replies = () => ({ hang: "Let me see." });
+    const { surface, access, said } = place;
+    const { intake, requests, close } = await openHeddle(server, { surface, access, replies });
+    const known = createAttendance(server.client(), Date.now);
+    const heard = Promise.withResolvers<void>();
+    const present: Attendance["present"] = (...where) => known.present(...where).then(heard.resolve);
+    const first = place.adapter({ ...known, present });
+    await first.start(intake);
+    const task = await place.begins("work", "count");
+    await Promise.all([heard.promise, vi.waitUntil(() => requests.length > 0)]);
+    await first.stop();
+
+    await task.stops();
+    place.forget();
+    const second = place.adapter(known);
+    await second.start(intake);
+    onTestFinished(async () => {
+      await second.stop();
+      await close();
+      await Promise.all([place.close(), server.stop()]);
+    });
+    await place.until(() => said("work").some((text) => text.includes("Stopped by ada")));
+  },
+);

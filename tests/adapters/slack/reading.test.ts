@@ -113,9 +113,14 @@ describe("What was said in a thread before a message", () => {
   });
 
   test("is the first message and the newest, however long the thread is, in at most ten calls", async () => {
-    const { slack, surface, ada, general, root, place, thread } = await scene();
+    const { slack, surface, ada, general, root, place } = await scene();
+    // Fifty days, with a hundred messages in the eight hours of work of each.
+    const began = Number(root.ts) - 51 * 86_400;
+    root.ts = began.toFixed(6);
+    const thread = { ...place, thread: root.ts };
     for (let number = 1; number <= 5_000; number += 1) {
-      await ada.says(general, `reply ${number}`, { thread: root.ts });
+      const reply = await ada.says(general, `reply ${number}`, { thread: root.ts });
+      reply.ts = (began + Math.floor(number / 100) * 86_400 + (number % 100) * 288).toFixed(6);
     }
     const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
     await ada.says(general, "later", { thread: root.ts });
