@@ -51,6 +51,10 @@ export interface IntakeOptions
  */
 const firstLookMs = 600;
 const longestLookMs = 60_000;
+/** For how long what somebody did to stop a thread is not taken for something new. */
+const daySeconds = 86_400;
+/** The same where it has no time of its own: a reaction may be taken back and put there again. */
+const deedSeconds = 60;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -119,8 +123,13 @@ export function createIntake(options: IntakeOptions): Door {
         reply: "You may not stop this: only those who asked for it, or administrators.",
       };
     }
-    const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
-    if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
+    const { id, name } = event.author;
+    const deed =
+      event.deed === undefined
+        ? { id: `${id}~${event.at}`, seconds: daySeconds }
+        : { id: `${id}~${event.deed}`, seconds: deedSeconds };
+    const ordered = await orderStop(redis, thread, { by: name, at: event.at }, deed);
+    if (ordered === "nothing") return { kind: "ignored", why: "nothing is running or waiting there" };
     try {
       // When only waiting messages are stopped, a worker must still come and tell the thread.
       await options.queue.wake(thread);
@@ -129,7 +138,7 @@ export function createIntake(options: IntakeOptions): Door {
       if (!isOutOfMemory(error)) throw error;
       options.onProblem("A stopped thread could not be woken.", error);
     }
-    return { kind: "stopping", thread };
+    return { kind: "stopping", thread, ...(ordered === "repeated" && { unchanged: true }) };
   };
 
   /** What was refused last for want of memory: there is no room to note it in Redis. */
@@ -229,6 +238,9 @@ export function createIntake(options: IntakeOptions): Door {
         // A turn that waits for people has no worker to hear of it.
         await options.queue.wake(thread);
         return { kind: "stopping", thread };
+      case "repeated":
+        await options.queue.wake(thread);
+        return { kind: "amended", thread, unchanged: true };
       case "changed":
       case "withdrawn":
         return { kind: "amended", thread };
