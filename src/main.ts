@@ -77,6 +77,7 @@ const expectedErrors = new Set([
   "ModelError",
   "McpConfigError",
   "AuditBusy",
+  "DemoScriptError",
 ]);
 
 async function main(argv: string[]): Promise<number> {

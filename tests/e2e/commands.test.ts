@@ -106,6 +106,11 @@ describe("heddle start", () => {
       { args: ["start", "--role", "king"] },
       /--role king: expected one of all, gateway, worker/,
     ],
+    [
+      "scripts of the demo model that are not there",
+      { yaml: "demo: { scripts: plays }" },
+      /heddle: The demo scripts in \S+\/plays cannot be read: .*ENOENT/,
+    ],
     ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
     ["a command that only every object has", { args: ["constructor"] }, /Unknown command "constructor"/],
   ] as { 0: string; 1: { yaml?: string; env?: Record<string, string>; args?: string[] }; 2: RegExp }[] as [
