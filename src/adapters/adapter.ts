@@ -174,7 +174,7 @@ export interface OutboundMessage {
   trace?: string;
 }
 
-/** Tool calls, and the Markdown that stands above and below them. */
+/** Tool calls, none as long as there is only a plan, and the Markdown that stands above and below them. */
 export interface CallList {
   above: string;
   below: string;

@@ -55,10 +55,12 @@ describe("a workspace that nobody uses", () => {
 
     time += 29 * day;
     expect(await workspaces.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
-    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: 1_000 * day, place: "here" }]);
+    const [listed] = await workspaces.list();
+    expect(listed).toEqual({ threadId: thread, usedAt: 1_000 * day, folder: expect.any(String) });
+    expect(existsSync(listed?.folder ?? "")).toBe(true);
     time += day;
     expect(await workspaces.clean(policy)).toEqual({ archived: [thread], forgotten: [], failed: [] });
-    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: time, place: "archive" }]);
+    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: time }]);
     expect(readdirSync(join(dataDir, "replaced"))).toEqual([]);
 
     const again = await backend.open(thread);

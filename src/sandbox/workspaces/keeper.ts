@@ -256,11 +256,12 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     async list() {
       const found = new Map<string, WorkspaceInfo>();
       for (const { key, saved } of await store.list()) {
-        found.set(key, { threadId: saved.threadId, usedAt: saved.savedAt, place: "archive" });
+        found.set(key, { threadId: saved.threadId, usedAt: saved.savedAt });
       }
       for (const key of readdirSync(records)) {
-        const record = existsSync(placeOf(key)) ? recordOf(key) : undefined;
-        if (record) found.set(key, { threadId: record.threadId, usedAt: record.usedAt, place: "here" });
+        const folder = placeOf(key);
+        const record = existsSync(folder) ? recordOf(key) : undefined;
+        if (record) found.set(key, { threadId: record.threadId, usedAt: record.usedAt, folder });
       }
       return [...found.values()].toSorted((a, b) => b.usedAt - a.usedAt);
     },
