@@ -1,10 +1,11 @@
+import { rm } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
 import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import { fileChanges } from "./changes.ts";
 import { watchDisk } from "./disk.ts";
-import { fileTools, type ScriptRequest } from "./files.ts";
+import { fileTools, type ScriptRequest, threadInside } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { startJob, type TrackedJob } from "./jobs.ts";
 import type { Ending } from "./launch.ts";
@@ -77,7 +78,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     const joins = network.current();
     const started = spawner.launch(folder, {
       ...request,
-      view: [...quarters.shown(), ...(policy && joins ? variables : [])],
+      view: [...quarters.shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
       joins,
       fileBytes: full ? 0 : limits.fileBytes,
     });
@@ -135,10 +136,15 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
         floodBytes: request.maxOutputBytes,
         signal: request.signal,
         onOutput: output.take,
+        ...(request.staged && { view: ["--bind", folder.path, threadInside] }),
       },
       "files",
     );
-    return { ...(await ended), ...output.result() };
+    const ending = await ended;
+    if (request.staged && ending.end !== "exit") {
+      await rm(join(folder.path, "new", request.staged), { force: true });
+    }
+    return { ...ending, ...output.result() };
   }
 
   async function start(request: { command: string; cwd?: string }): ReturnType<Sandbox["start"]> {
