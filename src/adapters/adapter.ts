@@ -124,8 +124,8 @@ export type Verdict =
   | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
-  /** Refused, and the person should read why. */
-  | { kind: "refused"; reply: string };
+  /** Refused, and the person should read why. `unchanged`: it was before, when the same was told. */
+  | { kind: "refused"; reply: string; unchanged?: true };
 
 /** What the person should read who pressed a button, if it did not do what it says. */
 export function problemOf(verdict: Verdict): string | undefined {

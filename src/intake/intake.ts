@@ -51,6 +51,8 @@ export interface IntakeOptions
  */
 const firstLookMs = 600;
 const longestLookMs = 60_000;
+/** For how long the same refusal is not taken for another one. */
+const refusedSeconds = 600;
 /** For how long what somebody did to stop a thread is not taken for something new. */
 const daySeconds = 86_400;
 /** The same where it has no time of its own: a reaction may be taken back and put there again. */
@@ -265,40 +267,71 @@ export function createIntake(options: IntakeOptions): Door {
     return verdict ?? { kind: "ignored", why: "there is no such button" };
   };
 
+  /** Whether the same event was refused before: Slack tells of a mention twice, and each of several gateways does. */
+  const wasRefused = async (event: InboundEvent): Promise<boolean> => {
+    const { message, ...place } = whatOf(event);
+    const key = keys.replied({ ...place, message: `refused~${event.author.id}~${message}` });
+    try {
+      return (await redis.set(key, "1", "EX", refusedSeconds, "NX")) === null;
+    } catch (error) {
+      // Told all the same, without room to note it.
+      if (isOutOfMemory(error)) return false;
+      throw error;
+    }
+  };
+
+  const take = async (event: InboundEvent): Promise<Verdict> => {
+    const decision = access.permission(event);
+    // What was overheard is nobody's work, so its author may change it without permission.
+    if (event.kind === "edit" || event.kind === "delete") {
+      await rehear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
+    }
+    if (!decision.allowed) {
+      if (!decision.reply) return { kind: "ignored", why: decision.why };
+      if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
+      await overhearMessage(event);
+      if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
+      if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
+      return refuseStranger(event, decision.reply);
+    }
+    switch (event.kind) {
+      case "message":
+        try {
+          return await receiveMessage(event);
+        } catch (error) {
+          if (error instanceof OutOfMemory) return refuseForMemory(event, error);
+          throw error;
+        }
+      case "edit":
+      case "delete":
+        return receiveAmendment(event);
+      case "stop":
+        return receiveStop(event);
+      case "action":
+        return receiveAction(event);
+    }
+  };
+
   return {
     async receive(told) {
       const event = { ...told, author: { ...told.author, name: plainName(told.author.name) } };
-      const decision = access.permission(event);
-      // What was overheard is nobody's work, so its author may change it without permission.
-      if (event.kind === "edit" || event.kind === "delete") {
-        await rehear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
-      }
-      if (!decision.allowed) {
-        if (!decision.reply) return { kind: "ignored", why: decision.why };
-        if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
-        await overhearMessage(event);
-        if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
-        if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
-        return refuseStranger(event, decision.reply);
-      }
-      switch (event.kind) {
-        case "message":
-          try {
-            return await receiveMessage(event);
-          } catch (error) {
-            if (error instanceof OutOfMemory) return refuseForMemory(event, error);
-            throw error;
-          }
-        case "edit":
-        case "delete":
-          return receiveAmendment(event);
-        case "stop":
-          return receiveStop(event);
-        case "action":
-          return receiveAction(event);
-      }
+      const verdict = await take(event);
+      const isRepeated = verdict.kind === "refused" && (await wasRefused(event));
+      return isRepeated ? { ...verdict, unchanged: true } : verdict;
     },
   };
+}
+
+/** Where something was done and what, the same each time that it is told. */
+function whatOf(event: InboundEvent): MessageRef {
+  if (event.kind === "stop") {
+    const { platform, workspace, channel } =
+      "thread" in event.target ? event.target.thread : event.target.message;
+    return { platform, workspace, channel, message: `stop~${event.deed ?? event.at}` };
+  }
+  return event.kind === "action"
+    ? { ...event.ref, message: `${event.ref.message}~${event.action}~${event.at}` }
+    : event.ref;
 }
 
 function quoteOf(event: MessageEvent | AmendmentEvent): Quote {

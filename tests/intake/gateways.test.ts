@@ -144,7 +144,11 @@ test.each(places)("What is told to two replicas on one %s is in the audit log on
   await task.stops();
   await vi.waitUntil(() => told["stop"] === 2);
   expect(told["message"]).toBe(2);
-  expect(facts.map(({ what }) => what)).toEqual(["asked", "edited", "stopped"]);
+  await place.calls("eve", "stranger", "hi");
+  await place.calls("eve", "stranger", "hello?");
+  await vi.waitUntil(() => told["message"] === 6);
+  const whats = facts.map(({ what }) => what);
+  expect(whats).toEqual(["asked", "edited", "stopped", "refused", "refused"]);
 });
 
 test.each(places)("Of two replicas on one %s each thing is done and said once", async (_where, open) => {

@@ -120,7 +120,10 @@ export async function catchUp(
       }
       const guild = ref.workspace === directWorkspace ? {} : { guild_id: ref.workspace };
       const found = { ...messageSchema.parse(now), ...guild };
-      if (found.author.id === written?.author.id) await receive(await reader.updated(found, written.text));
+      if (found.author.id === written?.author.id) {
+        await receive(await reader.updated(found, written.text));
+        await reader.learn(found, thread);
+      }
       await stopsOn(found);
     });
   }

@@ -60,6 +60,8 @@ export interface EventReader {
   deleted(deletion: unknown): Promise<InboundEvent[]>;
   /** @param at when it was put there, where that is known better than by the clock */
   reacted(reaction: unknown, at?: number): Promise<InboundEvent | undefined>;
+  /** Takes a message that was read back, so that its deletion can be told. */
+  learn(message: unknown, thread: ThreadRef): Promise<void>;
   /** Whether that emoji stops a turn. */
   isStop(emoji: string): boolean;
 }
@@ -192,6 +194,13 @@ export function createEventReader(options: {
     },
 
     isStop,
+
+    async learn(event, thread) {
+      const message = parse(event);
+      if (!message) return;
+      const author = await authorOf(message, await rooms.room(message.channel_id));
+      remember(message.id, { author, thread, text: textOf(message, identity.botId) });
+    },
 
     async reacted(event, at = now()) {
       const { data } = reactionSchema.safeParse(event);

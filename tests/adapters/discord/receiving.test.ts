@@ -536,6 +536,10 @@ describe("the connection", () => {
       { kind: "stop", target: { thread: where }, author, at: since, deed: shown.id },
       { kind: "stop", target: { thread: { ...home, thread: direct.id } }, author: { name: "ada" } },
     ]);
+
+    // This gateway has not seen it come in.
+    ada.deletes(same);
+    expect((await door.first(5)).at(-1)).toMatchObject({ kind: "delete", thread: where, author });
   });
 
   test("finds a 🛑 on a message that was missed itself, behind the message", async () => {
