@@ -67,9 +67,16 @@ function assertSingleUser(environment: Environment): void {
   }
 }
 
-/** When clean-up archives a workspace, and when it removes an archive. */
-export function cleanPolicy({ settings: { workspaces } }: Pick<Config, "settings">) {
-  return { idleMs: workspaces.idleDays * dayMs, archiveMs: workspaces.archiveDays * dayMs };
+/**
+ * When clean-up archives a workspace, and when it removes an archive. Nothing is idle while a job can still run that the
+ * last turn has started at its end, in whatever process.
+ */
+export function cleanPolicy({ settings: { agent, sandbox, workspaces } }: Pick<Config, "settings">) {
+  const longestUseMs = (agent.maxMinutes + sandbox.jobMinutes) * 60_000;
+  return {
+    idleMs: Math.max(workspaces.idleDays * dayMs, longestUseMs),
+    archiveMs: workspaces.archiveDays * dayMs,
+  };
 }
 
 /** The limits as `heddle.yaml` sets them. */

@@ -147,6 +147,20 @@ describe("a file that is being written", () => {
   });
 });
 
+test("no link leads a file tool into the thread's folder itself", async () => {
+  const folder = join(dataDir, "workspaces", sha256(text("local:test:one:1")).slice(0, 32));
+  await run(
+    "ln -s /thread by-name; ln -s /proc/self/cwd/.. by-place; ln -s /proc/self/root by-root; ln -s /proc/1/cwd by-first",
+  );
+  for (const link of ["by-name", "by-place", "by-root", "by-first"]) {
+    await ground.sandbox.writeFile(`${link}/left`, text("x"));
+    await ground.sandbox.writeFile(`${link}/new/left`, text("x"));
+  }
+  expect(readdirSync(folder).toSorted()).toEqual(["new", "shm", "tmp", "ws"]);
+  expect(readdirSync(join(folder, "new"))).toEqual([]);
+  await run("rm -rf by-* new left");
+});
+
 describe("readFile", () => {
   test("gives the whole file with its hash, or a part without", async () => {
     const data = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));

@@ -7,7 +7,10 @@ export interface ScriptRequest {
   script: string;
   arguments: readonly string[];
   stdin?: Uint8Array;
-  /** The name of a file that the script makes in the folder for new ones, and that must not stay. */
+  /**
+   * A word that nobody can guess: where the script finds the thread's folder (`/<word>`), so that no link of a tenant
+   * leads there, and the file that it makes in `new` there, which must not stay.
+   */
   staged?: string;
   /** Bytes of output that the script may produce. */
   maxOutputBytes: number;
@@ -37,8 +40,7 @@ exec <"$1" || exit 1
 stat -L -c %s /dev/stdin && tail -c "+$(($2 + 1))" | head -c "$3"
 `;
 
-/** Where a script that writes finds the thread's folder, in which {@link threadFolders} are called like this. */
-export const threadInside = "/thread";
+/** What {@link threadFolders} are called in the thread's folder. */
 const namesOfFolders = ["ws", "tmp", "shm"];
 
 /**
@@ -114,15 +116,15 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
         return { ok: false, reason: "too-large", message };
       }
       const { ifSha256 } = options;
-      const staged = randomBytes(6).toString("hex");
+      const staged = randomBytes(16).toString("hex");
       const result = await run({
         script: writeScript,
         arguments: [
           inside.path,
           String(data.length),
           ifSha256 === undefined ? "any" : (ifSha256 ?? "absent"),
-          `${threadInside}/new/${staged}`,
-          ...threadFolders.flatMap((mounted, index) => [mounted, `${threadInside}/${namesOfFolders[index]}`]),
+          `/${staged}/new/${staged}`,
+          ...threadFolders.flatMap((mounted, index) => [mounted, `/${staged}/${namesOfFolders[index]}`]),
         ],
         staged,
         stdin: data,

@@ -5,7 +5,7 @@ import type { EgressPolicy } from "../egress/policy.ts";
 import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import { fileChanges } from "./changes.ts";
 import { watchDisk } from "./disk.ts";
-import { fileTools, type ScriptRequest, threadInside } from "./files.ts";
+import { fileTools, type ScriptRequest } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { startJob, type TrackedJob } from "./jobs.ts";
 import type { Ending } from "./launch.ts";
@@ -136,7 +136,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
         floodBytes: request.maxOutputBytes,
         signal: request.signal,
         onOutput: output.take,
-        ...(request.staged && { view: ["--bind", folder.path, threadInside] }),
+        ...(request.staged && { view: ["--bind", folder.path, `/${request.staged}`] }),
       },
       "files",
     );
