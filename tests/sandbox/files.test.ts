@@ -83,6 +83,15 @@ describe("writeFile", () => {
     expect(await sandbox.writeFile("huge", Buffer.alloc(5 * 1024 * 1024))).toEqual(refused("too-large"));
   });
 
+  test("writes through no link that leads out of the thread's folders", async () => {
+    await run("ln -s /etc/new out; ln -s /etc etc");
+    for (const path of ["out", "etc/new"]) {
+      for (const options of [{}, { ifSha256: null }]) {
+        expect(await ground.sandbox.writeFile(path, text("x"), options), path).toEqual(refused("denied"));
+      }
+    }
+  });
+
   test("stops at an aborted signal and leaves the old content", async () => {
     await ground.sandbox.writeFile("kept", text("old"));
     const written = await ground.sandbox.writeFile("kept", text("new"), { signal: AbortSignal.abort() });

@@ -2,7 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { cleanPolicy } from "../../src/sandbox/open.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
 import { closedFolder, dataFolder, output } from "./ground.ts";
@@ -155,6 +157,13 @@ describe("a workspace that nobody uses", () => {
     expect(await workspaces.list()).toEqual([]);
     expect(readdirSync(join(dataDir, "archives"))).toEqual([]);
   });
+});
+
+test("a workspace is not idle while a job of its last turn may run in another process", () => {
+  const idle = (settings: object) => cleanPolicy({ settings: settingsSchema.parse(settings) }).idleMs;
+  expect(idle({})).toBe(30 * day);
+  const long = { workspaces: { idleDays: 1 }, sandbox: { jobMinutes: 2_880 }, agent: { maxMinutes: 60 } };
+  expect(idle(long)).toBe(2_940 * 60_000);
 });
 
 describe("an export", () => {

@@ -58,11 +58,14 @@ folder=\${path%/*}
 fail() { rm -f -- "$new"; exit "$1"; }
 [ -d "$folder" ] || mkdir -p -- "$folder" || exit 1
 cd -P -- "$folder" || exit 1
+folder=$PWD place=
 for ((pair = 5; pair < $#; pair += 2)); do
-  place=$((pair + 1))
-  case $PWD/ in "\${!pair}"/*) folder=\${!place}\${PWD#"\${!pair}"} ;; esac
+  cd -P -- "\${!pair}" || exit 1
+  name=$((pair + 1))
+  case $folder/ in "$PWD"/*) place=\${!name}\${folder#"$PWD"} ;; esac
 done
-path=$folder/\${path##*/}
+[ "$place" ] || { echo "Permission denied" >&2; exit 1; }
+path=$place/\${path##*/}
 cat >"$new" || fail $?
 [ "$(stat -c %s -- "$new")" = "$bytes" ] || fail ${incomplete}
 [ -e "$path" ] && { chmod --reference="$path" -- "$new" || fail 1; }

@@ -30,7 +30,7 @@ export async function forward(exchange: {
   const { url, credential, incoming, answer, socket, meter } = exchange;
   const refusal = await meter.take(sizeOf(incoming));
   if (refusal !== undefined) {
-    answer.writeHead(403, { "content-type": "text/plain" }).end(`${refusal}\n`);
+    answer.writeHead(refusal.status, { "content-type": "text/plain" }).end(`${refusal.reason}\n`);
     return;
   }
   const sent = request({

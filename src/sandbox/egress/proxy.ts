@@ -20,20 +20,28 @@ export interface ProxyOptions {
 }
 
 /** A connection to a host that was allowed and looked up, or why there is none. */
-export type Dialled = { ok: true; socket: Socket } | { ok: false; status: 403 | 502; reason: string };
+export type Dialled = { ok: true; socket: Socket } | { ok: false; status: Status; reason: string };
+
+/** What describePolicy of policy.ts tells the model of: programs show it of a refused tunnel, and not the reason. */
+type Status = 403 | 429 | 502 | 503;
 
 /** Stands in the way of bytes until they may pass. */
 export interface Meter {
   /** For one direction. */
   pass(): Transform;
   /** Takes bytes that do not come by. Resolves with why they may not. */
-  take(bytes: number): Promise<string | undefined>;
+  take(bytes: number): Promise<Refusal | undefined>;
 }
 
+type Refusal = ReturnType<typeof refuse>;
+
 const refusedFor = {
-  "used up": "this thread has used up its bytes of today",
-  unknown: "the bytes of this thread cannot be counted at this moment, so none may pass; try again later",
-} as const;
+  "used up": refuse(429, "this thread has used up its bytes of today"),
+  unknown: refuse(
+    503,
+    "the bytes of this thread cannot be counted at this moment, so none may pass; try again later",
+  ),
+};
 
 const ports = [80, 443];
 const connectWithinMs = 10_000;
@@ -56,7 +64,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
     if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
     if (!isListed(policy.hosts, host)) return refuse(403, `${host} is not on the list of reachable hosts`);
     const permission = await allowance.take(0);
-    if (permission !== "granted") return refuse(permission === "unknown" ? 502 : 403, refusedFor[permission]);
+    if (permission !== "granted") return refusedFor[permission];
     const addresses = await uplink.resolve(host).catch(() => []);
     const address = addresses.find(isPublicAddress);
     if (address === undefined) {
@@ -90,7 +98,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
         bytes += length;
         return undefined;
       }
-      refusals.note(`${what}: ${refusedFor[permission]}`);
+      refusals.note(`${what}: ${refusedFor[permission].reason}`);
       remote.destroy();
       return refusedFor[permission];
     };
@@ -181,7 +189,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
   });
 }
 
-function refuse(status: 403 | 502, reason: string) {
+function refuse(status: Status, reason: string) {
   return { ok: false, status, reason } as const;
 }
 

@@ -168,7 +168,7 @@ test("Nothing passes while its bytes cannot be counted, and the sandbox is told 
   const { ask, dialled, log } = await proxyTo(createServer(), { counter });
   const words =
     "the bytes of this thread cannot be counted at this moment, so none may pass; try again later";
-  expect(await ask(connectTo("api.example"))).toMatch(new RegExp(`^HTTP/1.1 502 [\\s\\S]*${words}\n$`));
+  expect(await ask(connectTo("api.example"))).toMatch(new RegExp(`^HTTP/1.1 503 [\\s\\S]*${words}\n$`));
   expect(await ask(`${get}\r\n`)).toContain(words);
   expect(dialled).toEqual([]);
   expect(log).toEqual([`CONNECT api.example:443: ${words}`, `GET api.example: ${words}`]);
@@ -181,6 +181,8 @@ test("A request whose headers are more than the day has left goes nowhere", asyn
     answer.end("hello");
   });
   const { ask } = await proxyTo(host, { bytesPerDay: 1_000 });
-  expect(await ask(`${get}X: ${"x".repeat(2_000)}\r\n\r\n`)).toContain("used up its bytes of today");
+  expect(await ask(`${get}X: ${"x".repeat(2_000)}\r\n\r\n`)).toMatch(
+    /^HTTP\/1\.1 429 [\s\S]*used up its bytes of today/,
+  );
   expect(arrived).toEqual([]);
 });
