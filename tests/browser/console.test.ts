@@ -192,6 +192,7 @@ describe("the console's page", () => {
     console.door.verdict = () => ({ kind: "refused", reply: "Only Ada may stop this." });
     await article(page, "progress").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("alert").getByText("Only Ada may stop this.").waitFor();
+    await page.locator("#text:focus").waitFor();
     const late = Promise.withResolvers<void>();
     console.door.verdict = () => late.promise.then(() => ({ kind: "refused", reply: "Nor may Bob." }));
     await page.locator("#composer").getByRole("button", { name: "Stop" }).click();
@@ -409,7 +410,9 @@ describe("the console's page", () => {
 
   test("the page says what should be known before trusting it with work", async () => {
     await using desk = await openDesk({
-      prepare(console) {
+      async prepare(console) {
+        // Those of the tests before.
+        await console.redis.client().del("heddle:local:threads");
         const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
         Object.assign(console.status, {
           demo: true,

@@ -37,8 +37,7 @@ export function openConversation(thread, { connected, refused }) {
   if (current) byId("to-timeline").href = sessionAddress(`local:console:main:${current}`);
   showTitle(current ? "" : "New thread");
   showRunning();
-  // On a phone the keyboard would cover what was asked for.
-  if (matchMedia("(pointer: fine)").matches) composer.focus();
+  focusBox();
   return follow(current, { connected, refused });
 }
 
@@ -61,6 +60,11 @@ export async function listThreads() {
 /** The same, when something has happened in one of them. */
 export async function listAgain() {
   threads.replace(await getThreads());
+}
+
+/** On a phone the keyboard would cover what was asked for. */
+function focusBox() {
+  if (matchMedia("(pointer: fine)").matches) composer.focus();
 }
 
 function leave() {
@@ -138,7 +142,10 @@ export function stopRunning() {
 async function stop() {
   if (!current) return;
   const asked = ++stops;
+  const wasPressed = document.activeElement?.matches("button.stop");
   showStopping(true);
+  // That button is none any more, and its focus would be lost.
+  if (wasPressed) focusBox();
   announce("Stopping.");
   try {
     const verdict = await stopThread(current);
