@@ -69,7 +69,6 @@ export interface KillReport {
   /** Processes of those commands that were alive. */
   processes: number;
   survivors: number;
-  durationMs: number;
 }
 
 export type FileFailure = {

@@ -29,7 +29,7 @@ import { createOutputScheduler } from "../../src/queue/output.ts";
 import { readJournal } from "../../src/queue/sessions.ts";
 import { aheadOf, createSlots, type SlotLimits } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
-import { queueName, queuePrefix } from "../../src/queue/keys.ts";
+import { keys, queueName, queuePrefix } from "../../src/queue/keys.ts";
 import { claimSession } from "../../src/queue/session.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
@@ -149,7 +149,7 @@ async function worker(
         signal,
         now: Date.now,
       }),
-    killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
+    killAll: async () => ({ commands: 1, processes: 2, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
@@ -569,6 +569,32 @@ describe("A deletion", () => {
 });
 
 describe("A worker", () => {
+  test("has all that came before a call in the journal when it runs, and writes twice a step", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const id = threadId(thread);
+    const seen: { journal: string[]; writes: number }[] = [];
+    const look = defineTool({
+      ...{ name: "look", description: "look", input: z.object({}), effect: "read" },
+      async run() {
+        const [, writes] = (await redis.hget(keys.head(id), "write"))?.split(".") ?? [];
+        const journal = (await readJournal(redis, id)).map(({ type }) => type);
+        seen.push({ journal, writes: Number(writes) });
+        return { status: "ok", text: "seen" };
+      },
+    });
+    const calls = { calls: [{ name: "look" }] };
+    await worker(chat, { replies: [calls, calls, { text: "Done." }], tools: [look] });
+    await says("look twice");
+    await answer(chat, "Done.");
+    const first = ["turn-start", "user", "assistant", "tool-start"];
+    expect(seen.map(({ journal }) => journal)).toEqual([
+      first,
+      [...first, "tool-result", "assistant", "tool-start"],
+    ]);
+    expect((seen[1]?.writes ?? 0) - (seen[0]?.writes ?? 0)).toBe(2);
+  });
+
   test("that shuts down hands its turn over, and the next one repeats no call", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
@@ -633,11 +659,11 @@ describe("A worker", () => {
     await answer(chat, "Next.");
   });
 
-  test("tells of work no longer when its end finds that another worker has the session", async () => {
+  test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
     const chat = memoryChat({ statusMs: 5 });
-    const { redis, says } = gateway(chat);
+    const { redis, says, thread: place } = gateway(chat);
     const { tool, started, release } = waitingTool();
-    await worker(chat, {
+    const { close } = await worker(chat, {
       replies: [{ calls: [{ name: "wait" }] }, { text: "Too late." }],
       tools: [tool],
       async fileChanges(thread) {
@@ -651,6 +677,8 @@ describe("A worker", () => {
     release();
     await chat.until(() => chat.statuses.at(-1) === undefined);
     expect(chat.shown.filter(({ message }) => message.kind === "answer")).toEqual([]);
+    await close();
+    expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
   });
 
   test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
@@ -772,9 +800,26 @@ describe("A worker", () => {
     first.release();
     await second.started;
     await chat.until(() => two.mark() === "taken");
+    await chat.until(() => three.place() === 1);
     expect(three.mark()).toBe("waiting");
     second.release();
     await chat.until(() => [one, two, three].every(({ mark }) => mark() === "answered"));
+  });
+
+  test("keeps what its thread has said before, however old that is, while it is worked on", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread: place } = gateway(chat);
+    const thread = threadId(place);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ text: "First." }, { calls: [{ name: "wait" }] }], tools: [tool] });
+    await says("one");
+    await answer(chat, "First.");
+    await expect.poll(() => redis.ttl(keys.head(thread))).toBeGreaterThan(0);
+    const kept = [keys.head(thread), keys.log(thread, 0)];
+    for (const key of kept) await redis.expire(key, 60);
+    await says("two");
+    await started;
+    for (const key of kept) expect(await redis.ttl(key)).toBeGreaterThan(60);
   });
 
   test("runs many threads at once and each in order", async () => {
