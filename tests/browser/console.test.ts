@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ShownCall } from "../../src/adapters/adapter.ts";
 import { startConsole } from "../adapters/local/start-console.ts";
 import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./desk.ts";
@@ -433,6 +433,22 @@ describe("the console's page", () => {
     desk.expectInnocent();
   });
 
+  test("while Redis does not answer, the page says so, and what was asked for is done afterwards", async (context) => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    context.skip(console.redis.server.kind !== "system", "the embedded Redis cannot be frozen alone");
+    const { thread } = await desk.asks("Look around");
+    const pid = Number(/process_id:(\d+)/.exec(await console.redis.client().info("server"))?.[1]);
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => void process.kill(pid, "SIGCONT"));
+    await page.getByLabel("Message to Heddle").fill("Are you there?");
+    await page.keyboard.press("Enter");
+    await page.getByRole("status").getByText("Redis does not answer: look at its log").waitFor();
+    process.kill(pid, "SIGCONT");
+    expect(await desk.events(2)).toMatchObject({ kind: "message", thread, text: "Are you there?" });
+    await page.getByText("Redis does not answer").waitFor({ state: "detached" });
+  });
+
   test("the page goes on by itself after the console was restarted", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;
@@ -454,7 +470,7 @@ describe("the console's page", () => {
     const { page, console } = desk;
     await page.getByLabel("Token").fill("wrong-token");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("needs its token").waitFor();
+    await page.getByRole("alert").getByText("That is not the token.").waitFor();
     await page.getByLabel("Token").fill(token);
     await page.keyboard.press("Enter");
     await page.getByText("demo").waitFor();
