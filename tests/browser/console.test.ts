@@ -176,6 +176,16 @@ describe("the console's page", () => {
     await page.getByText("Sentence 1.", { exact: true }).scrollIntoViewIfNeeded();
     await page.getByRole("button", { name: "Latest" }).click();
     await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
+
+    // A box that grows hides nothing of what was read.
+    const below = () =>
+      page.evaluate(
+        "(({ scrollHeight: all, scrollTop, clientHeight }) => all - scrollTop - clientHeight)(scroller)",
+      );
+    await expect.poll(below).toBeLessThan(2);
+    await page.getByLabel("Message to Heddle").fill("one\ntwo\nthree\nfour\nfive");
+    await expect.poll(below).toBeLessThan(2);
+    expect(await page.getByRole("button", { name: "Latest" }).isVisible()).toBe(false);
     desk.expectInnocent();
   });
 

@@ -182,14 +182,18 @@ function showStopping(yes) {
 
 /** Changes the conversation, and keeps its end in view for whoever was reading there. */
 function following(change, always = false) {
-  const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+  const follows = isNearEnd();
   change();
-  if (atEnd || always) scroller.scrollTop = scroller.scrollHeight;
+  if (follows || always) scroller.scrollTop = scroller.scrollHeight;
   showJump();
 }
 
+function isNearEnd() {
+  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+}
+
 function showJump() {
-  byId("jump").hidden = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+  byId("jump").hidden = isNearEnd();
 }
 
 function showRunning() {
@@ -208,4 +212,14 @@ byId("skip").addEventListener("click", () =>
   document.body.dataset.page === "conversation" ? composer.focus() : byId("report").focus(),
 );
 byId("jump").addEventListener("click", () => (scroller.scrollTop = scroller.scrollHeight));
-scroller.addEventListener("scroll", showJump, { passive: true });
+let wasNearEnd = true;
+const scrolled = () => {
+  wasNearEnd = isNearEnd();
+  showJump();
+};
+scroller.addEventListener("scroll", scrolled, { passive: true });
+// The box below grows with what is written, and a phone's keyboard comes.
+new ResizeObserver(() => {
+  if (wasNearEnd) scroller.scrollTop = scroller.scrollHeight;
+  showJump();
+}).observe(scroller);
