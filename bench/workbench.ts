@@ -44,7 +44,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
   const runner: TurnRunner = {
     run: ({ turn, history, followUps, signal }) =>
       runTurn({ ...parts, id: turn, history, followUps, signal }),
-    killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+    killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
   };

@@ -67,7 +67,7 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser">
 /** What the list of skills may cost in every prompt, in tokens. */
 const catalogueTokens = 2_000;
 
-const nothingKilled = { commands: 0, processes: 0, survivors: 0, durationMs: 0 };
+const nothingKilled = { commands: 0, processes: 0, survivors: 0 };
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {

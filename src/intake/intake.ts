@@ -19,6 +19,7 @@ import { type Ratings, ratingIn } from "../queue/ratings.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
 import { lastRequesters, requestersOf } from "../queue/requesters.ts";
 import type { ScheduleDeed } from "../queue/schedules.ts";
+import { sessionStatus } from "../queue/sessions.ts";
 import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
 import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
@@ -37,15 +38,23 @@ export interface IntakeOptions
   audit(deed: IntakeDeed): void;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
-  /** How many are worked on before a turn that this person begins there now, should it have to wait. */
+  /** How many are worked on before the turn that the thread waits for, on behalf of that person. */
   ahead(thread: ThreadId, person: string): Promise<number>;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
   /** Absent where answers do not ask for opinions. */
   ratings?: Ratings;
 }
 
-/** A message that waits is not shown as such before: a worker that has nothing to do takes it sooner. */
-const graceMs = 600;
+/**
+ * When it is looked whether a message waits, and where in the line: first so soon, because a worker that has nothing to
+ * do takes it sooner; then each time after twice as long.
+ */
+const firstLookMs = 600;
+const longestLookMs = 60_000;
+/** For how long what somebody did to stop a thread is not taken for something new. */
+const daySeconds = 86_400;
+/** The same where it has no time of its own: a reaction may be taken back and put there again. */
+const deedSeconds = 60;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -66,13 +75,29 @@ export function createIntake(options: IntakeOptions): Door {
   const questions = createQuestionDesk({ ...options, mayApprove: access.mayApprove });
   const { reply, refuse, refuseStranger, mark } = createReplies(options);
 
-  /** Whoever takes it marks it as taken. */
-  const markIfWaiting = async (thread: ThreadId, ref: MessageRef, place: number) => {
-    await delay(graceMs, undefined, { ref: false });
-    // Heddle was closed meanwhile.
-    if (redis.status === "end") return;
-    const waiting = await waitingIn(redis, thread);
-    if (waiting.some(({ id }) => id === ref.message)) mark(ref, "waiting", place);
+  /** Where the message stands; undefined when it waits no more. */
+  const placeOf = async (thread: ThreadId, { ref, author }: MessageEvent): Promise<number | undefined> => {
+    const inThread = (await waitingIn(redis, thread)).findIndex(({ id }) => id === ref.message);
+    if (inThread < 0) return undefined;
+    const isRunning = (await sessionStatus(redis, thread)) === "running";
+    return inThread + (isRunning ? 1 : await options.ahead(thread, author.id));
+  };
+
+  /** Shows that a message waits, and its place as the line moves on. Whoever takes it marks it as taken. */
+  const showWaiting = async (thread: ThreadId, event: MessageEvent) => {
+    const { places = Number.POSITIVE_INFINITY } = options.surface(event.ref.platform).limits;
+    let shown = Number.POSITIVE_INFINITY;
+    for (let lookMs = firstLookMs; ; lookMs = Math.min(2 * lookMs, longestLookMs)) {
+      await delay(lookMs, undefined, { ref: false });
+      // Heddle was closed meanwhile.
+      if (redis.status === "end") return;
+      const place = await placeOf(thread, event);
+      if (place === undefined) return;
+      // A person is told of each change on some platforms, so nobody is when things look worse for a moment.
+      if (Math.min(place, places) >= shown) continue;
+      shown = Math.min(place, places);
+      await mark(event.ref, "waiting", place);
+    }
   };
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
@@ -98,8 +123,13 @@ export function createIntake(options: IntakeOptions): Door {
         reply: "You may not stop this: only those who asked for it, or administrators.",
       };
     }
-    const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
-    if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
+    const { id, name } = event.author;
+    const deed =
+      event.deed === undefined
+        ? { id: `${id}~${event.at}`, seconds: daySeconds }
+        : { id: `${id}~${event.deed}`, seconds: deedSeconds };
+    const ordered = await orderStop(redis, thread, { by: name, at: event.at }, deed);
+    if (ordered === "nothing") return { kind: "ignored", why: "nothing is running or waiting there" };
     try {
       // When only waiting messages are stopped, a worker must still come and tell the thread.
       await options.queue.wake(thread);
@@ -108,7 +138,7 @@ export function createIntake(options: IntakeOptions): Door {
       if (!isOutOfMemory(error)) throw error;
       options.onProblem("A stopped thread could not be woken.", error);
     }
-    return { kind: "stopping", thread };
+    return { kind: "stopping", thread, ...(ordered === "repeated" && { unchanged: true }) };
   };
 
   /** What was refused last for want of memory: there is no room to note it in Redis. */
@@ -176,12 +206,8 @@ export function createIntake(options: IntakeOptions): Door {
       case "accepted": {
         if (leave?.deed) options.audit(leave.deed);
         await questions.written(event);
-        const [ahead] = await Promise.all([
-          delivery.position || options.ahead(thread, event.author.id),
-          rememberMessages(redis, thread, [event.ref]),
-          options.queue.wake(thread),
-        ]);
-        markIfWaiting(thread, event.ref, ahead).catch((error: unknown) =>
+        await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
+        showWaiting(thread, event).catch((error: unknown) =>
           options.onProblem("It was not found out whether a message waits.", error),
         );
         return { kind: "accepted", thread, position: delivery.position };
@@ -212,6 +238,9 @@ export function createIntake(options: IntakeOptions): Door {
         // A turn that waits for people has no worker to hear of it.
         await options.queue.wake(thread);
         return { kind: "stopping", thread };
+      case "repeated":
+        await options.queue.wake(thread);
+        return { kind: "amended", thread, unchanged: true };
       case "changed":
       case "withdrawn":
         return { kind: "amended", thread };

@@ -39,8 +39,8 @@ export interface Replies {
   refuse(event: MessageEvent, markdown: string): Promise<Verdict>;
   /** Whoever calls again and again must not use up what the channel takes of answers and receipts. */
   refuseStranger(event: MessageEvent, markdown: string): Promise<Verdict>;
-  /** Nobody waits for a mark. */
-  mark(ref: MessageRef, state: MessageMark, place?: number): void;
+  /** Resolves when the message is marked, or when that has failed: nothing depends on a mark. */
+  mark(ref: MessageRef, state: MessageMark, place?: number): Promise<void>;
 }
 
 export function createReplies(options: ReplyOptions): Replies {
@@ -75,11 +75,13 @@ export function createReplies(options: ReplyOptions): Replies {
       return { kind: "refused", reply: markdown };
     },
 
-    mark(ref, state, place) {
+    async mark(ref, state, place) {
       const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
-      markMessage(chat, ref, state, AbortSignal.timeout(markMs), place).catch((error: unknown) =>
-        options.onProblem("A message could not be marked.", error),
-      );
+      try {
+        await markMessage(chat, ref, state, AbortSignal.timeout(markMs), place);
+      } catch (error) {
+        options.onProblem("A message could not be marked.", error);
+      }
     },
   };
 }

@@ -47,7 +47,7 @@ export function createWords(
       return { kind: "ignored", why: "no session in that thread" };
     }
     const isFirst = await reply(event, await options.status(thread));
-    mark(event.ref, "answered");
+    void mark(event.ref, "answered");
     return acted(thread, isFirst);
   };
 
@@ -75,7 +75,7 @@ export function createWords(
       options.audit({ action: "schedule-cancelled", thread, schedule: answer.cancelled, by });
     }
     const isFirst = await reply(event, answer.markdown);
-    mark(event.ref, "answered");
+    void mark(event.ref, "answered");
     return acted(thread, isFirst);
   };
 

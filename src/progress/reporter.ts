@@ -120,7 +120,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     const below = paragraphs(under);
     return {
       markdown: paragraphs([...over, tools.text(), below]),
-      ...(!tools.isEmpty && {
+      ...((!tools.isEmpty || plan) && {
         calls: { title, above: paragraphs([...over, tools.earlier()]), items: tools.items(), below },
       }),
     };

@@ -158,7 +158,7 @@ export function createBackgroundJobs(options: {
   };
 }
 
-const nothingKilled: KillReport = { commands: 0, processes: 0, survivors: 0, durationMs: 0 };
+const nothingKilled: KillReport = { commands: 0, processes: 0, survivors: 0 };
 
 /** Of processes on different workers. */
 export function sumOfKills(one: KillReport, other: KillReport): KillReport {
@@ -166,6 +166,5 @@ export function sumOfKills(one: KillReport, other: KillReport): KillReport {
     commands: one.commands + other.commands,
     processes: one.processes + other.processes,
     survivors: one.survivors + other.survivors,
-    durationMs: Math.max(one.durationMs, other.durationMs),
   };
 }

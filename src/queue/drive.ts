@@ -30,7 +30,7 @@ import {
   type TurnDisplay,
   type TurnRunner,
 } from "./turn-contracts.ts";
-import { type Drive, shutdown } from "./turns.ts";
+import { type Drive, type Driven, shutdown } from "./turns.ts";
 import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
 
 export interface DriveOptions {
@@ -59,21 +59,18 @@ const lookAgainMs = 500;
 export function createDrive(options: DriveOptions): Drive {
   return async (thread, jobSignal) => {
     const lease = await claimSession(options.redis, thread);
+    await touchSession(options.redis, thread, options.expireSeconds);
     try {
       return await driveSession(lease, options, jobSignal);
     } catch (error) {
       // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
-      if (error instanceof LeaseLost) return "done";
+      if (error instanceof LeaseLost) return "lost";
       throw error;
     }
   };
 }
 
-async function driveSession(
-  lease: SessionLease,
-  options: DriveOptions,
-  job: AbortSignal,
-): Promise<"done" | "handover"> {
+async function driveSession(lease: SessionLease, options: DriveOptions, job: AbortSignal): Promise<Driven> {
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   const rest: Promise<void>[] = [];
   try {
@@ -89,7 +86,7 @@ async function driveTurns(
   options: DriveOptions,
   job: AbortSignal,
   rest: Promise<void>[],
-): Promise<"done" | "handover"> {
+): Promise<Driven> {
   const { thread } = lease;
   // Of the turn that this claim has found; none of a later one.
   let claims = lease.claimsWithoutProgress;
@@ -151,7 +148,8 @@ async function driveTurns(
     if (until !== undefined) {
       // Coming back is no sign of a crash.
       await lease.append([], { fields: { handover: "1" } });
-      await touchSession(options.redis, thread, options.expireSeconds);
+      const openSeconds = Math.ceil((until - options.now()) / 1_000);
+      await touchSession(options.redis, thread, openSeconds + options.expireSeconds);
       await Promise.all([...rest, display.close()]);
       await unlist(options.redis, thread, listed, until);
       return "done";
@@ -168,7 +166,7 @@ async function driveTurns(
     claims = 1;
     try {
       const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
-      if (receipt.outcome.kind === "lost-lease") return "done";
+      if (receipt.outcome.kind === "lost-lease") return "lost";
       if (receipt.outcome.kind === "suspended") break;
       if (receipt.outcome.kind === "waiting") {
         await lease.append([], { outbox: stored(display.waiting()) });
@@ -379,7 +377,6 @@ function addKills(first: KillReport | undefined, second: KillReport): KillReport
     commands: (first?.commands ?? 0) + second.commands,
     processes: (first?.processes ?? 0) + second.processes,
     survivors: second.survivors,
-    durationMs: (first?.durationMs ?? 0) + second.durationMs,
   };
 }
 

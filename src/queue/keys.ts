@@ -42,6 +42,8 @@ export const keys = {
   schedules: (thread: ThreadId) => session(thread, "schedules"),
   /** Present for a day after the thread was told of a scheduled task that is due. */
   announced: (thread: ThreadId, firing: string) => session(thread, `announced:${firing}`),
+  /** Bytes that the thread's commands have moved over the network on a day. */
+  moved: (thread: ThreadId, day: string) => session(thread, `moved:${day}`),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
 
@@ -54,8 +56,10 @@ export const keys = {
 
   /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
   slots: (place: string) => `heddle:{slots}:${place}`,
-  /** Sorted set: threads whose people wait for a slot of that place. */
+  /** Sorted set: threads whose people wait for a slot of that place, by since when. */
   slotLine: (place: string) => `heddle:{slots}:${place}:line`,
+  /** Sorted set: the same, by the time at which they are forgotten. */
+  slotAsked: (place: string) => `heddle:{slots}:${place}:asked`,
   /** The state of somebody's message. */
   marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
   /** Sorted set: who writes it to the platform at this moment. */

@@ -17,8 +17,8 @@ const rank: Record<MessageMark, number> = {
 };
 const daySeconds = 86_400;
 
-/** Longer than a surface tries to set one mark. */
-const deadMs = 30_000;
+/** Who writes says so again well before: only one that was killed, or stands still, is taken for dead. */
+const aliveMs = 3_000;
 const lookAgainMs = 500;
 
 /**
@@ -37,8 +37,10 @@ export async function markMessage(
   place?: number,
 ): Promise<void> {
   const isEnd = rank[mark] === final;
+  const urgency = mark === "waiting" ? "waiting" : "mark";
   // Whoever worked on the message before has shown it: a call less. Only the end is worth making sure of.
-  if (!isEnd && (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`) return;
+  const isKnown = async () => (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`;
+  if (!isEnd && place === undefined && (await isKnown())) return;
   const writer = randomUUID();
   const state = async (writingMs: number) =>
     // See the header of mark.lua; the mark is one of those that it was given.
@@ -47,18 +49,27 @@ export async function markMessage(
       [keys.marked(ref), keys.marking(ref)],
       [mark, rank[mark], daySeconds, writer, writingMs],
     )) as [MessageMark, number, MessageMark | ""];
+  let hasWritten = false;
   const write = async (): Promise<MessageMark> => {
-    const [now, , before] = await state(deadMs);
-    // An end comes after another mark, which may have been forgotten since.
-    const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
-    await faultPoint("mark", () => surface.mark(ref, now, shown));
+    const [now, , before] = await state(aliveMs);
+    // Whoever has raised it shows it.
+    if (now !== mark && !isEnd && !hasWritten) return now;
+    hasWritten = true;
+    const renewing = setInterval(() => void state(aliveMs).catch(() => undefined), aliveMs / 3);
+    try {
+      // An end comes after another mark, which may have been forgotten since.
+      const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
+      await faultPoint("mark", () => surface.mark(ref, now, shown));
+    } finally {
+      clearInterval(renewing);
+    }
     return now;
   };
   let isWrong = false;
   try {
     for (;;) {
-      const shown = await output.write(surface, ref, "mark", signal, write);
-      const [now, writers, before] = await state(isEnd ? 0 : deadMs);
+      const shown = await output.write(surface, ref, urgency, signal, write);
+      const [now, writers, before] = await state(isEnd ? 0 : aliveMs);
       isWrong = now !== shown || now !== before;
       let others = isEnd ? writers : 0;
       if (!isWrong && others === 0) return;

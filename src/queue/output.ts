@@ -5,10 +5,13 @@ import { type ChatSurface, type MessageRef, SurfaceError, type ThreadRef } from 
 import { keys } from "./keys.ts";
 import { scripts } from "./scripts.ts";
 
-/** What is written first when a channel's budget is short. Marks have a budget of their own. */
-export type Urgency = "final" | "question" | "receipt" | "progress" | "mark";
+/**
+ * What is written first when a channel's budget is short. Marks have a budget of their own; those of messages that wait
+ * come after the others.
+ */
+export type Urgency = "final" | "question" | "receipt" | "progress" | "mark" | "waiting";
 
-const rank: Record<Urgency, number> = { final: 0, question: 1, receipt: 2, progress: 3, mark: 4 };
+const rank: Record<Urgency, number> = { final: 0, question: 1, receipt: 2, progress: 3, mark: 4, waiting: 5 };
 
 type Channel = Pick<ThreadRef, "platform" | "workspace" | "channel">;
 
@@ -34,7 +37,7 @@ export function createOutputScheduler(redis: Redis): OutputScheduler {
   return {
     async write(surface, place, urgency, signal, write) {
       const channel: Channel = { ...place, channel: surface.budgetPlace?.(place) ?? place.channel };
-      const lane = urgency === "mark" ? "marks" : "messages";
+      const lane = urgency === "mark" || urgency === "waiting" ? "marks" : "messages";
       const pace = keys.pace(channel, lane);
       for (;;) {
         await permit(redis, channel, lane, { urgency, budget: surface.limits.budget, signal });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
@@ -66,7 +67,9 @@ export interface SessionLease {
 /** Claims a session: every later write of the earlier holder is refused. */
 export async function claimSession(redis: Redis, thread: ThreadId): Promise<SessionLease> {
   const head = keys.head(thread);
-  const [epoch, generation, stuck] = (await scripts.claim.run(redis, [head], [])) as [number, number, number];
+  // See the header of claim.lua.
+  const claimed = (await scripts.claim.run(redis, [head], [randomUUID()])) as [number, number, number];
+  const [epoch, generation, stuck] = claimed;
   const log = keys.log(thread, generation);
 
   // Numbered, so that a write which the client repeats after a lost connection is applied once. Always one at
@@ -106,11 +109,17 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     };
   };
 
+  // Whoever has the session alone adds to its journal, and nothing in it changes: a long one is parsed once.
+  const read: JournalRecord[] = [];
+
   return {
     thread,
     claimsWithoutProgress: stuck,
     async read() {
-      return (await redis.lrange(log, 0, -1)).map((entry) => JSON.parse(entry) as JournalRecord);
+      const from = read.length;
+      for (const [index, entry] of (await redis.lrange(log, from, -1)).entries())
+        read[from + index] = JSON.parse(entry) as JournalRecord;
+      return [...read];
     },
     head: () => redis.hgetall(head),
     holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
@@ -146,7 +155,10 @@ function messageOf(entry: string): UserMessage {
   return (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message;
 }
 
-/** Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn. */
+/**
+ * Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn, and when one
+ * begins or goes on: what had nearly expired must not while it is worked on.
+ */
 export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
   const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
   const pipeline = redis.pipeline();

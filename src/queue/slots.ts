@@ -18,8 +18,17 @@ export interface SlotLimits {
  * what was scheduled waits behind people.
  */
 export interface Slots {
-  /** Takes a slot for the thread; undefined when there is none at the moment. */
-  enter(thread: ThreadId): Promise<{ leave(): Promise<void> } | undefined>;
+  /**
+   * Takes a slot for the thread; undefined when there is none at the moment.
+   *
+   * @param since when its turn got into the queue, ms: those who wait are let in by it
+   */
+  enter(thread: ThreadId, since: number): Promise<Slot | undefined>;
+}
+
+interface Slot {
+  /** @param of.isOurs false when another worker has gone on with the thread, and has its slot. Default true. */
+  leave(of?: { isOurs: boolean }): Promise<void>;
 }
 
 /** A slot whose worker died is free again after this time. */
@@ -29,30 +38,29 @@ const waitingMs = 2_000;
 
 export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: unknown) => void): Slots {
   return {
-    async enter(thread) {
+    async enter(thread, since) {
       const { user, isPerson } = await claimantIn(redis, thread);
       const places = placesOf(thread, user, limits);
-      const placeKeys = places.map(({ place }) => keys.slots(place));
-      const lineKeys = places.map(({ place }) => keys.slotLine(place));
+      const names = places.map(({ place }) => place);
       const enter = () =>
         scripts.enter.run(
           redis,
-          [...placeKeys, ...lineKeys],
-          [thread, lostMs, isPerson ? "1" : "0", waitingMs, ...places.map(({ limit }) => limit)],
+          [...names.map(keys.slots), ...names.map(keys.slotLine), ...names.map(keys.slotAsked)],
+          [thread, lostMs, isPerson ? since : "", waitingMs, ...places.map(({ limit }) => limit)],
         );
       if ((await enter()) !== 1) return undefined;
       const renewing = setInterval(() => void enter().catch(onError), lostMs / 3);
       return {
-        async leave() {
+        async leave({ isOurs } = { isOurs: true }) {
           clearInterval(renewing);
-          await Promise.all(placeKeys.map((key) => redis.zrem(key, thread)));
+          if (isOurs) await Promise.all(names.map((place) => redis.zrem(keys.slots(place), thread)));
         },
       };
     },
   };
 }
 
-/** Where a turn of the thread needs a slot. */
+/** Where a turn of the thread needs a slot, the widest place first. */
 function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits) {
   const { platform, workspace, channel } = parseThreadId(thread);
   return [
@@ -63,23 +71,25 @@ function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits
   ];
 }
 
-/** How many are worked on before a turn that this person begins in the thread now, should it have to wait. */
+/** How many are worked on before the turn that the thread waits for, on behalf of that person: 1 at least. */
 export async function aheadOf(
   redis: Redis,
-  queue: Pick<TurnQueue, "line">,
+  queue: Pick<TurnQueue, "before">,
   limits: SlotLimits,
   thread: ThreadId,
   user: string,
 ): Promise<number> {
   const now = Date.now();
   const [line, ...counts] = await Promise.all([
-    queue.line(),
+    queue.before(thread),
     ...placesOf(thread, user, limits).map(async ({ place, limit }) => {
-      const [taken, own, waiting] = await Promise.all([
+      const [taken, own, rank, waiting] = await Promise.all([
         redis.zcount(keys.slots(place), now, "+inf"),
         redis.zscore(keys.slots(place), thread),
-        redis.zcount(keys.slotLine(place), now, "+inf"),
+        redis.zrank(keys.slotLine(place), thread),
+        redis.zcard(keys.slotLine(place)),
       ]);
+      if (rank !== null) return rank + 1;
       return own === null && taken >= limit ? waiting + 1 : 0;
     }),
   ]);

@@ -12,8 +12,8 @@ export interface TurnQueue {
   /** Worker processes that are alive. */
   workers(): Promise<number>;
   depth(): Promise<QueueDepth>;
-  /** Threads of people that no worker has had room for yet. */
-  line(): Promise<number>;
+  /** Threads of people that workers take before this one; all that no worker has had room for, if it does not stand among them. */
+  before(thread: ThreadId): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -66,7 +66,15 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
       return { waiting: wait + prioritized, active, delayed, failed };
     },
-    line: () => queue.getJobCountByTypes("wait"),
+    async before(thread) {
+      const [line, id] = await Promise.all([
+        queue.getJobCountByTypes("wait"),
+        queue.getDeduplicationJobId(thread),
+      ]);
+      // New ones come in at the front of the list and are taken from its end.
+      const behind = id ? await redis.lpos(queue.toKey("wait"), id) : null;
+      return behind === null ? line : Math.max(0, line - 1 - behind);
+    },
     close: () => queue.close(),
   };
 }
@@ -80,8 +88,9 @@ async function advance(queue: Queue, thread: ThreadId): Promise<void> {
   if (job && job.priority > 0) await job.changePriority({ priority: 0 });
 }
 
-/** `done`: nothing left to do. `handover`: another worker must go on. */
-export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<"done" | "handover">;
+/** `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. */
+export type Driven = "done" | "handover" | "lost";
+export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<Driven>;
 
 export interface TurnWorkerOptions {
   redis: Redis;
@@ -107,7 +116,7 @@ const fullMs = 500;
  * An idle worker looks for jobs this often although it is told of them: a worker that ends or dies may have taken the
  * word of a job along, the one that it hands over above all.
  */
-const lookSeconds = 0.5;
+export const lookSeconds = 0.5;
 
 /** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
@@ -123,15 +132,15 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       throw new DelayedError();
     };
     const { thread } = job.data;
-    const slot = await options.slots.enter(thread);
+    const slot = await options.slots.enter(thread, job.timestamp);
     // Half of it is chance, so that those who wait do not come back together.
     if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
-    let outcome: Awaited<ReturnType<Drive>>;
+    let outcome: Driven | undefined;
     try {
       outcome = await options.drive(thread, signal);
     } finally {
       // Before somebody else takes the thread, whose slot has the same name.
-      await slot.leave();
+      await slot.leave({ isOurs: outcome !== "lost" });
     }
     if (outcome === "handover") await again(0);
   };

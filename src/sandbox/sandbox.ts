@@ -69,7 +69,6 @@ export interface KillReport {
   /** Processes of those commands that were alive. */
   processes: number;
   survivors: number;
-  durationMs: number;
 }
 
 export type FileFailure = {
@@ -167,7 +166,8 @@ export interface WorkspaceInfo {
   threadId: string;
   /** Milliseconds since the epoch. */
   usedAt: number;
-  place: "here" | "archive";
+  /** Where its files lie; absent when it is an archive. */
+  folder?: string;
 }
 
 export interface CleanReport {

@@ -46,8 +46,15 @@ export interface Servers {
   caFile: string;
   /** Starts a server and waits until it answers. @param first further arguments, e.g. a file of settings */
   start(settings?: Record<string, string>, first?: string[]): Promise<Server>;
-  /** Three primaries that share the slots evenly; the first has a replica. */
-  cluster(password?: string): Promise<{ servers: [Server, Server, Server]; replica: Server }>;
+  /**
+   * Three primaries that share the slots evenly; the first has a replica.
+   *
+   * @param silentMs after which a node is taken for dead
+   */
+  cluster(
+    password?: string,
+    silentMs?: number,
+  ): Promise<{ servers: [Server, Server, Server]; replica: Server }>;
   /** A primary with a replica, and a sentinel that knows it as `house`. @param login their passwords */
   sentinel(login?: {
     primary: string;
@@ -100,13 +107,13 @@ export async function redisServers({ tls = false } = {}): Promise<Servers> {
     folder,
     caFile,
     start,
-    async cluster(password) {
+    async cluster(password, silentMs = 500) {
       const node = async () => {
         const name = String(await freePort());
         const files = { "cluster-config-file": `nodes-${name}.conf` };
         const ports = { "cluster-port": String(await freePort()) };
         const secret = password ? { requirepass: password, masterauth: password } : {};
-        const rules = { "cluster-enabled": "yes", "cluster-node-timeout": "500" };
+        const rules = { "cluster-enabled": "yes", "cluster-node-timeout": String(silentMs) };
         return start({ ...rules, ...files, ...ports, ...secret });
       };
       const servers = await Promise.all([node(), node(), node()]);

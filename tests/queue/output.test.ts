@@ -1,3 +1,6 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatSurface, SurfaceError } from "../../src/adapters/adapter.ts";
 import { createAttendance } from "../../src/queue/attendance.ts";
@@ -124,6 +127,47 @@ test.each([
   const [left] = await Promise.allSettled([waiting, answered]);
   expect(left.status).toBe(leaves ? "rejected" : "fulfilled");
   expect(chat.marks.get("m1")).toContain("waiting");
+  expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
+});
+
+test("The end of a message whose marker was killed in the middle does not wait long for it", async () => {
+  const redis = server.client();
+  const { surface } = memoryChat();
+  const ref = { ...newChannel(), message: "m1" };
+  const program = fileURLToPath(new URL("./doomed-marker.ts", import.meta.url));
+  const marker = fork(program, [server.path, JSON.stringify(ref)]);
+  await once(marker, "message");
+  marker.kill("SIGKILL");
+  await once(marker, "exit");
+  const chat = { redis, output: createOutputScheduler(redis), surface };
+  await markMessage(chat, ref, "answered", never);
+}, 20_000);
+
+test("The end of a message waits for a slow writer of an earlier mark for as long as it takes", async () => {
+  const redis = server.client();
+  const output = createOutputScheduler(redis);
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const chat = memoryChat({
+    holdsMark(mark) {
+      if (mark !== "taken") return undefined;
+      reached.resolve();
+      return goOn.promise;
+    },
+  });
+  const ref = { ...newChannel(), message: "m1" };
+  const by = { redis, output, surface: chat.surface };
+  const leaving = new AbortController();
+  const taken = markMessage(by, ref, "taken", leaving.signal);
+  await reached.promise;
+  const aliveUntil = async () => Number((await redis.zrange(keys.marking(ref), "0", "-1", "WITHSCORES"))[1]);
+  const first = await aliveUntil();
+  const answered = markMessage(by, ref, "answered", never);
+  // For longer than it would be taken for alive if it said so only once.
+  await expect.poll(() => redis.time().then(([seconds]) => Number(seconds) * 1_000)).toBeGreaterThan(first);
+  expect(await aliveUntil()).toBeGreaterThan(first);
+  leaving.abort(new Error("leaving"));
+  goOn.resolve();
+  await Promise.allSettled([taken, answered]);
   expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
 });
 

@@ -96,6 +96,25 @@ test("A schedule leaves the slot that becomes free to the person who waits for i
   expect(await took(3)).toEqual(["first", "ann", "nightly"]);
 });
 
+/** Lets turns in as a worker does: `c1:U2` is one of U2 in channel c1. */
+function door(limits: Partial<SlotLimits>) {
+  const redis = server.client();
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limits }, onError);
+  return {
+    async enters(who: string, more: Partial<UserMessage> = {}) {
+      const [channel = "", user = ""] = who.split(":");
+      const thread = `memory:w:${channel}:t-${user}`;
+      const said = { role: "user", author: { id: user, name: user }, text: "hi", ...more } as const;
+      const message: UserMessage = { ...said, id: `m${++messages}`, at: messages };
+      await deliver(redis, thread, message, { onlyIfSession: false, now: messages });
+      const slot = await slots.enter(thread, messages);
+      if (slot) closers.push(slot.leave);
+      return slot;
+    },
+  };
+}
+
 const caps: [who: string, limit: Partial<SlotLimits>, first: string, second: string, other?: string][] = [
   ["one person", { perUser: 1 }, "c1:U1", "c2:U1", "c2:U2"],
   ["one channel", { perChannel: 1 }, "c1:U1", "c1:U2", "c2:U1"],
@@ -104,19 +123,7 @@ const caps: [who: string, limit: Partial<SlotLimits>, first: string, second: str
 test.each(caps)(
   "Turns of %s are capped, and the next one begins when one has ended",
   async (_who, limit, first, second, other) => {
-    const redis = server.client();
-    const onError = (error: unknown) => expect.unreachable(String(error));
-    const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limit }, onError);
-    const enters = async (who: string) => {
-      const [channel = "", user = ""] = who.split(":");
-      const thread = `memory:w:${channel}:t-${user}`;
-      const author = { id: user, name: user };
-      const message: UserMessage = { role: "user", id: `m${++messages}`, author, text: "hi", at: messages };
-      await deliver(redis, thread, message, { onlyIfSession: false, now: messages });
-      const slot = await slots.enter(thread);
-      if (slot) closers.push(slot.leave);
-      return slot;
-    };
+    const { enters } = door(limit);
     const slot = await enters(first);
     expect(await enters(second)).toBeUndefined();
     if (other) expect(await enters(other)).toBeDefined();
@@ -124,3 +131,20 @@ test.each(caps)(
     expect(await enters(second)).toBeDefined();
   },
 );
+
+test("A slot that becomes free goes to who has waited longest, not to who happens to ask first", async () => {
+  const { enters } = door({ total: 1 });
+  const slot = await enters("c1:U1");
+  expect(await enters("c2:U2")).toBeUndefined();
+  expect(await enters("c3:U3")).toBeUndefined();
+  await slot?.leave();
+  expect(await enters("c3:U3")).toBeUndefined();
+  expect(await enters("c2:U2")).toBeDefined();
+});
+
+test("Many threads of one person that wait keep nobody else's schedule waiting", async () => {
+  const { enters } = door({ perUser: 1, total: 3 });
+  await enters("c1:U1");
+  for (const channel of ["c2", "c3", "c4"]) expect(await enters(`${channel}:U1`)).toBeUndefined();
+  expect(await enters("c5:U2", { scheduled: true })).toBeDefined();
+});

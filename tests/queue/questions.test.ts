@@ -161,7 +161,7 @@ async function worker(
         questionMs,
         signal,
       }),
-    killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 1 }),
+    killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
   };
@@ -240,6 +240,16 @@ async function parked({ redis, id }: ReturnType<typeof people>) {
 }
 
 describe("A call that needs an approval", () => {
+  test("is kept for as long as it can be approved, and its session after that", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    await worker(chat, [push], { commands: [] }, { questionMs: 3_600_000 });
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    expect(await thread.redis.ttl(keys.head(thread.id))).toBeGreaterThan(4_000);
+  });
+
   test("is put to the thread and holds no worker until it is approved, then runs once", async () => {
     const chat = memoryChat();
     const thread = people(chat);

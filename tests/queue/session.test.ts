@@ -72,8 +72,8 @@ describe("A mailbox", () => {
     await deliver(redis, thread, message(3), options);
     const edit = { message: "m3", author, at: 4, text: `message 3${broken}` };
     expect(await editMessage(redis, thread, edit)).toBe("changed");
-    expect(await orderStop(redis, thread, { by: author.name, at: 1 })).toBe(true);
-    expect(await orderStop(redis, thread, { by: author.name, at: 2 })).toBe(true);
+    expect(await orderStop(redis, thread, { by: author.name, at: 1 })).toBe("ordered");
+    expect(await orderStop(redis, thread, { by: author.name, at: 2 })).toBe("ordered");
     const lease = await claimSession(redis, thread);
     const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 4 });
     expect(withdrawn.map(({ text }) => text)).toEqual(["\uFFFD"]);
@@ -85,7 +85,7 @@ describe("A mailbox", () => {
     const redis = server.client();
     const thread = newThread();
     for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
-    expect(await orderStop(redis, thread, { by: "Bob", at: 2 })).toBe(true);
+    expect(await orderStop(redis, thread, { by: "Bob", at: 2 })).toBe("ordered");
     const lease = await claimSession(redis, thread);
     const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 1 });
     expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 2], [3]]);
@@ -99,10 +99,24 @@ describe("A mailbox", () => {
     ]);
   });
 
+  test("stays stopped by the newest order when a deletion comes late", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.append([], { fields: { status: "running" } });
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await orderStop(redis, thread, { by: "Bob", at: 9 });
+    const deletion = { message: "m1", author: { id: "U1", name: "Ada" }, at: 5 };
+    expect(await deleteMessage(redis, thread, deletion)).toBe("stopping");
+    await deliver(redis, thread, message(7), options);
+    expect(await lease.take()).toMatchObject({ withdrawn: [{ id: "m7" }], stop: { by: "Bob" } });
+  });
+
   test("has nothing to stop when nothing waits or runs, and keeps no order for later", async () => {
     const redis = server.client();
     const thread = newThread();
-    expect(await orderStop(redis, thread, { by: "Bob", at: 9 })).toBe(false);
+    expect(await orderStop(redis, thread, { by: "Bob", at: 9 })).toBe("nothing");
     await deliver(redis, thread, message(1), options);
     const lease = await claimSession(redis, thread);
     expect((await lease.take({ type: "turn-start", turn: "t", at: 1 })).taken).toHaveLength(1);
@@ -128,6 +142,18 @@ describe("A write that the client repeats because its answer was lost", () => {
       },
     };
   }
+
+  test("claims a session once, so that a Redis that restarts is not taken for a turn that crashes", async () => {
+    const { redis, loseNext } = forgetful();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    await (await claimSession(redis, thread)).take({ type: "turn-start", turn: "t", at: 1 });
+    await claimSession(redis, thread);
+    loseNext();
+    const lease = await claimSession(redis, thread);
+    expect(lease.claimsWithoutProgress).toBe(2);
+    await lease.append([], { fields: { handover: "1" } });
+  });
 
   test("is applied once", async () => {
     const { redis, loseNext } = forgetful();
@@ -156,6 +182,22 @@ describe("A write that the client repeats because its answer was lost", () => {
 });
 
 describe("A claim", () => {
+  test("reads of a long journal only what it has not read yet", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const read: unknown[] = [];
+    const lrange = redis.lrange.bind(redis);
+    const noting = (key: string, start: number, stop: number) =>
+      lrange(key, start, stop).then((found) => (read.push(...found), found));
+    const lease = await claimSession(Object.assign(redis, { lrange: noting }), thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await lease.read();
+    await lease.append([{ type: "nudge", message: message(9) }]);
+    expect((await lease.read()).map(({ type }) => type)).toEqual(["turn-start", "user", "nudge"]);
+    expect(read).toHaveLength(3);
+  });
+
   test("fences every write of the one before it", async () => {
     const redis = server.client();
     const thread = newThread();

@@ -149,7 +149,7 @@ async function worker(
         signal,
         now: Date.now,
       }),
-    killAll: async () => ({ commands: 1, processes: 2, survivors: 0, durationMs: 1 }),
+    killAll: async () => ({ commands: 1, processes: 2, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
@@ -673,11 +673,11 @@ describe("A worker", () => {
     await answer(chat, "Next.");
   });
 
-  test("tells of work no longer when its end finds that another worker has the session", async () => {
+  test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
     const chat = memoryChat({ statusMs: 5 });
-    const { redis, says } = gateway(chat);
+    const { redis, says, thread: place } = gateway(chat);
     const { tool, started, release } = waitingTool();
-    await worker(chat, {
+    const { close } = await worker(chat, {
       replies: [{ calls: [{ name: "wait" }] }, { text: "Too late." }],
       tools: [tool],
       async fileChanges(thread) {
@@ -691,6 +691,8 @@ describe("A worker", () => {
     release();
     await chat.until(() => chat.statuses.at(-1) === undefined);
     expect(chat.shown.filter(({ message }) => message.kind === "answer")).toEqual([]);
+    await close();
+    expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
   });
 
   test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
@@ -812,9 +814,26 @@ describe("A worker", () => {
     first.release();
     await second.started;
     await chat.until(() => two.mark() === "taken");
+    await chat.until(() => three.place() === 1);
     expect(three.mark()).toBe("waiting");
     second.release();
     await chat.until(() => [one, two, three].every(({ mark }) => mark() === "answered"));
+  });
+
+  test("keeps what its thread has said before, however old that is, while it is worked on", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread: place } = gateway(chat);
+    const thread = threadId(place);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ text: "First." }, { calls: [{ name: "wait" }] }], tools: [tool] });
+    await says("one");
+    await answer(chat, "First.");
+    await expect.poll(() => redis.ttl(keys.head(thread))).toBeGreaterThan(0);
+    const kept = [keys.head(thread), keys.log(thread, 0)];
+    for (const key of kept) await redis.expire(key, 60);
+    await says("two");
+    await started;
+    for (const key of kept) expect(await redis.ttl(key)).toBeGreaterThan(60);
   });
 
   test("runs many threads at once and each in order", async () => {

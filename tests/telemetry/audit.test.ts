@@ -370,7 +370,7 @@ describe("What is written", () => {
         await emit(end);
         return { kind: "answered", text: "", steps: 1, usage: noUsage };
       },
-      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
       jobsLeft: () => undefined,
       fileChanges: async () => noChanges,
     });
@@ -413,7 +413,7 @@ describe("What is written", () => {
         order.push("the tool runs again");
         return { kind: "answered", text: "", steps: 1, usage: noUsage };
       },
-      killAll: async () => ({ commands: 0, processes: 0, survivors: 0, durationMs: 0 }),
+      killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
       jobsLeft: () => undefined,
       fileChanges: async () => noChanges,
     });

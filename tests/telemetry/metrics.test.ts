@@ -46,7 +46,7 @@ describe("The metrics", () => {
       durationMs: 2_000,
       files: noChanges,
       withdrawn: [],
-      killed: { commands: 1, processes: 4, survivors: 0, durationMs: 1 },
+      killed: { commands: 1, processes: 4, survivors: 0 },
       stopMs: 30,
     };
     shown.closing(receipt);

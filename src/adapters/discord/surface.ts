@@ -125,7 +125,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
   return {
     platform: "discord",
-    limits: { budget, editIntervalMs, editableMs, status: statusPace, messageChars },
+    limits: { budget, editIntervalMs, editableMs, places: numbers.length, status: statusPace, messageChars },
     idempotentMs,
 
     budgetPlace: (of) => ("thread" in of ? of.thread : spotOf(of).where),

@@ -76,7 +76,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
   return {
     platform: "slack",
-    limits: { budget, editIntervalMs, status: statusPace, messageChars },
+    limits: { budget, editIntervalMs, places: numbers.length, status: statusPace, messageChars },
     idempotentMs: 0,
 
     async post(thread, message, key, posted = []) {

@@ -13,6 +13,9 @@ export function openClient({ options, nodes }: Target, own: ClientOptions = {}):
     redisOptions,
     ...(retryStrategy && { clusterRetryStrategy: retryStrategy }),
     maxRedirections: patience,
+    // A check that fails while a primary is elected leaves whoever waits for `connect` waiting for ever, BullMQ's workers
+    // above all. Without it, commands wait for the cluster by themselves.
+    enableReadyCheck: false,
     // Certificates are made out to names, not to what these resolve to.
     ...(options.tls && { dnsLookup: (name, found) => found(null, name) }),
   });

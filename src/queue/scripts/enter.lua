@@ -1,12 +1,16 @@
 --[[
   Takes a slot in each of the places, or in none. A place is a sorted set of threads by the time at which their
-  slot is given up for lost. Whoever has a slot already keeps it. People who find a place full are noted, and what
-  was scheduled leaves them the slots that become free.
+  slot is given up for lost. Whoever has a slot already keeps it. A person who finds places full stands in the line of
+  the last of them, the narrowest, and slots that become free go to those who stand there, in their order; so that
+  one person's many do not stand before other people's, nobody stands in two lines. What was scheduled comes after
+  all of them.
 
-  KEYS    the places, then as many sorted sets of threads with people who wait for them
+  KEYS    the places, from the widest to the narrowest; then for each its line: sorted set of threads by since when
+          they wait; then for each sorted set of these threads by when they are forgotten
 
   ARGV[1] thread    ARGV[2] ms until the slot is given up for lost
-  ARGV[3] "1": a person waits in the thread    ARGV[4] ms for which one who waits is noted
+  ARGV[3] since when a person waits in the thread, ms; "" when nobody does
+  ARGV[4] ms after which one who waits and does not ask again is forgotten
   ARGV[5] … the number of slots in each place
 
   Output
@@ -15,29 +19,41 @@
 ]]
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local places = #KEYS / 2
-local isFull = false
+local places = #KEYS / 3
+local thread, since = ARGV[1], tonumber(ARGV[3])
+local full = 0
 for index = 1, places do
-  local place, line = KEYS[index], KEYS[places + index]
+  local place, line, asked = KEYS[index], KEYS[places + index], KEYS[2 * places + index]
   redis.call("ZREMRANGEBYSCORE", place, "-inf", now)
-  redis.call("ZREMRANGEBYSCORE", line, "-inf", now)
-  local taken = redis.call("ZCARD", place)
-  if ARGV[3] ~= "1" then
-    taken = taken + redis.call("ZCARD", line)
+  for _, gone in ipairs(redis.call("ZRANGEBYSCORE", asked, "-inf", now)) do
+    redis.call("ZREM", line, gone)
+    redis.call("ZREM", asked, gone)
   end
-  if not redis.call("ZSCORE", place, ARGV[1]) and taken >= tonumber(ARGV[index + 4]) then
-    isFull = true
+  local before = redis.call("ZCARD", line)
+  if since then
+    -- It may stand there since before the turn that it asks for now.
+    since = math.min(since, tonumber(redis.call("ZSCORE", line, thread) or since))
+    before = redis.call("ZCOUNT", line, "-inf", "(" .. since)
+  end
+  local taken = redis.call("ZCARD", place)
+  if not redis.call("ZSCORE", place, thread) and taken + before >= tonumber(ARGV[index + 4]) then
+    full = index
   end
 end
 for index = 1, places do
-  local place, line = KEYS[index], KEYS[places + index]
-  if not isFull then
-    redis.call("ZADD", place, now + ARGV[2], ARGV[1])
+  local place, line, asked = KEYS[index], KEYS[places + index], KEYS[2 * places + index]
+  if full == 0 then
+    redis.call("ZADD", place, now + ARGV[2], thread)
     redis.call("PEXPIRE", place, ARGV[2])
-    redis.call("ZREM", line, ARGV[1])
-  elseif ARGV[3] == "1" then
-    redis.call("ZADD", line, now + ARGV[4], ARGV[1])
+  end
+  if full == index and since then
+    redis.call("ZADD", line, since, thread)
+    redis.call("ZADD", asked, now + ARGV[4], thread)
     redis.call("PEXPIRE", line, ARGV[4])
+    redis.call("PEXPIRE", asked, ARGV[4])
+  else
+    redis.call("ZREM", line, thread)
+    redis.call("ZREM", asked, thread)
   end
 end
-return isFull and 0 or 1
+return full == 0 and 1 or 0

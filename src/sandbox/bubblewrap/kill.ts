@@ -4,7 +4,6 @@ import { isAlive, processesInNamespaces } from "./processes.ts";
 
 /** Ends these and proves it: counts their processes before, kills, waits, and then looks for them again. */
 export async function killLaunches(launches: readonly Launch[]): Promise<KillReport> {
-  const startedAt = performance.now();
   const found = launches.flatMap((launch) => launch.processes());
   for (const launch of launches) launch.kill("stopped");
   await Promise.all(launches.map((launch) => launch.ended));
@@ -20,6 +19,5 @@ export async function killLaunches(launches: readonly Launch[]): Promise<KillRep
     commands: launches.length,
     processes: found.length,
     survivors: survivors.size,
-    durationMs: performance.now() - startedAt,
   };
 }

@@ -64,7 +64,7 @@ const refused: Launched = {
   }),
   kill() {},
 };
-const nothingToProve: KillReport = { commands: 0, processes: 0, survivors: 0, durationMs: 0 };
+const nothingToProve: KillReport = { commands: 0, processes: 0, survivors: 0 };
 
 interface Connection extends Omit<Spawner, "tier"> {
   readonly tier: Promise<LimitTier>;

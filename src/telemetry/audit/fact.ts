@@ -89,11 +89,9 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
     case "accepted":
       return { what: "asked", thread: verdict.thread, message, by };
     case "acted":
-      if (verdict.unchanged) return undefined;
-      break;
     case "stopping":
     case "amended":
-      break;
+      if (verdict.unchanged) return undefined;
   }
   const { thread } = verdict;
   switch (event.kind) {

@@ -1,6 +1,8 @@
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { queuePrefix } from "../../../src/queue/keys.ts";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
+import { lookSeconds } from "../../../src/queue/turns.ts";
 import {
   caughtUp,
   hasRedisServer,
@@ -30,14 +32,18 @@ async function open(url: string, more: { sentinelPassword?: string; patienceMs?:
   return server;
 }
 
+/** Longer than BullMQ waits for the answer of a worker's blocking command before it makes the connection anew. */
+const awayMs = 2_000;
+
 /** A queue whose jobs wait for the test: what was added before a failover must be done after it. */
 async function jobsOn(server: Awaited<ReturnType<typeof open>>) {
   const client = () => server.connect({ maxRetriesPerRequest: null });
-  const queue = new Queue<number>("jobs", { connection: client(), prefix: "{test}" });
+  // The prefix lies on the first primary of a cluster.
+  const prefix = queuePrefix;
+  const queue = new Queue<number>("jobs", { connection: client(), prefix });
   const done = new Set<number>();
   const worker = new Worker<number>("jobs", async (job) => void done.add(job.data), {
-    connection: client(),
-    prefix: "{test}",
+    ...{ connection: client(), prefix, drainDelay: lookSeconds },
   });
   queue.on("error", () => undefined);
   worker.on("error", () => undefined);
@@ -53,7 +59,7 @@ async function jobsOn(server: Awaited<ReturnType<typeof open>>) {
 
 describe("A cluster", () => {
   test("is used through any of its nodes, and rides out the death of a primary", async () => {
-    const { servers: nodes, replica } = await servers.cluster();
+    const { servers: nodes, replica } = await servers.cluster(undefined, awayMs);
     const [first, second] = nodes;
     const server = await open(`redis+cluster://127.0.0.1:1,127.0.0.1:${second.port}`);
     expect(server.describe).toMatch(/^(Redis|Valkey) [\d.]+ at redis\+cluster:\/\/127/);
