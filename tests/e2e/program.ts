@@ -8,6 +8,9 @@ import { createInterface } from "node:readline";
 /** The repository that programs are started from. */
 const present = resolve(import.meta.dirname, "../..");
 
+/** What a whole program does may take so long on a busy machine. */
+export const patienceMs = 90_000;
+
 /** The program as its users start it: a process with an environment, files and signals. */
 export interface Program {
   readonly pid: number;
