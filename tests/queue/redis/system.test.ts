@@ -33,7 +33,8 @@ beforeEach(async (context) => {
 
 afterEach(async () => {
   for (const server of opened) await server.close();
-  await rm(dataDir, { recursive: true, force: true });
+  // A server that is ending may still be writing.
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
 async function open(settings: Partial<RedisSettings> = {}): Promise<RedisServer> {
