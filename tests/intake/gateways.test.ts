@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { Attendance, ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
 import { createSlackSurface } from "../../src/adapters/slack/surface.ts";
 import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
@@ -138,15 +138,14 @@ test.each(places)("What is told to two replicas on one %s is in the audit log on
   });
 
   const task = await place.begins("work", "count");
-  await vi.waitUntil(() => heddles.some(({ requests }) => requests.length > 0));
+  await expect.poll(() => heddles.flatMap(({ requests }) => requests).length).toBeGreaterThan(0);
   await task.edits();
-  await vi.waitUntil(() => told["edit"] === 2);
+  await expect.poll(() => told["edit"]).toBe(2);
   await task.stops();
-  await vi.waitUntil(() => told["stop"] === 2);
-  expect(told["message"]).toBe(2);
+  await expect.poll(() => told).toEqual({ message: 2, edit: 2, stop: 2 });
   await place.calls("eve", "stranger", "hi");
   await place.calls("eve", "stranger", "hello?");
-  await vi.waitUntil(() => told["message"] === 6);
+  await expect.poll(() => told["message"]).toBe(6);
   const whats = facts.map(({ what }) => what);
   expect(whats).toEqual(["asked", "edited", "stopped", "refused", "refused"]);
 });
@@ -212,7 +211,8 @@ test.each(places)(
     const first = place.adapter({ ...known, present });
     await first.start(intake);
     const task = await place.begins("work", "count");
-    await Promise.all([heard.promise, vi.waitUntil(() => requests.length > 0)]);
+    await heard.promise;
+    await expect.poll(() => requests.length).toBeGreaterThan(0);
     await first.stop();
 
     await task.stops();
