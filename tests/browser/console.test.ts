@@ -444,7 +444,9 @@ describe("the console's page", () => {
 
   test("the page says what should be known before trusting it with work", async () => {
     await using desk = await openDesk({
-      prepare(console) {
+      async prepare(console) {
+        // Threads of other tests.
+        await console.redis.client().flushall();
         const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
         Object.assign(console.status, {
           demo: true,
