@@ -7,7 +7,7 @@ import { noonZone } from "../fakes/noon.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
-import { newPlace, type Place } from "./program.ts";
+import { examine, newPlace, type Place } from "./program.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -184,7 +184,7 @@ describe("heddle start", () => {
 
 describe("Other commands", () => {
   test("doctor tells each part with its state, and how to make it right", async () => {
-    const program = heddle(["doctor"]);
+    const program = await examine(() => heddle(["doctor"]));
     expect(await program.ended).toBe(0);
     expect(program.output()).toMatch(
       /✓ node[\s\S]*✓ settings[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*✓ disk[\s\S]*· slack[\s\S]*· discord[\s\S]*· mcp[\s\S]*✓ skills[\s\S]*· clock/,
@@ -197,7 +197,7 @@ describe("Other commands", () => {
       startFakeSlack(),
       startFakeDiscord(),
     ]);
-    const program = heddle(["doctor", "--json"], {
+    const environment = {
       DISCORD_TOKEN: discord.token,
       DISCORD_API_URL: discord.url,
       ANTHROPIC_API_KEY: "sk-wrong-key",
@@ -206,7 +206,8 @@ describe("Other commands", () => {
       SLACK_APP_TOKEN: slack.appToken,
       SLACK_API_URL: slack.url,
       DISCORD_BOT_TOKEN: "misremembered",
-    });
+    };
+    const program = await examine(() => heddle(["doctor", "--json"], environment));
     expect(await program.ended).toBe(1);
     const { ok, findings } = JSON.parse(program.output()) as {
       ok: boolean;
@@ -227,7 +228,7 @@ describe("Other commands", () => {
   });
 
   test("doctor names programs that the skills need and the sandbox lacks", async () => {
-    const program = place.startWithout("git", ["doctor"], { REDIS_URL: redis.path });
+    const program = await examine(() => place.startWithout("git", ["doctor"], { REDIS_URL: redis.path }));
     await program.ended;
     expect(program.output()).toMatch(
       /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
@@ -236,13 +237,13 @@ describe("Other commands", () => {
 
   test("doctor shows settings that cannot be used as its one finding", async () => {
     await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}");
-    const program = heddle(["doctor"]);
+    const program = await examine(() => heddle(["doctor"]));
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/^✗ settings .*\n +agnet: unknown key/);
   });
 
   test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
-    const program = place.startWithout("bwrap", ["doctor"], { REDIS_URL: redis.path });
+    const program = await examine(() => place.startWithout("bwrap", ["doctor"], { REDIS_URL: redis.path }));
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt-get install bubblewrap/);
     const model = await startFakeAnthropic({
