@@ -7,6 +7,7 @@ import { noUsage } from "../agent/llm/model.ts";
 import { closingMessages } from "../progress/describe.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { readStop } from "../queue/mailbox.ts";
+import { isTelling } from "../queue/outbox.ts";
 import { openQuestions } from "../queue/questions.ts";
 import { readJournal, sessionStatus } from "../queue/sessions.ts";
 import { noChanges } from "../queue/turn-contracts.ts";
@@ -22,17 +23,17 @@ export function watchTask(
   thread: ThreadId,
   tell: (event: LiveEvent | undefined) => void,
 ): () => Promise<void> {
-  let wasIdle = false;
+  let wasOver = false;
   return async () => {
     const status = await sessionStatus(redis, thread);
-    const isIdle = status === "idle";
-    if (isIdle ? wasIdle : (await openQuestions(redis, thread)).length > 0) {
+    // The event comes when everything is posted, and knows more than the record.
+    const isOver = status === "idle" && !(await isTelling(redis, thread));
+    if (isOver ? wasOver : (await openQuestions(redis, thread)).length > 0) {
       const records = await readJournal(redis, thread);
-      if (isIdle) tell(await endOf(redis, thread, records));
+      if (isOver) tell(await endOf(redis, thread, records));
       else for (const question of questionsIn(records)) tell(question);
     }
-    // The event comes when everything is posted, soon after the record.
-    wasIdle = isIdle;
+    wasOver = isOver;
   };
 }
 

@@ -26,8 +26,6 @@ export interface EndedJobs {
   forget(): Promise<void>;
 }
 
-/** How long a stop waits for other workers, ms. Ending hundreds of processes takes less than one second. */
-const answerMs = 2_000;
 /** As long as an order. */
 const reportSeconds = 86_400;
 
@@ -43,7 +41,10 @@ interface Held {
   ending?: Promise<void>;
 }
 
-/** @param options.worker a name that no other worker has */
+/**
+ * @param options.worker a name that no other worker has
+ * @param options.answerMs how long a stop waits for other workers. Ending hundreds of processes takes less than a second
+ */
 export function createBackgroundJobs(options: {
   redis: Redis;
   stops: StopWatch;
@@ -53,8 +54,9 @@ export function createBackgroundJobs(options: {
     jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   };
   onError(error: unknown): void;
+  answerMs?: number;
 }): BackgroundJobs {
-  const { redis, stops, worker, runner, onError } = options;
+  const { redis, stops, worker, runner, onError, answerMs = 2_000 } = options;
   const held = new Map<ThreadId, Held>();
 
   function letGo(thread: ThreadId): Held | undefined {

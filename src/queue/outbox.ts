@@ -7,6 +7,7 @@ import {
   type OutboundMessage,
   parseThreadId,
   SurfaceError,
+  type ThreadId,
   type ThreadRef,
 } from "../adapters/adapter.ts";
 import { faultPoint } from "./fault.ts";
@@ -86,6 +87,13 @@ export async function flushOutbox(
     if (entry.do === "edit") await edit(lease, key, entry, options);
   });
   return { rest: untilAborted(Promise.all(rest).then(() => undefined)) };
+}
+
+/** Whether the thread must still be told how its turn has ended; marks and edits may come later. */
+export async function isTelling(redis: Redis, thread: ThreadId): Promise<boolean> {
+  // Only outbox entries are ever stored there.
+  const entries = (await redis.hvals(keys.outbox(thread))).map((json) => JSON.parse(json) as OutboxEntry);
+  return entries.some((entry) => entry.do === "post" || entry.do === "settle");
 }
 
 type Mark = { key: string; entry: Extract<OutboxEntry, { do: "mark" }> };

@@ -2,9 +2,11 @@
 import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Route } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ShownCall } from "../../src/adapters/adapter.ts";
 import { startConsole } from "../adapters/local/start-console.ts";
+import { freePort } from "../fakes/free-port.ts";
 import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./desk.ts";
 
 describe("the console's page", () => {
@@ -49,7 +51,8 @@ describe("the console's page", () => {
       "2",
     ]);
     await page.getByRole("status").getByText("Heddle: It **works**.").waitFor({ state: "attached" });
-    expect(await page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+    // With the mark, which the page hears of by itself.
+    await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
 
     await page.getByRole("button", { name: "Look again" }).click();
     await page.getByRole("button", { name: "calculator.py" }).click();
@@ -364,6 +367,38 @@ describe("the console's page", () => {
     await page.getByText("The operation was stopped.").waitFor();
   });
 
+  test("of two looks into the workspace the later one counts, whichever is answered first", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    await desk.asks("Write it down");
+    await page.getByText("Nothing here yet").waitFor();
+    const [held, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const hold = async (route: Route) => {
+      const response = await route.fetch();
+      held.resolve();
+      await late.promise;
+      await route.fulfill({ response });
+    };
+    await page.route("**/files", hold, { times: 1 });
+    const lookAgain = page.getByRole("button", { name: "Look again" });
+    await lookAgain.click();
+    await held.promise;
+    console.workspace.set("later.md", "x");
+    await lookAgain.click();
+    await page.getByRole("button", { name: "later.md" }).waitFor();
+    await page.evaluate(`{
+      window.lists = [];
+      const list = document.getElementById("file-list");
+      new MutationObserver(() => lists.push(list.textContent)).observe(list, { childList: true });
+    }`);
+    late.resolve();
+    await page.unrouteAll({ behavior: "wait" });
+    console.workspace.set("last.md", "x");
+    await lookAgain.click();
+    await page.getByRole("button", { name: "last.md" }).waitFor();
+    expect(await page.evaluate("lists.filter((text) => !text.includes('later.md'))")).toEqual([]);
+  });
+
   test("files go with a message: chosen, pasted and dropped; too large ones are refused in words", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;
@@ -421,8 +456,8 @@ describe("the console's page", () => {
   test("the page says what should be known before trusting it with work", async () => {
     await using desk = await openDesk({
       async prepare(console) {
-        // Those of the tests before.
-        await console.redis.client().del("heddle:local:threads");
+        // Threads of other tests.
+        await console.redis.client().flushall();
         const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
         Object.assign(console.status, {
           demo: true,
@@ -460,11 +495,11 @@ describe("the console's page", () => {
   });
 
   test("the page goes on by itself after the console was restarted", async () => {
-    await using desk = await openDesk();
+    const port = await freePort();
+    await using desk = await openDesk({ port });
     const { page, console } = desk;
     const { thread } = await desk.asks("hello");
     await article(page, "person").waitFor();
-    const port = Number(new URL(console.url).port);
     await console[Symbol.asyncDispose]();
     await page.getByText("Reconnecting…").waitFor();
     await console.surface.post(thread, { kind: "answer", markdown: "written meanwhile" }, "answer");

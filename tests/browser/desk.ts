@@ -16,6 +16,9 @@ const flags = [
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
 ];
 
+/** With a browser beside everything else, a busy machine takes its time. */
+const patienceMs = 90_000;
+
 let redis: TestRedis | undefined;
 let browser: Browser | undefined;
 
@@ -23,7 +26,7 @@ let browser: Browser | undefined;
 export async function openBrowser(): Promise<void> {
   if (!chromiumPath) return;
   redis = await startRedis();
-  browser = await chromium.launch({ executablePath: chromiumPath, args: flags });
+  browser = await chromium.launch({ executablePath: chromiumPath, args: flags, timeout: patienceMs });
 }
 
 export async function closeBrowser(): Promise<void> {
@@ -51,7 +54,7 @@ interface Desk extends AsyncDisposable {
   expectInnocent(): void;
 }
 
-interface DeskOptions extends Pick<ConsoleSettings, "token" | "budgets"> {
+interface DeskOptions extends Pick<ConsoleSettings, "token" | "budgets" | "port"> {
   browser?: BrowserContextOptions;
   /** Before the page is opened. */
   prepare?(console: TestConsole): void | Promise<void>;
@@ -62,7 +65,7 @@ export async function openDesk({ browser: options, prepare, ...settings }: DeskO
   const console = await startConsole({ redis, ...settings });
   await prepare?.(console);
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(patienceMs);
   const page = await context.newPage();
   const offences: string[] = [];
   page.on("console", (message) => {

@@ -1,6 +1,7 @@
 /** The operator's pages of the console, as a person uses them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/llm/model.ts";
+import { channels, keys } from "../../src/queue/keys.ts";
 import { livePublisher } from "../../src/queue/live.ts";
 import { startPresence } from "../../src/queue/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
@@ -84,6 +85,9 @@ describe("the console's pages for operators", () => {
 
     const thread = woven?.running ?? "";
     const redis = console.redis.client();
+    // What is only said is for whoever listens at that moment.
+    const listeners = async () => (await redis.pubsub("NUMSUB", channels.live(thread)))[1];
+    await expect.poll(listeners).toBe(1);
     const retry = { type: "retry", step: 92, attempt: 2, delayMs: 900, reason: "The service is overloaded." };
     livePublisher(redis, thread, onError)(retry);
     await page.getByText("The service is overloaded. Trying again in 0.9 s").waitFor();
@@ -128,9 +132,12 @@ describe("the console's pages for operators", () => {
     await page.getByText("Step 92").waitFor();
     await presence.close();
 
+    const redis = console.redis.client();
+    // Of an earlier try.
+    await redis.del(keys.audit, keys.auditHead);
     await page.getByRole("link", { name: "Audit log" }).click();
     await page.getByText("Nothing is in the log yet.").waitFor();
-    const log = openAuditLog(console.redis.client(), Date.now, (problem) => expect.unreachable(problem));
+    const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
     const thread = woven?.running ?? "";
     const by = { id: "U1ADA", name: "Ada <b>" };
     await log.append({ what: "asked", thread, message: "173.4", by });
@@ -208,7 +215,8 @@ describe("the console's pages for operators", () => {
       }
       expect([name, await walk(page)]).toEqual([name, { unseen: [], missed: [] }]);
       await page.setViewportSize({ width: 360, height: 740 });
-      expect([name, await overflow(page)]).toEqual([name, 0]);
+      // What is drawn for a width is drawn anew when the page has become another.
+      await expect.poll(async () => [name, await overflow(page)]).toEqual([name, 0]);
       await shot(page, `${name}-phone`);
     }
     expect(await page.evaluate("document.getAnimations().length")).toBe(0);

@@ -57,8 +57,14 @@ test("A look at a task tells of the question that it has open, and how it has en
   expect(told.splice(0)).toEqual([{ type: "question", step: 1, question, call }]);
 
   const outcome = { kind: "answered", text: "Red it is.", steps: 2, usage: noUsage } as const;
-  await lease.append([{ type: "turn-end", turn: "t1", outcome, at: 3 }], { fields: { status: "idle" } });
-  // The event may be on its way.
+  const post = JSON.stringify({ do: "post", message: { kind: "answer", markdown: "" }, attempts: 0 });
+  await lease.append([{ type: "turn-end", turn: "t1", outcome, at: 3 }], {
+    ...{ fields: { status: "idle" }, outbox: { "t1:answer": post } },
+  });
+  // The event comes when everything is posted.
+  for (const _ of [1, 2, 3]) await look();
+  await lease.append([], { outbox: { [`question:${question.id}`]: null, "t1:answer": null } });
+  // It may be on its way.
   await look();
   expect(told).toEqual([]);
   await look();

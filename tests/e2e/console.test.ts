@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { processesWith, running } from "./processes.ts";
-import { newPlace, type Place } from "./program.ts";
+import { newPlace, patienceMs, type Place } from "./program.ts";
 
 /** The first minute of a newcomer: the program as it starts without any account, in a real browser. */
 
@@ -29,7 +29,8 @@ function isExecutable(path: string): boolean {
 let browser: Browser | undefined;
 let place: Place;
 beforeAll(async () => {
-  if (executable) browser = await chromium.launch({ executablePath: executable, args: flags });
+  if (executable)
+    browser = await chromium.launch({ executablePath: executable, args: flags, timeout: patienceMs });
 });
 afterAll(() => browser?.close());
 beforeEach(async (context) => {
@@ -41,14 +42,15 @@ afterEach(async ({ task }) => {
   await place.clean();
 });
 
-async function open(): Promise<{ page: Page; url: string }> {
+async function open(): Promise<{ page: Page; pid: number }> {
   const program = place.start(["start"]);
   const line = await program.line(/console +http/);
   const url = line.trim().split(/ +/)[1] ?? "";
   if (!browser) throw new Error("There is no browser.");
   const page = await browser.newPage({ viewport: { width: 1280, height: 1180 } });
+  page.setDefaultTimeout(patienceMs);
   await page.goto(url);
-  return { page, url };
+  return { page, pid: program.pid };
 }
 
 const shot = (page: Page, name: string) => {
@@ -61,7 +63,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await shot(page, "welcome");
   await page.getByRole("button", { name: /Write a calculator/ }).click();
   // For a moment the answer is there twice: as it was streamed into the progress, and as the answer.
-  await page.getByText("6 * 7 = 42").last().waitFor({ timeout: 30_000 });
+  await page.getByText("6 * 7 = 42").last().waitFor();
   await page.getByText("demo model").last().waitFor();
   await page.getByRole("link", { name: "calculator.py" }).waitFor();
   await page.getByText(/files changed: README.md, calculator.py/).waitFor();
@@ -78,7 +80,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await page
     .getByText(/dividing by zero raises ValueError/)
     .last()
-    .waitFor({ timeout: 30_000 });
+    .waitFor();
   await shot(page, "remembered");
 
   await page.getByRole("link", { name: "Timeline" }).click();
@@ -104,13 +106,15 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
 });
 
 test("A newcomer stops a command with the button, and nothing of it is left", async () => {
-  const { page } = await open();
+  const { page, pid } = await open();
   await page.getByRole("button", { name: /Sleep for ten minutes/ }).click();
-  await running("sleep 600");
+  // Other programs of this machine may sleep as long.
+  await running("sleep 600", pid);
+  const begun = processesWith("sleep 600", pid);
   await shot(page, "sleeping");
   await page.getByRole("button", { name: "Stop", exact: true }).first().click();
   await shot(page, "pressed");
   await page.getByText(/1 command ended .* 0 left alive/).waitFor();
-  expect(processesWith("sleep 600")).toEqual([]);
+  expect(processesWith("sleep 600").filter((one) => begun.includes(one))).toEqual([]);
   await shot(page, "stopped");
 });

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeDiscord, startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { newPlace, type Place, type Program } from "./program.ts";
+import { newPlace, patienceMs, type Place, type Program } from "./program.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -15,7 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
-  [place, discord, model] = await Promise.all([newPlace(), startFakeDiscord(), startFakeAnthropic()]);
+  [place, discord, model] = await Promise.all([
+    newPlace(),
+    startFakeDiscord({ patienceMs }),
+    startFakeAnthropic(),
+  ]);
   // Nobody is listened to on Discord until the operator lists them.
   const listed = { guilds: [discord.guild.id], users: [discord.user("ada").id] };
   const other = `discord:${discord.guild.id}:${discord.channel("other").id}`;

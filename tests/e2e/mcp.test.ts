@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
-import { newPlace, type Place } from "./program.ts";
+import { examine, newPlace, type Place } from "./program.ts";
 
 let place: Place;
 beforeEach(async () => {
@@ -47,8 +47,7 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
   expect(results).toContain("SKILL_DIR");
   expect(JSON.stringify(model.bodies[0]?.system)).toContain("csv-report");
 
-  const doctor = place.start(["doctor"], env);
-  await doctor.ended;
+  const doctor = await examine(() => place.start(["doctor"], env));
   expect(doctor.output()).toMatch(
     /mcp +everything: \w+, \d+ tools[\s\S]*! mcp +broken: \w+, 0 tools\. .*; correct its entry in \S+mcp\.json, or disable it[\s\S]*✓ skills/,
   );

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
-import { newPlace, type Place } from "./program.ts";
+import { newPlace, patienceMs, type Place } from "./program.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -12,8 +13,8 @@ beforeEach(async () => {
   [redis, place, slack, model] = await Promise.all([
     startRedis(),
     newPlace(),
-    startFakeSlack(),
-    startFakeAnthropic(),
+    startFakeSlack({ patienceMs }),
+    startFakeAnthropic({ replies }),
   ]);
 });
 afterEach(async ({ task }) => {
@@ -22,18 +23,26 @@ afterEach(async ({ task }) => {
   await Promise.all([slack.close(), model.close(), redis.stop()]);
 });
 
-const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
 const plans = (input: object): FakeReply => ({
   content: [{ type: "tool_use", name: "schedule", input: { action: "create", ...input } }],
 });
 
+/** What is due may come as late as the second plan, or with the work that makes it. */
+function replies({ messages }: MessagesBody): FakeReply {
+  const said = JSON.stringify(messages);
+  switch (said.split('"tool_use"').length) {
+    case 1:
+      return plans({ task: "report the build", in_minutes: 0.01 });
+    case 2:
+      return plans({ task: "greet the team", cron: "0 9 * * 1-5", time_zone: "Europe/Berlin" });
+    default: {
+      const isDue = said.includes("[scheduled by ada] report the build");
+      return { content: [{ type: "text", text: isDue ? "The build is green." : "Both are planned." }] };
+    }
+  }
+}
+
 test("A task is planned in a thread, done there when it is due, listed and cancelled from outside", async () => {
-  model.push(
-    plans({ task: "report the build", in_minutes: 0.01 }),
-    plans({ task: "greet the team", cron: "0 9 * * 1-5", time_zone: "Europe/Berlin" }),
-    says("Both are planned."),
-    says("The build is green."),
-  );
   const environment = {
     REDIS_URL: redis.path,
     SLACK_BOT_TOKEN: slack.botToken,

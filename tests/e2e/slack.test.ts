@@ -5,7 +5,7 @@ import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fak
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
-import { newPlace, type Place, type Program } from "./program.ts";
+import { newPlace, patienceMs, type Place, type Program } from "./program.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -16,7 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
-  [place, slack, model] = await Promise.all([newPlace(), startFakeSlack(), startFakeAnthropic()]);
+  [place, slack, model] = await Promise.all([
+    newPlace(),
+    startFakeSlack({ patienceMs }),
+    startFakeAnthropic(),
+  ]);
 });
 afterEach(async ({ task }) => {
   if (task.result?.state === "fail") console.error(place.outputs());
@@ -179,7 +183,8 @@ describe("In a Slack channel", () => {
 });
 
 test("A direct message is a thread of its own, and an answer at once costs few calls", async () => {
-  model.push(says("Hello, ada."), says("Answer 1."), says("Answer 2."), says("Answer 3."));
+  const times = Array.from({ length: 12 }, (_, index) => index + 1);
+  model.push(says("Hello, ada."), ...times.map((time) => says(`Answer ${time}.`)));
   await heddle();
   const ada = slack.user("ada");
   const answered = async (question: string, text: string) => {
@@ -191,7 +196,7 @@ test("A direct message is a thread of its own, and an answer at once costs few c
   await answered("hi", "Hello, ada.");
   // The person and the channel are known by now. What a busy machine does not answer at once shows progress.
   const costs: string[][] = [];
-  for (const time of [1, 2, 3]) {
+  for (const time of times) {
     const before = slack.calls.length;
     await answered(`and now? ${time}`, `Answer ${time}.`);
     costs.push(slack.calls.slice(before).map(({ method }) => method));
@@ -242,7 +247,7 @@ describe("A worker that is killed with SIGKILL in the middle of a turn", () => {
     const { command, seconds } = uniqueSleep();
     model.push(runs(`echo once >> log.txt; ${command}`), runs("cat log.txt"), says("It ran once."));
     const settings = { HEDDLE_CONFIG: `${place.folder}/fast.yaml` };
-    await writeFile(settings.HEDDLE_CONFIG, "queue: { lockSeconds: 2 }\n");
+    await writeFile(settings.HEDDLE_CONFIG, "queue: { lockSeconds: 4 }\n");
     await heddle(settings, ["start", "--role", "gateway"]);
     const first = await heddle(settings, ["start", "--role", "worker"]);
     const general = slack.channel("general");
@@ -251,7 +256,7 @@ describe("A worker that is killed with SIGKILL in the middle of a turn", () => {
     first.signal("SIGKILL");
     await first.ended;
     await heddle(settings, ["start", "--role", "worker"]);
-    await slack.until(() => general.messages.find(({ text }) => text.includes("It ran once.")), 20_000);
+    await slack.until(() => general.messages.find(({ text }) => text.includes("It ran once.")));
     expect(processesWith(seconds)).toEqual([]);
     const [unknown, log] = model.bodies.slice(1).map(({ messages }) => JSON.stringify(messages.at(-1)));
     expect(unknown).toContain("Outcome unknown");

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { keys } from "../../src/queue/keys.ts";
 import { call } from "../adapters/local/requests.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startCollector } from "../fakes/otlp.ts";
@@ -67,6 +68,9 @@ test("One task is one trace across processes, counted by both, in the audit log,
   expect(said.json()).toMatchObject({ kind: "accepted" });
   await collector.until(() => collector.spans.some(({ name }) => name === "post local"));
   await collector.until(() => collector.spans.some(({ name }) => name.startsWith("invoke_agent")));
+  // Of the other process, and what nobody waits for.
+  await collector.until(() => collector.spans.some(({ name }) => name === "receive message"));
+  await expect.poll(() => on.redis.client().xlen(keys.audit)).toBe(5);
 
   // The trace
   const { spans } = collector;

@@ -3,11 +3,11 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
+import { freePort } from "./free-port.ts";
 
 const which = promisify(execFile)("sh", ["-c", "command -v redis-server || command -v valkey-server"]);
 const binary = await which.then(
@@ -18,16 +18,6 @@ const binary = await which.then(
 export const hasRedisServer = binary !== undefined;
 /** Why a test is skipped. */
 export const noRedisServer = "neither valkey-server nor redis-server is on PATH";
-
-/** A port that nobody uses at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address ? address.port : 0;
-}
 
 export interface Server {
   port: number;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Program } from "../e2e/program.ts";
+import { patienceMs, type Program } from "../e2e/program.ts";
 import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
@@ -9,7 +9,8 @@ import { setStage, type Stage } from "./stage.ts";
 
 let stage: Stage;
 beforeAll(async () => {
-  if (hasRedisServer) stage = await setStage();
+  // Nobody dies with a lock here.
+  if (hasRedisServer) stage = await setStage({ lockSeconds: 30 });
 });
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
@@ -17,18 +18,12 @@ afterAll(async () => {
 });
 
 const full = process.env["HEDDLE_FAULTS"] === "full";
-/** The whole suite has the machine to itself; beside other tests it is busy. */
-const mostMs = full ? 1_000 : 3_000;
 
-test(
-  "A worker that is asked to end in the middle of a command is gone within a second, and another goes on",
-  async () => {
-    let [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
-    for (let round = 1; round <= (full ? 10 : 1); round += 1)
-      [gateway, worker] = await handOver(round, gateway, worker);
-  },
-  full ? 180_000 : 60_000,
-);
+test("A worker that is asked to end in the middle of a command is gone at once, and another goes on", async () => {
+  let [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  for (let round = 1; round <= (full ? 10 : 1); round += 1)
+    [gateway, worker] = await handOver(round, gateway, worker);
+}, 180_000);
 
 /** One worker hands over to the next, and one gateway dies; returns those that take their places. */
 async function handOver(task: number, gateway: Program, worker: Program): Promise<[Program, Program]> {
@@ -47,9 +42,8 @@ async function handOver(task: number, gateway: Program, worker: Program): Promis
   await running(command);
   const resumedMs = Date.now() - askedAt;
   note("handover", { ms, resumedMs });
-  expect(ms).toBeLessThan(mostMs);
-  // A new command in a new sandbox included.
-  expect(resumedMs).toBeLessThan(2 * mostMs);
+  // The whole suite has the machine to itself. With a new command in a new sandbox:
+  if (full) expect([ms < 1_000, resumedMs < 2_000]).toEqual([true, true]);
   // Another gateway than the one that took the question hears of the stop.
   gateway.signal("SIGKILL");
   await gateway.ended;
@@ -59,7 +53,7 @@ async function handOver(task: number, gateway: Program, worker: Program): Promis
       ({ text, threadTs }) => threadTs === question.ts && text.includes("Stopped by ada"),
     ),
   );
-  await quiet(stage, [stage.threadOf(question)], 30_000);
+  await quiet(stage, [stage.threadOf(question)], patienceMs);
   expect(processesWith(seconds)).toEqual([]);
   const evidence = await gather(stage, [question]);
   expect(check(evidence).broken).toEqual([]);

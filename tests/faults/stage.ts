@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { threadId, type ThreadId } from "../../src/adapters/adapter.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openSandboxBackend } from "../../src/sandbox/open.ts";
-import { newPlace, type Program } from "../e2e/program.ts";
+import { newPlace, patienceMs, type Program } from "../e2e/program.ts";
 import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
@@ -39,6 +39,8 @@ export interface Stage {
 interface StageOptions {
   /** After which a silent worker is killed; by default later than any test freezes one. */
   hangSeconds?: number;
+  /** After which another worker goes on; by default short, for tests that wait for it. */
+  lockSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
   /** What the model answers instead of what the tasks ask for. */
@@ -48,6 +50,7 @@ interface StageOptions {
 /** For programs that a test starts, ends and kills. */
 export async function setStage({
   hangSeconds = 10,
+  lockSeconds = 2,
   concurrency = 50,
   replies = replyTo,
 }: StageOptions = {}): Promise<Stage> {
@@ -56,14 +59,14 @@ export async function setStage({
   await chmod(folder, 0o755);
   const config = join(folder, "heddle.yaml");
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
-  const queue = `queue: { lockSeconds: 2, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency} }`;
+  const queue = `queue: { lockSeconds: ${lockSeconds}, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency} }`;
   // Never used up: only so that model calls are reserved and settled.
   const budgets = "budgets: { day: { cost: 1000 } }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
   await writeFile(config, [queue, budgets, tools].join("\n"));
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
-    startFakeSlack({ ackTimeoutMs: 1_000 }),
+    startFakeSlack({ ackTimeoutMs: 1_000, patienceMs }),
     startFakeAnthropic({ replies }),
     startRedisProcess(folder),
   ]);
@@ -103,7 +106,8 @@ export async function setStage({
       await place.clean();
       await workspaces.close();
       await Promise.all([slack.close(), model.close(), redis.stop()]);
-      await rm(folder, { recursive: true, force: true });
+      // A sandbox that ends with its worker may still be writing.
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }

@@ -65,8 +65,8 @@ function reply({ messages }: ModelRequest): Reply {
   }
 }
 
-/** A worker of a host of its own, which takes turns when the test says so. */
-async function worker() {
+/** A worker of a host of its own, which takes turns when the test says so, and has patience with others. */
+async function worker(answerMs = 25_000) {
   const redis = server.client();
   const onError = (error: unknown) => {
     throw error;
@@ -102,7 +102,7 @@ async function worker() {
   const output = createOutputScheduler(redis);
   const drive = createDrive({
     ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
-    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError, answerMs }),
     newId: () => randomUUID().slice(0, 8),
     display: (lease, turn) =>
       createReporter({
@@ -130,7 +130,7 @@ const commandsWith = (word: string, pattern: RegExp) =>
   processesWith(word).filter((pid) => pattern.test(readFileSync(`/proc/${pid}/cmdline`, "utf8")));
 
 /** The machine may be busy. */
-const patience = { timeout: 10_000, interval: 10 };
+const patience = { timeout: 20_000, interval: 10 };
 
 function stage() {
   const thread = `memory:w:c:${randomUUID().slice(0, 8)}`;
@@ -210,13 +210,15 @@ describe("A stop with no turn running", () => {
 
   test("says so when a worker with jobs does not answer", async () => {
     const { thread, redis, says, stops, receipts } = stage();
+    const hasty = await worker(50);
     await says("hi", 10);
-    await other.takes(thread);
+    await hasty.takes(thread);
     await redis.hset(keys.jobs(thread), "a worker that was killed", 10);
     await stops(20);
-    await other.takes(thread);
+    await hasty.takes(thread);
     expect(receipts()).toEqual([expect.stringContaining("1 other worker with background jobs")]);
     expect(await stops(30)).toBe("nothing");
+    await hasty.close();
   });
 });
 

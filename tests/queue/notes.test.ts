@@ -92,7 +92,7 @@ describe("A note", () => {
     await notes.add(fact("thread", "x"));
     await notes.add(fact("channel", "x"));
     await touchSession(redis, `memory:w:${channel}:t1`, 100);
-    expect(await redis.ttl(keys.notes("thread", `memory:w:${channel}:t1`))).toBe(100);
+    expect(await redis.ttl(keys.notes("thread", `memory:w:${channel}:t1`))).toBeGreaterThan(50);
     expect(await redis.ttl(keys.notes("channel", `memory:w:${channel}`))).toBe(-1);
   });
 });

@@ -234,9 +234,8 @@ const activeJobs = `${queuePrefix}:${queueName}:active`;
 async function parked({ redis, id }: ReturnType<typeof people>) {
   const isParked = async () =>
     Number(await redis.zscore(keys.waiting, id)) > Date.now() && (await redis.llen(activeJobs)) === 0;
-  // Redis tells of neither, so it is asked, at its own pace.
-  const deadline = Date.now() + 4_000;
-  while (!(await isParked())) if (Date.now() > deadline) throw new Error("The turn was not parked.");
+  // Redis tells of neither, so it is asked.
+  await expect.poll(isParked, { interval: 5 }).toBe(true);
 }
 
 describe("A call that needs an approval", () => {
@@ -365,7 +364,6 @@ describe("A call that needs an approval", () => {
       sweepMs: 50,
     });
     await thread.says("push it");
-    await asked(chat);
     await shows(chat, "Left it.");
     await shows(chat, "Nobody answered in time.");
     expect(requests[1]?.messages.at(-1)).toMatchObject({

@@ -162,17 +162,17 @@ describe("A task that is due", () => {
     const everySecond: When = { kind: "cron", pattern: "* * * * * *", timeZone: "UTC" };
     const added = await plans().add({ task: "look", when: everySecond });
     const id = "schedule" in added ? added.schedule.id : "";
-    const [first = 0, second] = await times(2);
-    expect(second).toBe(first + 1_000);
-    expect((await waiting()).map((message) => message.id)).toEqual([
-      `schedule-${id}-${first}`,
-      `schedule-${id}-${second}`,
-    ]);
+    const fired = await times(2);
     expect(await plans().cancel(id)).toBe(true);
     // The clock ticks once more and finds that nobody wants it any longer.
-    await times(3);
     await expect.poll(() => clock.threads()).toEqual([]);
-    expect(await waiting()).toHaveLength(2);
+    const [last = 0, ...others] = fired.toReversed();
+    expect((await waiting()).map((message) => message.id)).toEqual(
+      others.toReversed().map((due) => `schedule-${id}-${due}`),
+    );
+    // A machine that stood still leaves some out.
+    expect([...others, last].filter((due) => due % 1_000 !== 0)).toEqual([]);
+    expect(others.length).toBeGreaterThan(1);
   });
 
   test.each([
@@ -188,7 +188,8 @@ describe("A task that is due", () => {
     expect(more).toEqual([]);
     expect(message?.text).toMatch(/\(scheduled for .*, 1[2-8]\d min late, because nothing was running\)$/);
     expect(chat.shown[0]?.message.markdown).toMatch(/ min late/);
-    const next = (await plans().list()).map((planned) => planned.next > Date.now());
+    const asOf = Date.now();
+    const next = (await plans().list()).map((planned) => planned.next > asOf);
     expect(next).toEqual(when.kind === "cron" ? [true] : []);
   });
 
@@ -311,10 +312,12 @@ describe("The words /schedules and /unschedule", () => {
   test("list what is planned in the thread and cancel it, without a turn", async () => {
     await plans().add({ task: "one", when: daily });
     await plans().add({ task: "two", when: { kind: "once", at: Date.now() + minuteMs } });
-    const [two, one] = await plans().list();
-    expect(await writes("/schedules")).toMatch(
-      new RegExp(`^- ${two?.id}: once, .* by Ada: two\n- ${one?.id}: cron 0 9 .* by Ada: one\n\n`),
-    );
+    // Which of them is next depends on the hour.
+    const planned = await plans().list();
+    const [one, two] = ["one", "two"].map((task) => planned.find((schedule) => schedule.task === task));
+    const listed = await writes("/schedules");
+    expect(listed).toMatch(new RegExp(`^- ${two?.id}: once, .* by Ada: two$`, "m"));
+    expect(listed).toMatch(new RegExp(`^- ${one?.id}: cron 0 9 .* by Ada: one$`, "m"));
     expect(await writes(`/unschedule ${two?.id}`)).toBe(`Schedule ${two?.id} is cancelled.`);
     expect(deeds.at(-1)).toMatchObject({
       action: "schedule-cancelled",
@@ -360,7 +363,7 @@ describe("A plan", () => {
     const redis = server.client();
     await plans().add({ task: "look", when: daily });
     await touchSession(redis, thread, 1_000);
-    expect(await redis.ttl(keys.schedules(thread))).toBe(1_000);
+    expect(await redis.ttl(keys.schedules(thread))).toBeGreaterThan(900);
   });
 
   test("is one too many when the thread has as many as it may", async () => {

@@ -402,8 +402,8 @@ describe("A stop", () => {
     await answer(chat, "Did new.");
     const markOf = ({ event }: typeof older) =>
       event.kind === "message" ? chat.marks.get(event.ref.message)?.at(-1) : undefined;
-    await chat.until(() => markOf(newer) === "answered");
-    expect(markOf(older)).toBe("stopped");
+    // The marks of one turn may come later than the next turn.
+    await chat.until(() => markOf(newer) === "answered" && markOf(older) === "stopped");
     expect(requests).toHaveLength(3);
     expect((await readJournal(redis, threadId(thread))).map(({ type }) => type).slice(-6)).toEqual([
       ...["tool-result", "turn-end", "turn-start", "user", "assistant", "turn-end"],
@@ -634,7 +634,9 @@ describe("A worker", () => {
     const { says, redis, thread } = gateway(chat);
     const { tool, started, runs } = waitingTool();
     const { requests, errors } = await worker(chat, {
-      replies: [{ calls: [{ name: "wait" }] }, { text: "Went on." }],
+      // A busy machine may take the short lock from it once more.
+      replies: ({ messages }) =>
+        messages.at(-1)?.role === "tool" ? { text: "Went on." } : { calls: [{ name: "wait" }] },
       tools: [tool],
       lockMs: 600,
     });
@@ -774,6 +776,8 @@ describe("A worker", () => {
     await expect
       .poll(() => requests.filter(({ messages }) => textIn(messages).includes("wait")).length)
       .toBe(2);
+    // All others have found no room by now.
+    await expect.poll(() => server.client().zcard(keys.slotLine("user:memory:w:U1"))).toBe(4);
     const { event } = await gateway(chat, { channel: "busy", slots }).says("wait");
     if (event.kind !== "message") throw new Error("Only messages are said.");
     const { message } = event.ref;

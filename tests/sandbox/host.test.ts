@@ -80,7 +80,7 @@ describe("a bot in namespaces of a container", () => {
     const shell = program ? ["sh", "-c", hide, "sh"] : [];
     const user = isRoot || unshare.includes("--user") ? [] : ["--user", "--map-current-user", "--keep-caps"];
     const { stdout, stderr } = spawnSync("unshare", [...user, ...unshare, ...shell, ...node], {
-      timeout: 30_000,
+      timeout: 90_000,
       encoding: "utf8",
     });
     // What the program above prints.
@@ -226,7 +226,7 @@ test("an idle backend does not keep its process from ending", () => {
     const sandbox = await createBubblewrapBackend({ dataDir: ${JSON.stringify(dataDir)} }).open("a:b:c:d");
     process.stdout.write((await sandbox.exec({ command: "echo done" })).stdout);`;
   const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
-    timeout: 10_000,
+    timeout: 60_000,
   });
   expect([stdout.toString(), status]).toEqual(["done\n", 0]);
 });

@@ -77,7 +77,7 @@ describe("killAll", () => {
     const written = ground.sandbox.writeFile(name, Buffer.from("x"), { ifSha256: "another" });
     // Or it is over before anybody could look.
     const seen = vi.waitFor(() => expect(processesWith(name)).not.toEqual([]), {
-      timeout: 10_000,
+      timeout: 60_000,
       interval: 1,
     });
     await Promise.race([seen.catch(() => {}), written]);
@@ -161,7 +161,7 @@ describe("a bot that is killed", () => {
   }
 
   const nothingIsLeft = (seconds: string) =>
-    vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 10_000, interval: 10 });
+    vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 60_000, interval: 10 });
 
   test("leaves no process of its sandboxes", async () => {
     const seconds = uniqueSeconds();
@@ -196,7 +196,7 @@ test("when the process that runs the sandboxes dies, commands fail, nothing is l
     end: "failed",
     problem: expect.stringContaining("ended unexpectedly"),
   });
-  await vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 10_000, interval: 10 });
+  await vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 60_000, interval: 10 });
   expect(await output(ground.sandbox, "echo again")).toBe("again");
 });
 

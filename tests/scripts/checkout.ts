@@ -7,16 +7,16 @@ import { join } from "node:path";
 
 const repository = join(import.meta.dirname, "../..");
 
-/** Writes what it was asked for into `npm.log`, and installs by writing npm's record of what is installed. */
+/** Writes what it was asked for into `npm.log`, waits for the file in NPM_WAITS, and installs by writing npm's record of what is installed. */
 const npmProgram = `
-import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 const [command, ...args] = process.argv.slice(2);
 appendFileSync("npm.log", [command, ...args].join(" ") + "\\n");
 if (process.env.NPM_FAILS) {
   console.error("npm error code ENOTFOUND");
   process.exit(3);
 }
-await new Promise((resolve) => setTimeout(resolve, Number(process.env.NPM_TAKES ?? 0)));
+while (process.env.NPM_WAITS && !existsSync(process.env.NPM_WAITS)) await new Promise((resolve) => setTimeout(resolve, 10));
 if (command === "ci") {
   const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
   if (process.env.NODE_ENV === "production" && !args.includes("--include=dev")) {
@@ -61,7 +61,7 @@ export interface Checkout {
   writeLockfile(packages: Record<string, object>): Promise<void>;
   /** What npm was asked for, one line each. */
   npmLog(): Promise<string[]>;
-  /** Starts one of `scripts/`, with code that runs before it. `onOutput` hears its standard output. */
+  /** Starts one of `scripts/`, with code that runs before it. `onOutput` hears its standard output, `onWords` its errors. */
   run(script: string, options?: RunOptions): Promise<Run>;
   remove(): Promise<void>;
 }
@@ -71,6 +71,7 @@ interface RunOptions {
   env?: Record<string, string>;
   preload?: string;
   onOutput?(send: (signal: NodeJS.Signals) => void): void;
+  onWords?(words: string): void;
 }
 
 export async function createCheckout(): Promise<Checkout> {
@@ -99,7 +100,7 @@ export async function createCheckout(): Promise<Checkout> {
       const text = await readFile(join(folder, "npm.log"), "utf8").catch(() => "");
       return text.split("\n").filter(Boolean);
     },
-    async run(script, { args = [], env = {}, preload, onOutput } = {}) {
+    async run(script, { args = [], env = {}, preload, onOutput, onWords } = {}) {
       const before =
         preload === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(preload)}`];
       const child = spawn(process.execPath, [...before, join(folder, "scripts", script), ...args], {
@@ -111,7 +112,10 @@ export async function createCheckout(): Promise<Checkout> {
       let stderr = "";
       child.stdout.once("data", () => onOutput?.((signal) => void child.kill(signal)));
       child.stdout.on("data", (chunk) => (stdout += String(chunk)));
-      child.stderr.on("data", (chunk) => (stderr += String(chunk)));
+      child.stderr.on("data", (chunk) => {
+        stderr += String(chunk);
+        onWords?.(stderr);
+      });
       await once(child, "close");
       return { code: child.exitCode, signal: child.signalCode, stdout, stderr };
     },

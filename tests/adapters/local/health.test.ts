@@ -37,15 +37,24 @@ test("whoever stops beating is forgotten after 15 s", async () => {
   const gateway = await startHeartbeat({ redis, host: "gateway-1", onError });
   const worker = await startPresence({ redis, describe: () => ({}), onError });
   const [id = ""] = await redis.smembers(keys.workers);
-  for (const key of [keys.alive("gateway-1"), keys.worker(id)]) expect(await redis.ttl(key)).toBe(15);
+  for (const key of [keys.alive("gateway-1"), keys.worker(id)]) {
+    const seconds = await redis.ttl(key);
+    expect(seconds).toBeGreaterThan(5);
+    expect(seconds).toBeLessThanOrEqual(15);
+  }
   await Promise.all([gateway.close(), worker.close()]);
 });
 
 test("/readyz says without waiting for Redis that it does not answer", async ({ skip }) => {
   await using console = await startConsole();
-  skip(console.redis.server.kind === "embedded", "the embedded server cannot be paused");
-  await console.redis.client().client("PAUSE", 1_200);
-  const { status, body } = await call(console.url, "/readyz");
-  expect([status, body]).toEqual([503, expect.stringContaining("Redis does not answer")]);
-  expect((await call(console.url, "/healthz")).status).toBe(200);
+  skip(console.redis.server.kind === "embedded", "the embedded server cannot be held up");
+  const [, pid] = /^process_id:(\d+)/m.exec(await console.redis.client().info("server")) ?? [];
+  process.kill(Number(pid), "SIGSTOP");
+  try {
+    const { status, body } = await call(console.url, "/readyz");
+    expect([status, body]).toEqual([503, expect.stringContaining("Redis does not answer")]);
+    expect((await call(console.url, "/healthz")).status).toBe(200);
+  } finally {
+    process.kill(Number(pid), "SIGCONT");
+  }
 });

@@ -10,7 +10,9 @@ import { createNaming } from "../../../src/console/names.ts";
 import { keys } from "../../../src/queue/keys.ts";
 import { noUsage } from "../../../src/agent/llm/model.ts";
 import { livePublisher } from "../../../src/queue/live.ts";
+import { dayIn } from "../../../src/queue/usage.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
+import { noonZone } from "../../fakes/noon.ts";
 import { call as request, openStream } from "./requests.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
 import { secret, startConsole, type TestConsole } from "./start-console.ts";
@@ -18,7 +20,8 @@ import { secret, startConsole, type TestConsole } from "./start-console.ts";
 let console: TestConsole;
 let redis: ReturnType<TestConsole["redis"]["client"]>;
 const token = "correct-horse-battery";
-const budgets = { day: { cost: 10 }, user: { tokens: 50_000 } };
+const timeZone = noonZone();
+const budgets = { timeZone, day: { cost: 10 }, user: { tokens: 50_000 } };
 
 beforeAll(async () => {
   console = await startConsole({ budgets });
@@ -211,7 +214,8 @@ describe("a thread's timeline", () => {
     await write(redis, thread, "Live");
     const lease = await begin(redis, thread);
     using page = await openStream(console.url, `/api/sessions/${thread}/events?from=2`);
-    await page.next("line");
+    // The second one comes when it has begun to listen.
+    for (const _ of [1, 2]) await page.next("line");
     const retry = { type: "retry", step: 1, attempt: 2, delayMs: 1_500, reason: `Overloaded ${secret}.` };
     livePublisher(redis, thread, onError)(retry);
     expect(await page.next("passing")).toEqual({
@@ -338,7 +342,7 @@ test("the report of usage adds up days, channels, people and models, and says wh
   const running = await purses.purse("slack:T1:C1:1", turn("U1")).reserve({ cost: 1, tokens: 10 });
   const yesterday = createBudgets({
     ...{ redis, now: () => Date.now() - 86_400_000, warn: () => {}, onError },
-    settings: settingsSchema.parse({}).budgets,
+    settings: settingsSchema.parse({ budgets: { timeZone } }).budgets,
   });
   const free = await yesterday.purse("slack:T1:C2:1", turn("U1")).reserve({ cost: 0, tokens: 1 });
   const unpriced = { ...noUsage, input: 500, calls: 1, priceUnknown: true as const };
@@ -349,13 +353,13 @@ test("the report of usage adds up days, channels, people and models, and says wh
       ...{ id: "U1", name: `Ada ${secret}`, standing: "member" as const, roles: [] },
     },
   );
-  const today = new Date().toISOString().slice(0, 10);
+  const today = dayIn(timeZone, Date.now());
   await redis.hincrby(keys.usage(today), "all liked", 3);
   await redis.hincrby(keys.usage(today), "model:anthropic/claude disliked", 1);
 
   const report = await get("/api/usage?days=3");
   expect(report).toMatchObject({
-    timeZone: "UTC",
+    timeZone,
     days: [
       { cost: 2, turns: 2, input: 2_400, liked: 3 },
       { cost: 0, turns: 1, priceUnknown: true },

@@ -26,7 +26,7 @@ describe.concurrent("A connection to Slack is made anew, and counted,", () => {
       reconnects.unsubscribe(count);
     });
     slack.freeze();
-    await slack.until(() => slack.connections === 2, 14_000);
+    await slack.until(() => slack.connections === 2, 25_000);
     expect(counted).toContainEqual({ platform: "slack" });
   });
 
@@ -35,6 +35,6 @@ describe.concurrent("A connection to Slack is made anew, and counted,", () => {
     slack.mute();
     slack.cut();
     await slack.until(() => slack.connections === 0);
-    await slack.until(() => slack.connections === 1, 14_000);
+    await slack.until(() => slack.connections === 1, 25_000);
   });
 });

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../fakes/free-port.ts";
 import type { McpPool } from "../../../src/agent/mcp/pool.ts";
 import { listTools, poolOf, run, toolNamed } from "./harness.ts";
 import { startHttpFixture } from "./servers/http.ts";
@@ -25,7 +26,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
   });
 
   test("works again after it was restarted, in the same call", async () => {
-    const first = await serve(kind);
+    const first = await serve(kind, await freePort());
     const pool = await poolOf({ web: { url: first.url, type: kind } });
     const echo = await toolNamed(pool, "web__echo");
     expect(await run(echo, { say: "before" })).toMatchObject({ text: "before" });
@@ -67,7 +68,9 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
     const { url } = await serve(kind);
     const pool = await poolOf({ web: { url, type: kind, execute_timeout: 0.2 } });
     expect((await run(await toolNamed(pool, "web__hang"))).text).toContain("within 0.2 s");
-    expect(await run(await toolNamed(pool, "web__journal"))).toMatchObject({ text: "started cancelled" });
+    // On a busy machine this may be over its time, too.
+    const journal = async () => (await run(await toolNamed(pool, "web__journal"))).text;
+    await expect.poll(journal).toBe("started cancelled");
   });
 
   test("that announces a new tool is asked for its list again", async () => {

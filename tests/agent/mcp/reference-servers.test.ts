@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { definitionOf } from "../../../src/agent/tools/definition.ts";
+import { freePort } from "../../fakes/free-port.ts";
 import { listTools, poolOf, run, toolNamed } from "./harness.ts";
 import type { Entries } from "./harness.ts";
 
@@ -15,15 +15,6 @@ import type { Entries } from "./harness.ts";
 function entryPoint(name: string): string {
   const manifest = createRequire(import.meta.url).resolve(`@modelcontextprotocol/${name}/package.json`);
   return join(dirname(manifest), "dist", "index.js");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address ? address.port : 0;
 }
 
 /** Starts server-everything behind a port, and waits until it listens. */

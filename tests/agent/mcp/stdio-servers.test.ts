@@ -125,7 +125,9 @@ describe("calls that fail", () => {
     const result = await run(await toolNamed(pool, "shop__hang"));
     expect(result).toMatchObject({ status: "error", outage: true });
     expect(result.text).toContain("did not answer within 0.3 s");
-    expect(await run(await toolNamed(pool, "shop__journal"))).toMatchObject({ text: "started cancelled" });
+    // On a busy machine this may be over its time, too.
+    const journal = async () => (await run(await toolNamed(pool, "shop__journal"))).text;
+    await expect.poll(journal).toBe("started cancelled");
   });
 
   test("a stop cancels the call on the server at once", async () => {
@@ -251,7 +253,7 @@ describe("servers that do not start", () => {
       { patienceMs: 100 },
     );
     expect(await listTools(pool)).toEqual([]);
-    expect(pool.status()).toMatchObject([{ state: "connecting" }, { state: "failed" }]);
+    await expect.poll(() => pool.status()).toMatchObject([{ state: "connecting" }, { state: "failed" }]);
   });
 
   test("a stop ends the wait for a server", async () => {

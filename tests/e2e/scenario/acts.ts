@@ -149,6 +149,8 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attach
       await ada.mentions("Paint the door.");
       heddle.calls(["bash", { command: "echo painting" }]);
       await heddle.shows("echo painting");
+      // What is said from now on waits for the step after that.
+      await heddle.reads(2, "exit code 0");
       await ada.says("Take red.");
       await ada.says("And a hammer.");
       await heddle.marks("hammer", "waiting");

@@ -62,9 +62,6 @@ export interface Room<Raw = unknown> {
   until<T>(condition: () => T | false | undefined): Promise<T>;
 }
 
-/** How long a platform may take until something is shown. */
-export const patienceMs = 30_000;
-
 const longText = 1_000;
 
 /** The room as one text, a line a message, with the figures that differ from run to run left out. */

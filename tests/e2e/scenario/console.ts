@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { userInfo } from "node:os";
 import { z } from "zod";
-import { patienceMs, type Platform, type PlatformKind, type Room, type Seen, type SentFile } from "./chat.ts";
+import { patienceMs } from "../program.ts";
+import { type Platform, type PlatformKind, type Room, type Seen, type SentFile } from "./chat.ts";
 
 const messageSchema = z.object({
   id: z.string(),

@@ -1,7 +1,8 @@
 import type { MessageMark } from "../../../src/adapters/adapter.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
-import { patienceMs, type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
+import { patienceMs } from "../program.ts";
+import { type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
 
 const marks: Record<string, MessageMark> = {
   "👀": "taken",
@@ -14,7 +15,7 @@ const marks: Record<string, MessageMark> = {
 export const discordKind: PlatformKind = { name: "Discord", lacks: [], open };
 
 async function open(): Promise<Platform<FakeMessage>> {
-  const discord = await startFakeDiscord();
+  const discord = await startFakeDiscord({ patienceMs });
   return {
     environment: {
       DISCORD_TOKEN: discord.token,
@@ -60,7 +61,7 @@ function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
     async file(message, fileName) {
       return message.files.find((one) => one.name === fileName)?.content.toString() ?? "";
     },
-    until: (condition) => discord.until(condition, patienceMs),
+    until: (condition) => discord.until(condition),
   };
 }
 

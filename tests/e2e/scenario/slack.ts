@@ -2,7 +2,8 @@ import type { MessageMark } from "../../../src/adapters/adapter.ts";
 import { buttonsOf, visibleBlocks } from "../../fakes/slack/blocks.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
-import { patienceMs, type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
+import { patienceMs } from "../program.ts";
+import { type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
 
 const marks: Record<string, MessageMark> = {
   eyes: "taken",
@@ -14,9 +15,15 @@ const marks: Record<string, MessageMark> = {
 
 export const slackKind: PlatformKind = { name: "Slack", lacks: [], open };
 
+/** Does one thing after the other. */
+type Alone = (act: () => Promise<void>) => Promise<void>;
+
 async function open(): Promise<Platform<FakeMessage>> {
-  const slack = await startFakeSlack();
+  const slack = await startFakeSlack({ patienceMs });
   slack.user("eve", { guest: true });
+  // The people are the same in all rooms, and have one window open at a time.
+  let last = Promise.resolve();
+  const alone: Alone = (act) => (last = last.catch(() => undefined).then(act));
   return {
     environment: {
       SLACK_BOT_TOKEN: slack.botToken,
@@ -24,15 +31,22 @@ async function open(): Promise<Platform<FakeMessage>> {
       SLACK_API_URL: slack.url,
     },
     rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
-    room: async (name) => roomIn(slack, name),
+    room: async (name) => roomIn(slack, name, alone),
     names: (text) => text,
     close: () => slack.close(),
   };
 }
 
-function roomIn(slack: FakeSlack, name: string): Room<FakeMessage> {
+function roomIn(slack: FakeSlack, name: string, alone: Alone): Room<FakeMessage> {
   const channel = slack.channel(name);
-  const handled = () => slack.until(() => slack.deliveries.every(({ isAcknowledged }) => isAcknowledged));
+  /** Does something of which Slack tells at once, and waits until the program has it. */
+  const handled = async (act: () => Promise<unknown>) => {
+    const before = slack.deliveries.length;
+    const done = act();
+    const told = slack.deliveries.slice(before);
+    await done;
+    await slack.until(() => told.every(({ isAcknowledged }) => isAcknowledged));
+  };
   return {
     messages: () => channel.messages,
     seen: (message) => seen(slack, message),
@@ -40,35 +54,35 @@ function roomIn(slack: FakeSlack, name: string): Room<FakeMessage> {
       const [root] = channel.messages;
       // Slack keeps what begins with a slash to itself, so people write `!quiet`.
       const written = text.replace(/^\//, "!");
-      await slack.user(who).says(channel, mention ? `<@BOT> ${written}` : written, {
+      const more = {
         ...(root && { thread: root.ts }),
         ...(file && { files: [{ ...file, mediaType: "text/csv" }] }),
-      });
+      };
+      await handled(() => slack.user(who).says(channel, mention ? `<@BOT> ${written}` : written, more));
     },
-    async edits(who, message, text) {
-      await slack.user(who).edits(message, text);
-      await handled();
-    },
-    async deletes(who, message) {
-      await slack.user(who).deletes(message);
-      await handled();
-    },
+    edits: (who, message, text) => handled(() => slack.user(who).edits(message, text)),
+    deletes: (who, message) => handled(() => slack.user(who).deletes(message)),
     stops: (who, message) => slack.user(who).reacts("octagonal_sign", message),
     async presses(who, label, message, sentence) {
       const person = slack.user(who);
       const button = buttonsOf(message).find(({ text }) => text.text === label);
-      const press = await person.presses(button?.action_id ?? label, message);
-      await slack.until(() => press.isAcknowledged);
-      if (sentence === undefined) return;
-      await slack.until(() => person.modal());
-      const submission = person.submits(sentence);
-      await slack.until(() => submission.isAcknowledged);
+      const press = async () => {
+        const pressed = await person.presses(button?.action_id ?? label, message);
+        await slack.until(() => pressed.isAcknowledged);
+      };
+      if (sentence === undefined) return press();
+      await alone(async () => {
+        await press();
+        await slack.until(() => person.modal());
+        const submission = person.submits(sentence);
+        await slack.until(() => submission.isAcknowledged);
+      });
     },
     async file(message, fileName) {
       const found = message.files.find((one) => one.name === fileName);
       return found?.content?.toString() ?? "";
     },
-    until: (condition) => slack.until(condition, patienceMs),
+    until: (condition) => slack.until(condition),
   };
 }
 

@@ -32,6 +32,8 @@ export interface FakeDiscordOptions {
   hurry?: number;
   /** Default 10 MiB. */
   maxFileBytes?: number;
+  /** For how long `until` waits. Default 20,000 ms. */
+  patienceMs?: number;
 }
 
 interface UserOptions {
@@ -171,7 +173,10 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
   const api = new RestApi(context, { token, onCall: changed });
   const guild = guildNamed(world, "Weavers", options.permissions ?? neededBits);
 
-  const until = async <T>(condition: () => T | Nothing, timeoutMs = 20_000): Promise<T> => {
+  const until = async <T>(
+    condition: () => T | Nothing,
+    timeoutMs = options.patienceMs ?? 20_000,
+  ): Promise<T> => {
     const deadline = AbortSignal.timeout(timeoutMs);
     for (;;) {
       const found = condition();

@@ -26,10 +26,15 @@ export interface FakeSlackOptions {
   withoutScopes?: readonly string[];
   /** Scopes of the app-level token. Default: `connections:write`. */
   appScopes?: readonly string[];
-  /** Milliseconds without an acknowledgement after which an event is sent again. Default 3,000, as Slack's. */
+  /**
+   * Milliseconds without an acknowledgement after which an event is sent again. Slack's are 3,000; by default ten times
+   * that, for a busy machine holds up the program or the fake for seconds.
+   */
   ackTimeoutMs?: number;
   teamId?: string;
   botToken?: string;
+  /** For how long `until` waits. Default 20,000 ms. */
+  patienceMs?: number;
 }
 
 /** A person who writes, reacts and presses buttons. */
@@ -198,7 +203,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     return deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
   };
   const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell);
-  const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 3_000, maxRetries: 3, onChange: changed };
+  const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 30_000, maxRetries: 3, onChange: changed };
   const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
   let requests: Requests | undefined;
   const deliver = (delivery: NewDelivery) => (requests ?? socket).deliver(delivery);
@@ -222,7 +227,10 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     onCall: changed,
   });
 
-  const until = async <T>(condition: () => T | Nothing, timeoutMs = 20_000): Promise<T> => {
+  const until = async <T>(
+    condition: () => T | Nothing,
+    timeoutMs = options.patienceMs ?? 20_000,
+  ): Promise<T> => {
     const deadline = AbortSignal.timeout(timeoutMs);
     for (;;) {
       const found = condition();

@@ -85,6 +85,9 @@ export interface FakeEvent {
 type NewMessage = Pick<FakeMessage, "channel" | "user" | "text"> &
   Partial<Pick<FakeMessage, "threadTs" | "blocks" | "subtype" | "files" | "metadata" | "unfurls">>;
 
+/** Slack's are good for three seconds; a busy machine holds up the program or the fake for as long as that. */
+const triggerMs = 30_000;
+
 /** The state of one workspace with one app in it. Every change is told as the event that Slack would send. */
 export class Workspace {
   readonly teamId: string;
@@ -103,7 +106,7 @@ export class Workspace {
   readonly modals = new Map<string, FakeModal>();
   /** The home tab of the app, by person. */
   readonly homes = new Map<string, FakeBlock[]>();
-  /** What allows to open a modal, for three seconds and once. */
+  /** What allows to open a modal, for a while and once. */
   readonly triggers = new Map<string, { user: string; until: number; isUsed: boolean }>();
   /** An address on the fake's server. */
   readonly address: (path: string) => string;
@@ -147,7 +150,7 @@ export class Workspace {
   /** For an interaction of that person. */
   trigger(user: FakeUser): string {
     const id = this.id("Tr");
-    this.triggers.set(id, { user: user.id, until: Date.now() + 3_000, isUsed: false });
+    this.triggers.set(id, { user: user.id, until: Date.now() + triggerMs, isUsed: false });
     return id;
   }
 

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 async function open(url: string, more: { sentinelPassword?: string; patienceMs?: number } = {}) {
   const server = await connectRedis({
-    ...{ url, dataDir: "unused", production: true, allowEmbedded: false, patienceMs: 5_000, ...more },
+    ...{ url, dataDir: "unused", production: true, allowEmbedded: false, patienceMs: 25_000, ...more },
     log: { info: () => undefined, warn: () => undefined },
   });
   closers.push(() => server.close());
@@ -53,7 +53,7 @@ async function jobsOn(server: Awaited<ReturnType<typeof open>>) {
   });
   return {
     add: (number: number) => queue.add("job", number),
-    isDone: (number: number) => expect.poll(() => done.has(number), { timeout: 10_000 }).toBe(true),
+    isDone: (number: number) => expect.poll(() => done.has(number)).toBe(true),
   };
 }
 

@@ -11,6 +11,9 @@ class WorkspacePanel {
   #thread = null;
   #timer;
   #askedAt = 0;
+  /** How many looks were begun, and the last of them that was answered. */
+  #looks = 0;
+  #answered = 0;
   #shown = "";
   /** Whether the last look at this thread went well. */
   #seen = false;
@@ -42,13 +45,17 @@ class WorkspacePanel {
     const thread = this.#thread;
     if (!thread) return;
     this.#askedAt = Date.now();
+    const look = ++this.#looks;
+    // What is answered late is of earlier.
+    const isLate = () => thread !== this.#thread || look < this.#answered;
     try {
       const { entries, truncated } = await listFiles(thread);
-      if (thread !== this.#thread) return;
+      if (isLate()) return;
+      this.#answered = look;
       this.#seen = true;
       this.#show(entries, truncated);
     } catch (error) {
-      if (thread !== this.#thread) return;
+      if (isLate()) return;
       // A stop ends everything that happens in a workspace, a look into it too: once more before it is said.
       if (this.#seen) this.changed();
       else this.#say(error.message);
