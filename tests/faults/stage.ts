@@ -41,6 +41,8 @@ interface StageOptions {
   hangSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
+  /** By default one of its own, a single server. The stage stops it. */
+  redis?: RedisProcess;
   /** What the model answers instead of what the tasks ask for. */
   replies?: (body: MessagesBody) => FakeReply;
 }
@@ -49,6 +51,7 @@ interface StageOptions {
 export async function setStage({
   hangSeconds = 10,
   concurrency = 50,
+  redis: given,
   replies = replyTo,
 }: StageOptions = {}): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "hf-"));
@@ -65,7 +68,7 @@ export async function setStage({
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000 }),
     startFakeAnthropic({ replies }),
-    startRedisProcess(folder),
+    given ?? startRedisProcess(folder),
   ]);
   const dataDir = join(folder, "data");
   const environment = {
