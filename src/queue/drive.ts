@@ -149,7 +149,8 @@ async function driveTurns(
     const isStuck = claims >= claimsBeforeGivingUp;
     claims = 1;
     try {
-      const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
+      const current = { turn, history, display, withdrawals, isStuck };
+      const { receipt, elsewhere } = await runOneTurn(lease, options, job, current);
       if (receipt.outcome.kind === "lost-lease") return "lost";
       if (receipt.outcome.kind === "suspended") break;
       if (receipt.outcome.kind === "waiting") {
@@ -166,6 +167,7 @@ async function driveTurns(
         open: history.open,
         cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
       });
+      await elsewhere?.forget();
     } catch (error) {
       // It would go on telling that the agent works.
       void display.close();

@@ -2,7 +2,7 @@ import type { StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
 import { followTurn } from "../agent/follow.ts";
 import { type History, type OpenTurn, recordOf, workedMs } from "../agent/history.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
-import { sumOfKills } from "./background.ts";
+import { type EndedJobs, sumOfKills } from "./background.ts";
 import type { DriveOptions } from "./drive.ts";
 import { sinceOrder } from "./mailbox.ts";
 import { asked } from "./questions.ts";
@@ -21,6 +21,12 @@ interface CurrentTurn {
   isStuck: boolean;
 }
 
+interface RanTurn {
+  receipt: Receipt;
+  /** What other workers have ended on its stop; to be forgotten when the receipt is stored. */
+  elsewhere?: EndedJobs;
+}
+
 /**
  * Runs a turn until it ends, is parked, or has to be left to another worker. On a stop everything that it has started
  * is ended before this resolves. What it resolves with is not stored yet.
@@ -30,7 +36,7 @@ export async function runOneTurn(
   options: DriveOptions,
   job: AbortSignal,
   current: CurrentTurn,
-): Promise<Receipt> {
+): Promise<RanTurn> {
   const { thread } = lease;
   const { turn, display, withdrawals, isStuck } = current;
   const controller = new AbortController();
@@ -59,17 +65,17 @@ export async function runOneTurn(
       files: noChanges,
       withdrawn: [],
     };
-    if (outcome.kind === "waiting") return receipt;
+    if (outcome.kind === "waiting") return { receipt };
     if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
       void display.close();
-      return receipt;
+      return { receipt };
     }
+    let elsewhere: EndedJobs | undefined;
     if (outcome.kind === "stopped") {
       const here = addKills(await killing, await options.runner.killAll(thread));
-      const elsewhere = await options.background.ended(thread, outcome.order);
+      elsewhere = await options.background.ended(thread, outcome.order);
       receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
       if (elsewhere?.silent) receipt.silent = elsewhere.silent;
-      await elsewhere?.forget();
       const stopMs = await sinceOrder(options.redis, outcome.order);
       if (stopMs !== undefined) receipt.stopMs = stopMs;
       // After a later step the model knows of them, and the stop has met other calls.
@@ -82,7 +88,7 @@ export async function runOneTurn(
     if (outcome.steps > 1 || receipt.killed) {
       receipt.files = await options.runner.fileChanges(thread, turn.startedAt);
     }
-    return receipt;
+    return { receipt, ...(elsewhere && { elsewhere }) };
   } finally {
     unwatch();
     job.removeEventListener("abort", onJobAbort);
