@@ -13,6 +13,7 @@ import { createIntake } from "./intake/intake.ts";
 import { openSurfaces } from "./platforms.ts";
 import { maskedSurface } from "./progress/masked.ts";
 import { type Budgets, createBudgets } from "./queue/budgets.ts";
+import { addMovedBytes } from "./queue/moved-bytes.ts";
 import { postNotice } from "./queue/notices.ts";
 import { createRatings } from "./queue/ratings.ts";
 import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
@@ -65,7 +66,11 @@ export async function layFoundation(
     folders: config.settings.skills.folders ?? [shippedSkills],
     pins: config.settings.skills.pins,
   });
-  const backend = openSandboxBackend(config, { readOnly: skills.mounts, log: (line) => log.info(line) });
+  const backend = openSandboxBackend(config, {
+    readOnly: skills.mounts,
+    log: (line) => log.info(line),
+    moved: { add: (thread, day, bytes) => addMovedBytes(redis, thread, day, bytes) },
+  });
   const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);

@@ -1,38 +1,72 @@
 /** The command line: names the command, loads only what it needs, and turns failures into one sentence. */
 
+interface Command {
+  /** How it is called, and what it is for. */
+  usage: string;
+  load(): Promise<{ command(args: string[]): Promise<number> }>;
+}
+
+const commands: Record<string, Command> = {
+  start: {
+    usage: "  heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns",
+    load: () => import("./commands/start.ts"),
+  },
+  run: {
+    usage: `  heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it`,
+    load: () => import("./commands/run.ts"),
+  },
+  doctor: {
+    usage:
+      "  heddle doctor [--json]                     check everything that Heddle needs, with the fix for what is wrong",
+    load: () => import("./commands/doctor.ts"),
+  },
+  health: {
+    usage: "  heddle health                              exit with 0 while this host's Heddle serves",
+    load: () => import("./commands/health.ts"),
+  },
+  manifest: {
+    usage: `  heddle manifest slack [--url <https://…>]  print the app's manifest; with requests to a URL instead of a socket
+  heddle manifest discord                    print the link that invites it, and what must be switched on`,
+    load: () => import("./commands/manifest.ts"),
+  },
+  threads: {
+    usage: "  heddle threads list | show <thread>        what the sessions are, and what was said",
+    load: () => import("./commands/threads.ts"),
+  },
+  workspaces: {
+    usage: `  heddle workspaces list | export <thread> [file] | clean
+                                             the threads' files: which there are, one as tar, archive idle ones`,
+    load: () => import("./commands/workspaces.ts"),
+  },
+  audit: {
+    usage: `  heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
+      verify [--anchor <n>:<hash>]   show [--thread <thread>]   export [file.jsonl] [--thread <thread>]`,
+    load: () => import("./commands/audit.ts"),
+  },
+  schedules: {
+    usage: `  heddle schedules list | cancel <thread> <id>
+                                             what is planned for later, in all threads`,
+    load: () => import("./commands/schedules.ts"),
+  },
+  usage: {
+    usage: `  heddle usage [--days N] [--by day|user|channel|model]
+                                             tokens, cost and turns of the last days`,
+    load: () => import("./commands/usage.ts"),
+  },
+  stop: {
+    usage: "  heddle stop <thread>                       stop what runs in a thread",
+    load: () => import("./commands/stop.ts"),
+  },
+};
+
 const usage = `Heddle: an agent for your team's chat.
 
-  heddle start [--role all|gateway|worker]   connect to chat, serve the console, run turns
-  heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it
-  heddle doctor [--json]                     check everything that Heddle needs, with the fix for what is wrong
-  heddle health                              exit with 0 while this host's Heddle serves
-  heddle manifest slack|discord              print what creates or invites the app
-  heddle threads list | show <thread>        what the sessions are, and what was said
-  heddle workspaces list | export <thread> [file] | clean
-                                             the threads' files: which there are, one as tar, archive idle ones
-  heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
-  heddle schedules list | cancel <thread> <id>
-                                             what is planned for later, in all threads
-  heddle usage [--days N] [--by day|user|channel|model]
-                                             tokens, cost and turns of the last days
-  heddle stop <thread>                       stop what runs in a thread
+${Object.values(commands)
+  .map((command) => command.usage)
+  .join("\n")}
 
 From a clone: npm run heddle -- <command>
 `;
-
-const commands: Record<string, () => Promise<{ command(args: string[]): Promise<number> }>> = {
-  start: () => import("./commands/start.ts"),
-  run: () => import("./commands/run.ts"),
-  doctor: () => import("./commands/doctor.ts"),
-  health: () => import("./commands/health.ts"),
-  manifest: () => import("./commands/manifest.ts"),
-  threads: () => import("./commands/threads.ts"),
-  workspaces: () => import("./commands/workspaces.ts"),
-  audit: () => import("./commands/audit.ts"),
-  schedules: () => import("./commands/schedules.ts"),
-  usage: () => import("./commands/usage.ts"),
-  stop: () => import("./commands/stop.ts"),
-};
 
 /** Failures with a sentence for people; everything else is a defect and keeps its stack. */
 const expectedErrors = new Set([
@@ -43,6 +77,7 @@ const expectedErrors = new Set([
   "ModelError",
   "McpConfigError",
   "AuditBusy",
+  "DemoScriptError",
 ]);
 
 async function main(argv: string[]): Promise<number> {
@@ -51,17 +86,24 @@ async function main(argv: string[]): Promise<number> {
     if (error.code !== "EPIPE") throw error;
   });
   const [name = "", ...args] = argv;
-  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!load) {
-    const known = name === "" || name === "help" || name === "--help" || name === "-h";
-    process[known ? "stdout" : "stderr"].write(known ? usage : `Unknown command "${name}".\n\n${usage}`);
-    return known ? 0 : 2;
+  const known = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!known) {
+    const asked = ["", "help", "--help", "-h"].includes(name);
+    process[asked ? "stdout" : "stderr"].write(
+      asked ? usage : `heddle: Unknown command "${name}".\n\n${usage}`,
+    );
+    return asked ? 0 : 2;
+  }
+  if (args[0] === "--help" || args[0] === "-h") {
+    process.stdout.write(`${known.usage}\n`);
+    return 0;
   }
   try {
-    return await (await load()).command(args);
+    return await (await known.load()).command(args);
   } catch (error) {
     if (error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")) {
-      process.stderr.write(`${error.message}\n\n${usage}`);
+      // After its first sentence Node explains its parser.
+      process.stderr.write(`heddle: ${error.message.split(/\.(\s|$)/)[0]}.\n\n${known.usage}\n`);
       return 2;
     }
     if (error instanceof Error && expectedErrors.has(error.name)) {

@@ -24,7 +24,7 @@ export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<
   const { environment, settings } = config;
   const surfaces = new Map<string, ChatSurface>([["local", createLocalSurface({ redis })]]);
   if (wantsSlack(environment)) {
-    const workspaces = await slackWorkspaces({ config, redis });
+    const workspaces = await slackWorkspaces({ config, log, redis });
     const server = slackServer({ config, log });
     if ("client" in workspaces) {
       const { createWorkspacesSurface } = await import("./adapters/slack/workspaces-surface.ts");
@@ -71,7 +71,7 @@ export async function openAdapters({
     adapters.push(
       createSlackAdapter({
         ...slackServer({ config, log }),
-        workspaces: await slackWorkspaces({ config, redis }),
+        workspaces: await slackWorkspaces({ config, log, redis }),
         events: chosen(() => chooseEvents(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         attendance,
@@ -117,12 +117,15 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
   return Boolean(SLACK_BOT_TOKEN ?? SLACK_APP_TOKEN ?? SLACK_CLIENT_ID);
 }
 
-async function slackWorkspaces({ config, redis }: Pick<Ground, "config" | "redis">) {
+async function slackWorkspaces({ config, log, redis }: Ground) {
   const { chooseWorkspaces } = await import("./adapters/slack/choice.ts");
   const choice = chosen(() => chooseWorkspaces(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
   const { createInstallations } = await import("./adapters/slack/installations.ts");
-  return { ...choice, installations: createInstallations(redis, choice.client) };
+  return {
+    ...choice,
+    installations: createInstallations(redis, choice.client, slackServer({ config, log })),
+  };
 }
 
 /** A choice that cannot be made is for the operator to put right. */

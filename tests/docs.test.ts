@@ -64,7 +64,7 @@ function leads(page: string, link: string): boolean {
 
 test("every command in the pages is one that there is", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-  const known = [...read("src/main.ts").matchAll(/^ {2}(\w+): \(\) => import/gm)].map(
+  const known = [...read("src/main.ts").matchAll(/^ {4}load: \(\) => import\("\.\/commands\/(\w+)/gm)].map(
     ([, name = ""]) => name,
   );
   const wrong = pages.flatMap((page) => {

@@ -91,6 +91,8 @@ export type InboundEvent =
       target: { thread: ThreadRef } | { message: MessageRef };
       author: Author;
       at: number;
+      /** Where the platform tells no time, so that `at` differs each time that it is told: what it was done to. */
+      deed?: string;
     }
   /** Somebody pressed a button that {@link OutboundMessage.actions} has offered. */
   | {
@@ -112,18 +114,18 @@ export type InboundEvent =
 export type Verdict =
   | { kind: "accepted"; thread: ThreadId; position: number }
   | { kind: "duplicate" }
-  | { kind: "stopping"; thread: ThreadId }
+  | { kind: "stopping"; thread: ThreadId; unchanged?: true }
   /** An edit or a deletion of a message that was waiting or being worked on. */
-  | { kind: "amended"; thread: ThreadId }
+  | { kind: "amended"; thread: ThreadId; unchanged?: true }
   /**
    * A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it.
-   * `unchanged`: it was so already, after an earlier press or the same one at another gateway.
+   * `unchanged`, of this and the two above: it was so already, after an earlier press or the same one at another gateway.
    */
   | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
   | { kind: "ignored"; why: string }
-  /** Refused, and the person should read why. */
-  | { kind: "refused"; reply: string };
+  /** Refused, and the person should read why. `unchanged`: it was before, when the same was told. */
+  | { kind: "refused"; reply: string; unchanged?: true };
 
 /** What the person should read who pressed a button, if it did not do what it says. */
 export function problemOf(verdict: Verdict): string | undefined {
@@ -172,7 +174,7 @@ export interface OutboundMessage {
   trace?: string;
 }
 
-/** Tool calls, and the Markdown that stands above and below them. */
+/** Tool calls, none as long as there is only a plan, and the Markdown that stands above and below them. */
 export interface CallList {
   above: string;
   below: string;
@@ -326,6 +328,16 @@ export interface Attendance {
   present(platform: string, workspace: string): Promise<void>;
   /** Threads where people may go on writing without a mention, the latest first. */
   threads(platform: string, workspace: string): Promise<ThreadRef[]>;
+  /** The messages that somebody may have edited, deleted or put a 🛑 on meanwhile with an effect. */
+  open(platform: string, workspaces: readonly string[]): Promise<OpenMessage[]>;
+}
+
+/** A message that waits or that a turn works on, or the one in which a turn shows its progress. */
+export interface OpenMessage {
+  thread: ThreadRef;
+  ref: MessageRef;
+  /** Whose it is and what it said when Heddle last heard of it. Absent of Heddle's own. */
+  written?: { author: Speaker; text: string };
 }
 
 /** A thread as its person sees it in a list. */

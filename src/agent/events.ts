@@ -98,7 +98,8 @@ export interface StopOrder {
  * - `stopped`: somebody stopped it.
  * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, and it can be continued.
  *   `usedUp`: it was the budget of a day, and not a limit of the turn.
- * - `refused`: the model declined.
+ * - `refused`: the model declined, or its service's content filter did. Later turns do not see this one (see
+ *   `replay`).
  * - `model-error`: the model could not be reached or made no sense; `text` is safe to show.
  * - `waiting`: a call waits for people; it is run again with the same journal when they have decided.
  * - `suspended`: the worker shuts down; another one goes on from the journal.

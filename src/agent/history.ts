@@ -4,6 +4,7 @@ import { addUsage, noUsage, type Usage } from "./llm/model.ts";
 import {
   heddle,
   type Message,
+  plainName,
   type SummaryMessage,
   type ToolCall,
   type ToolMessage,
@@ -96,6 +97,8 @@ export function replay(records: readonly JournalRecord[]): History {
   let open: OpenCall[] = [];
   let turn: OpenTurn | undefined;
   let chosenModel: string | undefined;
+  /** The conversation as the open turn has found it: the list, which only grows, and how long it was. */
+  let found = { messages, length: 0 };
 
   const close = () => {
     // The loop answers every call before it goes on; this holds the rule for a journal that was cut by hand.
@@ -106,6 +109,7 @@ export function replay(records: readonly JournalRecord[]): History {
   for (const record of records) {
     switch (record.type) {
       case "turn-start":
+        found = { messages, length: messages.length };
         turn = {
           id: record.turn,
           startedAt: record.at,
@@ -179,6 +183,9 @@ export function replay(records: readonly JournalRecord[]): History {
       case "turn-end":
         close();
         if (record.outcome.kind === "stopped") messages.push(stopNote(record.turn, record.outcome.order));
+        if (record.outcome.kind === "refused" && turn) {
+          messages = [...found.messages.slice(0, found.length), refusedNote(turn, record.at)];
+        }
         turn = undefined;
         break;
     }
@@ -253,4 +260,16 @@ export function unknownResult(call: ToolCall): ToolMessage {
 function stopNote(turn: string, order: { by: string; at: number }): UserMessage {
   const text = `(${order.by} stopped the work above before it was finished.)`;
   return { role: "user", id: `${turn}:stopped`, author: heddle, text, at: order.at };
+}
+
+/**
+ * What stands in place of a turn of which the service has refused something. It reads the whole conversation each
+ * time, so it would refuse every later turn too, whatever is asked in it.
+ */
+function refusedNote(turn: OpenTurn, at: number): UserMessage {
+  const people = new Set(turn.asked.map(({ author }) => plainName(author.name)));
+  const tools = new Set(turn.calls.map(({ call }) => call.name));
+  const ran = tools.size === 0 ? "" : ` These tools were used: ${[...tools].join(", ")}.`;
+  const text = `(Left out here: what was asked by ${[...people].join(", ")}, and the work on it. The model's service refused it.${ran})`;
+  return { role: "user", id: `${turn.id}:refused`, author: heddle, text, at };
 }

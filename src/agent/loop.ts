@@ -50,7 +50,8 @@ export interface Turn {
  * Runs one turn: model call, tool calls, again, until the model answers or something ends it.
  *
  * Does not throw for anything that a model, a tool or a person does; the outcome tells. The consumer must
- * store each event that `recordOf` names before it asks for the next one.
+ * store each event that `recordOf` names before it asks for the next one. A reply with calls may wait for the event
+ * behind it, and the last result of a step for `followUps`: nothing is done in between.
  */
 export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
   const { limits = defaultTurnLimits, now = Date.now, pay = (model) => model } = options;
@@ -71,6 +72,10 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   const spent = () => ({ ...totals(), elapsedMs: now() - startedAt });
   // Nothing else aborts a turn: see TurnAbort.
   const aborted = () => abortedOutcome(turn.signal.reason as TurnAbort, totals());
+
+  const refused = (said: string): TurnOutcome => {
+    return { kind: "refused", text: said || "The model declined to answer this.", ...totals() };
+  };
 
   /** Says something to the model in Heddle's name. */
   function* tell(text: string, mark = ":nudge"): Generator<AgentEvent, void> {
@@ -102,8 +107,10 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     yield* makeRoom(false);
     const reply = yield* callModel(turn, steps + 1, messages, "none");
     if (reply.kind === "aborted") return aborted();
+    if (reply.kind === "failed" && reply.error.kind === "content-filter") return refused(reply.error.message);
     const said = reply.kind === "message" ? textOf(reply.message).trim() : "";
     if (reply.kind === "message") usage = addUsage(usage, reply.usage);
+    if (reply.kind === "message" && reply.message.stop === "refusal") return refused(said);
     return { kind: "step-limit", limit, text: said || lastWords(messages), ...totals() };
   }
 
@@ -113,6 +120,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     const limit = equal >= equalSteps.end ? equalInARow(equal) : (limitReached(limits, spent())?.limit ?? "");
     // That reply is no step.
     steps -= 1;
+    if (reply.stop === "refusal") return refused(textOf(reply).trim());
     return { kind: "step-limit", limit, text: textOf(reply).trim() || lastWords(messages), ...totals() };
   }
 
@@ -120,9 +128,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   async function* judge(message: AssistantMessage): AsyncGenerator<AgentEvent, TurnOutcome | undefined> {
     answer += textOf(message);
     if (message.stop === "pause") return undefined;
-    if (message.stop === "refusal") {
-      return { kind: "refused", text: answer.trim() || "The model declined to answer this.", ...totals() };
-    }
+    if (message.stop === "refusal") return refused(answer.trim());
     const isCut = message.stop === "max-tokens" || message.stop === "context-window";
     if (message.stop === "context-window") yield* makeRoom(true);
     if (isCut && textOf(message).trim()) {
@@ -212,6 +218,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
       steps -= 1;
       return { kind: "budget", limit: usedUp.limit, usedUp, text: lastWords(messages), ...totals() };
     }
+    if (reply.kind === "failed" && reply.error.kind === "content-filter") return refused(reply.error.message);
     if (reply.kind === "failed") return { kind: "model-error", text: reply.error.message, ...totals() };
     usage = addUsage(usage, reply.usage);
     turn.context.learn(messages, fixed, reply.usage);

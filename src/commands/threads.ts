@@ -2,12 +2,17 @@ import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import { textOf, toolCalls, userText } from "../agent/messages.ts";
 import { describeCall } from "../progress/describe.ts";
-import { listSessions, readJournal } from "../queue/sessions.ts";
+import { titleOf } from "../progress/title.ts";
+import { createOverview, type SessionLine } from "../queue/overview.ts";
+import { readJournal } from "../queue/sessions.ts";
 import { openRedis } from "../redis.ts";
 import { setUp, UsageError } from "./setup.ts";
 import { withoutControls } from "./terminal-view.ts";
 
-/** Lists the sessions, newest first, or prints what was said and done in one. */
+const listed = 100;
+const titleChars = 60;
+
+/** Lists the sessions, newest first, with what each began with, or prints what was said and done in one. */
 export async function command(args: string[]): Promise<number> {
   const [verb, thread, ...rest] = args;
   const lists = verb === "list" && !thread;
@@ -26,14 +31,22 @@ export async function command(args: string[]): Promise<number> {
 }
 
 async function list(redis: Redis): Promise<string> {
-  const sessions = await listSessions(redis);
+  const sessions = await createOverview(redis).lines(listed);
   if (sessions.length === 0) return "There are no threads yet.\n";
   return sessions
-    .map(
-      ({ thread, activeAt, status }) =>
-        `${new Date(activeAt).toISOString()}  ${status.padEnd(8)} ${thread}\n`,
-    )
+    .map((session) => {
+      const { thread, activeAt, author, text } = session;
+      const began = [author, titleOf(text, titleChars)].filter(Boolean).join(": ");
+      return `${new Date(activeAt).toISOString()}  ${stateOf(session).padEnd(11)} ${thread}  ${began}\n`;
+    })
     .join("");
+}
+
+/** What it does, or how its last turn ended. */
+function stateOf({ status, questions, ended, unsaid }: SessionLine): string {
+  if (questions > 0) return "asking";
+  if (status !== "idle") return status;
+  return unsaid ? "unsaid" : (ended ?? status);
 }
 
 async function show(redis: Redis, thread: string): Promise<string> {

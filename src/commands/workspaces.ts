@@ -51,7 +51,8 @@ async function list(workspaces: Workspaces): Promise<string> {
   if (found.length === 0) return "There are no workspaces yet.\n";
   return found
     .map(
-      ({ threadId, usedAt, place }) => `${new Date(usedAt).toISOString()}  ${place.padEnd(7)}  ${threadId}\n`,
+      ({ threadId, usedAt, folder = "archived" }) =>
+        `${new Date(usedAt).toISOString()}  ${threadId}  ${folder}\n`,
     )
     .join("");
 }

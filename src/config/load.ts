@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { passwordsIn } from "../agent/context/secrets.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
+import { nearest } from "./nearest.ts";
 import { type Settings, settingsSchema } from "./schema.ts";
 
 /** A configuration that cannot be used. The message lists every fault with its place and an example. */
@@ -149,12 +150,19 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   if (issue.code === "unrecognized_keys") {
     const known = keysAt(schema, issue.path);
     return issue.keys
-      .map((key) => `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.`)
+      .map((key) => {
+        const meant = nearest(key, known);
+        const hint = meant ? ` Did you mean ${meant}?` : "";
+        return `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.${hint}`;
+      })
       .join("\n  ");
   }
   const said = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
   const message = said.replace(/^(Invalid (input|option)|Too (big|small)): (expected )?/, "expected ");
-  return `${path || "(file)"}: ${message}.`;
+  const inside =
+    issue.code === "invalid_type" && issue.expected === "object" ? keysAt(schema, issue.path) : [];
+  const more = inside.length > 0 ? `; keys known here: ${inside.join(", ")}` : "";
+  return `${path || "(file)"}: ${message}${more}.`;
 }
 
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {

@@ -71,7 +71,7 @@ export const egressSchema = z
     mbPerDay: count(1, 1_048_576)
       .default(2048)
       .describe(
-        "what a thread may move in a day (UTC), both ways; each worker counts for itself, from its start",
+        "what a thread may move in a day (UTC), both ways, through all workers together; nothing moves while it cannot be counted",
       ),
   })
   .prefault({});

@@ -25,21 +25,30 @@ export async function reportAudit(
   return entries.map((entry, index) => {
     const place = places[index];
     const channel = place && (names.get(channelId(place)) ?? place.channel);
-    return lineOf(entry, place ? `${place.platform} · ${channel}` : "", mask);
+    return lineOf(entry, placeName(place?.platform, channel), mask);
   });
 }
 
 function lineOf(entry: AuditEntry, place: string, mask: Mask): AuditLine {
   const { n, at, what, before: _before, hash: _hash, ...rest } = entry;
-  const { by, thread, ...others } = { by: "", thread: "", ...rest };
-  const words = Object.entries(others).map(([name, value]) => `${name}: ${wordOf(value)}`);
+  const { by, thread, asked, ...others } = { by: "", thread: "", asked: [], ...rest };
+  const people = new Set([
+    ...(typeof by === "string" ? [by] : [by.name]),
+    ...asked.map((one) => one.by.name),
+  ]);
+  const messages = asked.map(
+    ({ message, scheduled }) => `${scheduled ? "scheduled" : "message"}: ${message}`,
+  );
+  const words = [...Object.entries(others).map(([name, value]) => `${name}: ${value}`), ...messages];
   return {
     ...{ n, at, what, thread, place: mask(place) },
-    by: mask(typeof by === "string" ? by : by.name),
+    by: mask([...people].filter(Boolean).join(", ")),
     rest: excerpt(words.join(" · "), mask, restChars),
   };
 }
 
-function wordOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+/** As on the other pages: the console has one place only. */
+function placeName(platform: string | undefined, channel: string | undefined): string {
+  if (!platform) return "";
+  return platform === "local" ? "console" : `${platform} · ${channel}`;
 }

@@ -43,6 +43,13 @@ export interface IntakeOptions
   ratings?: Ratings;
 }
 
+/** For how long the same refusal is not taken for another one. */
+const refusedSeconds = 600;
+/** For how long what somebody did to stop a thread is not taken for something new. */
+const daySeconds = 86_400;
+/** The same where it has no time of its own: a reaction may be taken back and put there again. */
+const deedSeconds = 60;
+
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
@@ -86,8 +93,13 @@ export function createIntake(options: IntakeOptions): Door {
         reply: "You may not stop this: only those who asked for it, or administrators.",
       };
     }
-    const stopped = await orderStop(redis, thread, { by: event.author.name, at: event.at });
-    if (!stopped) return { kind: "ignored", why: "nothing is running or waiting there" };
+    const { id, name } = event.author;
+    const deed =
+      event.deed === undefined
+        ? { id: `${id}~${event.at}`, seconds: daySeconds }
+        : { id: `${id}~${event.deed}`, seconds: deedSeconds };
+    const ordered = await orderStop(redis, thread, { by: name, at: event.at }, deed);
+    if (ordered === "nothing") return { kind: "ignored", why: "nothing is running or waiting there" };
     try {
       // When only waiting messages are stopped, a worker must still come and tell the thread.
       await options.queue.wake(thread);
@@ -96,7 +108,7 @@ export function createIntake(options: IntakeOptions): Door {
       if (!isOutOfMemory(error)) throw error;
       options.onProblem("A stopped thread could not be woken.", error);
     }
-    return { kind: "stopping", thread };
+    return { kind: "stopping", thread, ...(ordered === "repeated" && { unchanged: true }) };
   };
 
   /** What was refused last for want of memory: there is no room to note it in Redis. */
@@ -196,6 +208,9 @@ export function createIntake(options: IntakeOptions): Door {
         // A turn that waits for people has no worker to hear of it.
         await options.queue.wake(thread);
         return { kind: "stopping", thread };
+      case "repeated":
+        await options.queue.wake(thread);
+        return { kind: "amended", thread, unchanged: true };
       case "changed":
       case "withdrawn":
         return { kind: "amended", thread };
@@ -220,40 +235,71 @@ export function createIntake(options: IntakeOptions): Door {
     return verdict ?? { kind: "ignored", why: "there is no such button" };
   };
 
+  /** Whether the same event was refused before: Slack tells of a mention twice, and each of several gateways does. */
+  const wasRefused = async (event: InboundEvent): Promise<boolean> => {
+    const { message, ...place } = whatOf(event);
+    const key = keys.replied({ ...place, message: `refused~${event.author.id}~${message}` });
+    try {
+      return (await redis.set(key, "1", "EX", refusedSeconds, "NX")) === null;
+    } catch (error) {
+      // Told all the same, without room to note it.
+      if (isOutOfMemory(error)) return false;
+      throw error;
+    }
+  };
+
+  const take = async (event: InboundEvent): Promise<Verdict> => {
+    const decision = access.permission(event);
+    // What was overheard is nobody's work, so its author may change it without permission.
+    if (event.kind === "edit" || event.kind === "delete") {
+      await rehear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
+    }
+    if (!decision.allowed) {
+      if (!decision.reply) return { kind: "ignored", why: decision.why };
+      if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
+      await overhearMessage(event);
+      if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
+      if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
+      return refuseStranger(event, decision.reply);
+    }
+    switch (event.kind) {
+      case "message":
+        try {
+          return await receiveMessage(event);
+        } catch (error) {
+          if (error instanceof OutOfMemory) return refuseForMemory(event, error);
+          throw error;
+        }
+      case "edit":
+      case "delete":
+        return receiveAmendment(event);
+      case "stop":
+        return receiveStop(event);
+      case "action":
+        return receiveAction(event);
+    }
+  };
+
   return {
     async receive(told) {
       const event = { ...told, author: { ...told.author, name: plainName(told.author.name) } };
-      const decision = access.permission(event);
-      // What was overheard is nobody's work, so its author may change it without permission.
-      if (event.kind === "edit" || event.kind === "delete") {
-        await rehear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
-      }
-      if (!decision.allowed) {
-        if (!decision.reply) return { kind: "ignored", why: decision.why };
-        if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
-        await overhearMessage(event);
-        if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
-        if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
-        return refuseStranger(event, decision.reply);
-      }
-      switch (event.kind) {
-        case "message":
-          try {
-            return await receiveMessage(event);
-          } catch (error) {
-            if (error instanceof OutOfMemory) return refuseForMemory(event, error);
-            throw error;
-          }
-        case "edit":
-        case "delete":
-          return receiveAmendment(event);
-        case "stop":
-          return receiveStop(event);
-        case "action":
-          return receiveAction(event);
-      }
+      const verdict = await take(event);
+      const isRepeated = verdict.kind === "refused" && (await wasRefused(event));
+      return isRepeated ? { ...verdict, unchanged: true } : verdict;
     },
   };
+}
+
+/** Where something was done and what, the same each time that it is told. */
+function whatOf(event: InboundEvent): MessageRef {
+  if (event.kind === "stop") {
+    const { platform, workspace, channel } =
+      "thread" in event.target ? event.target.thread : event.target.message;
+    return { platform, workspace, channel, message: `stop~${event.deed ?? event.at}` };
+  }
+  return event.kind === "action"
+    ? { ...event.ref, message: `${event.ref.message}~${event.action}~${event.at}` }
+    : event.ref;
 }
 
 function quoteOf(event: MessageEvent | AmendmentEvent): Quote {

@@ -141,8 +141,9 @@ function closingMessage(
       return { kind: "receipt", markdown: stopReceipt(receipt, outcome.order.by), ...small };
     case "step-limit":
     case "budget":
-    case "refused":
       return { kind: "answer", markdown: outcome.text, ...small };
+    case "refused":
+      return { kind: "answer", markdown: `${outcome.text}\n\n⚠️ ${leftOut}`, ...small };
     case "model-error":
       return { kind: "notice", markdown: `⚠️ ${outcome.text}`, ...small };
     case "waiting":
@@ -151,6 +152,9 @@ function closingMessage(
       throw new Error(`A turn that is ${outcome.kind} has no last message.`);
   }
 }
+
+const leftOut =
+  "The model will not see this request again, so that it can read the rest of the thread: ask in other words. If other requests are refused too, begin a new thread.";
 
 function ratingButtons(turn: string): ActionButton[] {
   return [

@@ -57,7 +57,7 @@ export function createWorkView(options: {
     const below = paragraphs(under);
     return {
       markdown: paragraphs([...over, tools.text(), below]),
-      ...(!tools.isEmpty && {
+      ...((!tools.isEmpty || plan) && {
         calls: { title, above: paragraphs([...over, tools.earlier()]), items: tools.items(), below },
       }),
     };

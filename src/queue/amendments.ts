@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { heddle, type Speaker } from "../agent/messages.ts";
+import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
 import { channels, keys } from "./keys.ts";
 import { heard } from "./mailbox.ts";
 import { scriptJson, scripts } from "./scripts.ts";
@@ -17,9 +17,13 @@ export interface Amendment {
 
 const daySeconds = 86_400;
 const separator = "~";
+const edited = "(I have edited an earlier message. It now reads:)\n";
 
-/** `changed`: it had not been taken. `passed-on`: the running turn is told. `too-late`: nobody works on it. */
-export type Edited = "changed" | "passed-on" | "too-late";
+/**
+ * `changed`: it had not been taken. `passed-on`: the running turn is told. `repeated`: one of them, and it was told
+ * before. `too-late`: nobody works on it.
+ */
+export type Edited = "changed" | "passed-on" | "repeated" | "too-late";
 
 /** Once for the same edit, however often it is told. */
 export async function editMessage(
@@ -27,21 +31,18 @@ export async function editMessage(
   thread: ThreadId,
   { message, author, at, text }: Amendment & { text: string },
 ): Promise<Edited> {
-  const correction = told(
-    { message, at },
-    author,
-    `(I have edited an earlier message. It now reads:)\n${text}`,
-  );
+  const correction = told({ message, at }, author, `${edited}${text}`);
   const result = await scripts.edit.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
     [message, text, scriptJson(correction), daySeconds],
   );
-  return result === 1 ? "changed" : result === 2 ? "passed-on" : "too-late";
+  // See the header of edit.lua.
+  return (["too-late", "changed", "passed-on", "repeated"] as const)[result as 0 | 1 | 2 | 3];
 }
 
-/** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else. */
-export type Deleted = "withdrawn" | "passed-on" | "stopping" | "too-late";
+/** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else; `repeated`: told before. */
+export type Deleted = "withdrawn" | "passed-on" | "stopping" | "repeated" | "too-late";
 
 /** Once for the same deletion, however often it is told. */
 export async function deleteMessage(
@@ -59,12 +60,16 @@ export async function deleteMessage(
     redis,
     [
       ...[keys.head(thread), keys.mail(thread), keys.asked(thread), keys.stop(thread)],
-      keys.seen(thread, note.message.id),
+      keys.seen(thread, `${message}${separator}deleted`),
     ],
     [message, scriptJson(note), scriptJson(order), daySeconds],
   );
-  if (result === 3) await redis.publish(channels.stops, thread);
-  return result === 1 ? "withdrawn" : result === 2 ? "passed-on" : result === 3 ? "stopping" : "too-late";
+  // See the header of delete.lua.
+  const done = (["too-late", "withdrawn", "passed-on", "stopping", "repeated"] as const)[
+    result as 0 | 1 | 2 | 3 | 4
+  ];
+  if (done === "stopping" || done === "repeated") await redis.publish(channels.stops, thread);
+  return done;
 }
 
 /** What the model reads about it. */
@@ -75,6 +80,11 @@ function told(
 ): Extract<JournalRecord, { type: "user" }> {
   const id = `${message}${separator}${at}`;
   return { type: "user", message: { role: "user", id, author, text, at } };
+}
+
+/** What an edit that the turn was told of has made of the message. */
+export function textOfEdit({ id, text }: UserMessage): string | undefined {
+  return id.includes(separator) && text.startsWith(edited) ? text.slice(edited.length) : undefined;
 }
 
 /** The message on the platform that a user message stands for: itself, or the one that was edited or deleted. */

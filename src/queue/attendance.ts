@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
-import { type Attendance, parseThreadId } from "../adapters/adapter.ts";
+import { type Attendance, parseThreadId, type ThreadRef } from "../adapters/adapter.ts";
 import { keys } from "./keys.ts";
+import { openMessages } from "./open-messages.ts";
 
 /** An event can be lost on its way although somebody listened, for instance by a gateway that died with it. */
 const marginMs = 60_000;
@@ -31,9 +32,16 @@ export function createAttendance(redis: Redis, now: () => number): Attendance {
         0,
         mostThreads,
       );
-      return active
-        .map(parseThreadId)
-        .filter((thread) => thread.platform === platform && thread.workspace === workspace);
+      return active.map(parseThreadId).filter(isOf(platform, [workspace]));
+    },
+    async open(platform, workspaces) {
+      const busy = await redis.zrange(keys.waiting, "0", "-1");
+      const threads = busy.map(parseThreadId).filter(isOf(platform, workspaces));
+      return (await Promise.all(threads.map((thread) => openMessages(redis, thread)))).flat();
     },
   };
+}
+
+function isOf(platform: string, workspaces: readonly string[]) {
+  return (thread: ThreadRef) => thread.platform === platform && workspaces.includes(thread.workspace);
 }

@@ -76,16 +76,33 @@ export async function listThreads(redis: Redis, thread: ThreadId, now: number): 
   );
 }
 
-/** Records a stop order and tells the workers. False when the thread has nothing to stop. */
-export async function orderStop(redis: Redis, thread: ThreadId, order: StopOrder): Promise<boolean> {
+/** What somebody did to stop a thread. Whoever tells of it again, within that time, tells the same id. */
+export interface StopDeed {
+  id: string;
+  seconds: number;
+}
+
+/**
+ * Records a stop order and tells the workers. `nothing`: the thread has nothing to stop. `repeated`: it is recorded, and
+ * that deed was told before.
+ */
+export async function orderStop(
+  redis: Redis,
+  thread: ThreadId,
+  order: StopOrder,
+  deed: StopDeed = { id: `${order.by}~${order.at}`, seconds: daySeconds },
+): Promise<"ordered" | "repeated" | "nothing"> {
   const result = await scripts.stop.run(
     redis,
-    [keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
-    [scriptJson(await heard(redis, order)), daySeconds],
+    [
+      ...[keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
+      keys.seen(thread, `stop~${deed.id}`),
+    ],
+    [scriptJson(await heard(redis, order)), daySeconds, deed.seconds],
   );
-  if (result !== 1) return false;
+  if (result === 0) return "nothing";
   await redis.publish(channels.stops, thread);
-  return true;
+  return result === 1 ? "ordered" : "repeated";
 }
 
 /** When the thread was last listed as having something to do. */

@@ -1,6 +1,8 @@
 import type { StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
 import { followTurn } from "../agent/follow.ts";
 import { type History, type OpenTurn, recordOf, workedMs } from "../agent/history.ts";
+import type { JournalRecord } from "../agent/journal.ts";
+import { toolCalls } from "../agent/messages.ts";
 import type { KillReport } from "../sandbox/sandbox.ts";
 import { type EndedJobs, sumOfKills } from "./background.ts";
 import type { DriveOptions } from "./drive.ts";
@@ -96,7 +98,7 @@ export async function runOneTurn(
   }
 }
 
-/** Stores each event before the loop may go on, then shows it. */
+/** Stores each event before the loop may do anything, then shows it. */
 async function consume(
   lease: SessionLease,
   options: DriveOptions,
@@ -107,12 +109,16 @@ async function consume(
   },
 ): Promise<TurnOutcome> {
   const { turn, history, display, withdrawals, onStop, abort, signal } = current;
+  /** What the next write takes along: the loop does nothing before it. */
+  const held: JournalRecord[] = [];
+  /** Calls of the step without a result. */
+  let open = history.open.length;
   const events = options.runner.run({
     thread: lease.thread,
     turn: turn.id,
     history,
     followUps: async () => {
-      const { taken, withdrawn, stop } = await lease.take();
+      const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
       withdrawals.messages.push(...withdrawn);
       // The hint may have been lost; the order itself is always found here.
       if (stop) onStop(stop);
@@ -124,13 +130,20 @@ async function consume(
     emit: (event) => display.event(event),
     signal,
   });
-  return followTurn(events, abort, async (event) => {
+  const outcome = await followTurn(events, abort, async (event) => {
     const record = recordOf(event, options.now());
+    if (event.type === "assistant") open = toolCalls(event.message).length;
+    if (event.type === "tool-end") open -= 1;
+    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox.
+    const isHeld = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
     const change =
       event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
-    if (record) await lease.append([record], change);
+    if (record) held.push(record);
+    if (record && !isHeld) await lease.append(held.splice(0), change);
     display.event(event);
   });
+  if (held.length > 0) await lease.append(held);
+  return outcome;
 }
 
 /** Of the same processes, looked at twice. */

@@ -20,8 +20,7 @@ export async function requestersOf(redis: Redis, thread: ThreadId): Promise<stri
 
 /** Ids of those who wrote what the thread's last turn has worked on. */
 export async function lastRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
-  const generation = await redis.hget(keys.head(thread), "generation");
-  return authorsOf(await lastTurn(redis, keys.log(thread, Number(generation ?? 0))));
+  return authorsOf(await lastTurn(redis, thread));
 }
 
 function authorsOf(records: readonly JournalRecord[]): string[] {
@@ -29,7 +28,10 @@ function authorsOf(records: readonly JournalRecord[]): string[] {
   return [...new Set(authors)].filter((id) => id !== heddle.id);
 }
 
-async function lastTurn(redis: Redis, log: string): Promise<JournalRecord[]> {
+/** What the journal holds of the thread's last turn. */
+export async function lastTurn(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
+  const generation = await redis.hget(keys.head(thread), "generation");
+  const log = keys.log(thread, Number(generation ?? 0));
   const records: JournalRecord[] = [];
   for (let end = -1; ; end -= page) {
     const older = (await redis.lrange(log, end - page + 1, end)).map(parse);

@@ -56,10 +56,10 @@ export interface SessionLease {
   /** Appends atomically. @throws LeaseLost */
   append(records: readonly JournalRecord[], change?: Change): Promise<void>;
   /**
-   * Moves the mailbox into the journal; `start` is written first if any message is taken.
+   * Moves the mailbox into the journal, behind the records of `before`; `start` is written first if any message is taken.
    * `withdrawn` are the messages that a stop order has overtaken. @throws LeaseLost
    */
-  take(start?: JournalRecord): Promise<Taken>;
+  take(start?: JournalRecord, before?: readonly JournalRecord[]): Promise<Taken>;
   /** Only withdraws what a stop order has overtaken; the rest stays in the mailbox. @throws LeaseLost */
   withdraw(): Promise<UserMessage[]>;
 }
@@ -86,13 +86,21 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     });
   };
 
-  const move = async (start: string, takeAll: "0" | "1"): Promise<Taken> => {
+  const move = async (
+    start: string,
+    takeAll: "0" | "1",
+    before: readonly JournalRecord[] = [],
+  ): Promise<Taken> => {
     const mailbox = [
       ...[head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)],
       keys.overheard(thread),
     ];
     // See the header of take.lua.
-    const result = (await write(scripts.take, mailbox, [start, takeAll])) as [string[], string[], string];
+    const result = (await write(scripts.take, mailbox, [start, takeAll, ...before.map(json)])) as [
+      string[],
+      string[],
+      string,
+    ];
     const [taken, withdrawn, stop] = result;
     return {
       taken: taken.map(messageOf),
@@ -129,13 +137,17 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
           ...outbox.flatMap(([key, value]) => [key, value ?? ""]),
           done.length,
           ...done.flat(),
-          ...records.map((record) => JSON.stringify(record)),
+          ...records.map(json),
         ],
       );
     },
-    take: (start) => move(start ? JSON.stringify(start) : "", "1"),
+    take: (start, before) => move(start ? json(start) : "", "1", before),
     withdraw: async () => (await move("", "0")).withdrawn,
   };
+}
+
+function json(record: JournalRecord): string {
+  return JSON.stringify(record);
 }
 
 function messageOf(entry: string): UserMessage {

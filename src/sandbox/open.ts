@@ -5,6 +5,7 @@ import type { Settings } from "../config/schema.ts";
 import type { BackendOptions } from "./backend.ts";
 import { createBubblewrapBackend } from "./bubblewrap/backend.ts";
 import type { ReadOnlyMount } from "./bubblewrap/read-only.ts";
+import type { DayCounter } from "./egress/allowance.ts";
 import { createEgress, type Egress } from "./egress/egress.ts";
 import type { SandboxLimits } from "./limits.ts";
 import { createSeatbeltBackend, createUnconfinedBackend } from "./plain/backend.ts";
@@ -19,20 +20,22 @@ const dayMs = 86_400_000;
  * The sandbox of this host, as the operator wants it. Its probe tells whether it can be used.
  *
  * @param outside.readOnly folders that every sandbox sees, the same array for as long as nothing has changed
+ * @param outside.moved counts what threads move over the network; without it this process counts for itself
  * @throws ConfigError for settings that contradict each other
  */
 export function openSandboxBackend(
   config: Pick<Config, "dataDir" | "environment" | "settings" | "variables">,
-  outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void } = {},
+  outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void; moved?: DayCounter } = {},
 ): SandboxBackend {
+  const { moved, ...seen } = outside;
   const { sandbox, workspaces } = config.settings;
   const options: BackendOptions = {
     dataDir: config.dataDir,
     limits: limitsOf(sandbox),
     requiresGroups: sandbox.require === "cgroup",
-    egress: egressOf(config, outside.log ?? (() => {})),
+    egress: egressOf(config, outside.log ?? (() => {}), moved),
     ...(workspaces.store !== undefined && { store: folderStore(workspaces.store) }),
-    ...outside,
+    ...seen,
   };
   if (sandbox.backend === "none") {
     assertSingleUser(config.environment);
@@ -64,9 +67,16 @@ function assertSingleUser(environment: Environment): void {
   }
 }
 
-/** When clean-up archives a workspace, and when it removes an archive. */
-export function cleanPolicy({ settings: { workspaces } }: Pick<Config, "settings">) {
-  return { idleMs: workspaces.idleDays * dayMs, archiveMs: workspaces.archiveDays * dayMs };
+/**
+ * When clean-up archives a workspace, and when it removes an archive. Nothing is idle while a job can still run that the
+ * last turn has started at its end, in whatever process.
+ */
+export function cleanPolicy({ settings: { agent, sandbox, workspaces } }: Pick<Config, "settings">) {
+  const longestUseMs = (agent.maxMinutes + sandbox.jobMinutes) * 60_000;
+  return {
+    idleMs: Math.max(workspaces.idleDays * dayMs, longestUseMs),
+    archiveMs: workspaces.archiveDays * dayMs,
+  };
 }
 
 /** The limits as `heddle.yaml` sets them. */
@@ -93,6 +103,7 @@ export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
 function egressOf(
   { settings, variables }: Pick<Config, "settings" | "variables">,
   log: (line: string) => void,
+  counter: DayCounter | undefined,
 ): Egress {
   const { egress } = settings;
   const credentials = egress.credentials.map(({ host, header, variable, channels }) => {
@@ -118,6 +129,7 @@ function egressOf(
       credentials,
     },
     limits: { connections: egress.connections, bytesPerDay: egress.mbPerDay * mebibyte },
+    ...(counter && { counter }),
     log,
   });
 }

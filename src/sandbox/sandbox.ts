@@ -166,7 +166,8 @@ export interface WorkspaceInfo {
   threadId: string;
   /** Milliseconds since the epoch. */
   usedAt: number;
-  place: "here" | "archive";
+  /** Where its files lie; absent when it is an archive. */
+  folder?: string;
 }
 
 export interface CleanReport {

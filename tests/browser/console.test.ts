@@ -115,6 +115,70 @@ describe("the console's page", () => {
     desk.expectInnocent();
   });
 
+  test("a plan stays when the answer comes, and what was streamed below it goes", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    const { thread } = await desk.asks("Plan it");
+    const plan = "**Plan** · 1 of 2 done  \n☑ read  \n▸ write";
+    const calls = { title: "Working", above: plan, below: "It is wri", items: [] };
+    const progress = { kind: "progress" as const, stoppable: true, markdown: `${plan}\n\nIt is wri`, calls };
+    await console.surface.post(thread, progress, "progress");
+    await article(page, "progress").getByText("It is wri").waitFor();
+    await console.surface.post(thread, { kind: "answer", markdown: "It is written." }, "answer");
+    await article(page, "answer").getByText("It is written.").waitFor();
+    expect(await article(page, "progress").getByText("▸ write").isVisible()).toBe(true);
+    expect(await article(page, "progress").getByText("It is wri").isVisible()).toBe(false);
+    desk.expectInnocent();
+  });
+
+  test("while a message grows, what is read in it stays: the focus and the selection", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    const { ref, thread } = await desk.asks("Explain it");
+    await console.surface.mark(ref, "taken");
+    const progress = (below: string) => ({
+      ...{ kind: "progress" as const, stoppable: true, markdown: below },
+      calls: { title: "Working", above: "⏳ **Working** · step 1", below, items: [] },
+    });
+    const code = "The command:\n\n```sh\nmake\n```\n\n";
+    const [shown] = await console.surface.post(thread, progress(`${code}It bu`), "progress");
+    if (!shown) throw new Error("nothing was posted");
+    await article(page, "progress").locator("pre").focus();
+    await article(page, "progress").getByText("The command:").selectText();
+    await console.surface.edit(shown, progress(`${code}It builds all of it.`));
+    await article(page, "progress").getByText("It builds all of it.").waitFor();
+    expect(await page.evaluate("document.activeElement.matches('.progress pre')")).toBe(true);
+    expect(await page.evaluate("String(getSelection())")).toBe("The command:");
+
+    // A sign of Heddle's own is a drawing; the model's words are left as they are.
+    expect(await article(page, "progress").locator(".own-sign.waiting svg").count()).toBe(1);
+    expect(await article(page, "progress").textContent()).not.toContain("⏳");
+    await console.surface.post(thread, { kind: "answer", markdown: "✅ It builds." }, "answer");
+    await article(page, "answer").getByText("✅ It builds.").waitFor();
+    await console.surface.post(thread, { kind: "receipt", markdown: "🛑 **Stopped by Ada**" }, "receipt");
+    await article(page, "receipt").getByText("Stopped by Ada").waitFor();
+    expect(await article(page, "receipt").textContent()).not.toContain("🛑");
+    desk.expectInnocent();
+  });
+
+  test("the box is as wide as the conversation, also beside its scroll bar, and the way to its end is not behind it", async () => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    const { thread } = await desk.asks("Tell it at length");
+    const markdown = Array.from({ length: 60 }, (_, n) => `Sentence ${n + 1}.`).join("\n\n");
+    await console.surface.post(thread, { kind: "answer", markdown }, "answer");
+    await page.getByText("Sentence 60.").waitFor();
+    const edges = (selector: string) =>
+      page.evaluate(
+        `(({ left, right }) => [left, right])(document.querySelector("${selector}").getBoundingClientRect())`,
+      );
+    expect(await edges("#composer")).toEqual(await edges("#log"));
+    await page.getByText("Sentence 1.", { exact: true }).scrollIntoViewIfNeeded();
+    await page.getByRole("button", { name: "Latest" }).click();
+    await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
+    desk.expectInnocent();
+  });
+
   test("a stop: by the button of the message, by the button of the box, and by Esc", async () => {
     await using desk = await openDesk();
     const { page, console } = desk;
@@ -128,13 +192,18 @@ describe("the console's page", () => {
     console.door.verdict = () => ({ kind: "refused", reply: "Only Ada may stop this." });
     await article(page, "progress").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("alert").getByText("Only Ada may stop this.").waitFor();
+    const late = Promise.withResolvers<void>();
+    console.door.verdict = () => late.promise.then(() => ({ kind: "refused", reply: "Nor may Bob." }));
     await page.locator("#composer").getByRole("button", { name: "Stop" }).click();
     await desk.events(3);
 
+    // What was decided late about an earlier press undoes nothing.
     console.door.verdict = () => ({ kind: "stopping", thread: "x" });
     await page.getByLabel("Message to Heddle").press("Escape");
     const stop = await desk.events(4);
     expect(stop).toMatchObject({ kind: "stop", target: { thread } });
+    late.resolve();
+    await page.getByRole("alert").getByText("Nor may Bob.").waitFor();
     await article(page, "progress").getByRole("button", { name: "Stopping…" }).waitFor();
 
     // Whoever reads with the keyboard is not thrown out of a text that stays as it was.
@@ -351,6 +420,10 @@ describe("the console's page", () => {
     });
     const { page } = desk;
     await page.getByText("This is the demo model.").waitFor();
+    await page.getByText("Your threads will be listed here.").waitFor();
+    await desk.asks("Look around");
+    // In a thread the demo model says it itself; what may cost work stands above each.
+    await page.getByText("This is the demo model.").waitFor({ state: "hidden" });
     await page.getByText("Redis is embedded").waitFor();
     await page.getByText("How to fix it").click();
     await page.getByText("Install bubblewrap.").waitFor();

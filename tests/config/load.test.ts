@@ -103,7 +103,14 @@ models:
     [
       {},
       "tools: { rules: [{ toll: bash, action: ask }] }",
-      /tools\.rules\.0\.toll: unknown key; known here: tool, effect, command, action, why\.$/,
+      /tools\.rules\.0\.toll: unknown key; known here: tool, effect, command, action, why\. Did you mean tool\?$/,
+    ],
+    [{}, "acess: { stop: everyone }", /acess: unknown key; .* Did you mean access\?$/],
+    [{}, "weather: fine", /weather: unknown key; known here: [^?]*\.$/],
+    [
+      {},
+      "budgets: { user: 5 }",
+      /budgets\.user: expected object, received number; keys known here: cost, tokens\.$/,
     ],
     [{}, "sandbox: { commandSeconds: 900 }", /sandbox\.commandSeconds: expected number to be <=600\.$/],
   ])("says what was expected without the validator's jargon: %j %s", (env, yaml, message) => {

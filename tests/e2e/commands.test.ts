@@ -85,6 +85,16 @@ describe("heddle run", () => {
 
 describe("heddle start", () => {
   test.each([
+    [["usage", "--help"], 0, /^ +heddle usage \[--days N\].*\n.*last days$/],
+    [["usage", "--bogus"], 2, /^heddle: Unknown option '--bogus'\.\n\n +heddle usage /],
+    [["doctor", "all"], 2, /^heddle: Unexpected argument 'all'\.\n\n +heddle doctor /],
+  ])("is told apart from a wrong command line: %j", async (args, code, says) => {
+    const program = heddle(args);
+    expect(await program.ended).toBe(code);
+    expect(program.output()).toMatch(says);
+  });
+
+  test.each([
     ["an unknown key of the settings", { yaml: "agnet: {}" }, /agnet: unknown key; known here: .*agent/],
     [
       "a Redis that is not there",
@@ -95,6 +105,11 @@ describe("heddle start", () => {
       "an unknown command line",
       { args: ["start", "--role", "king"] },
       /--role king: expected one of all, gateway, worker/,
+    ],
+    [
+      "scripts of the demo model that are not there",
+      { yaml: "demo: { scripts: plays }" },
+      /heddle: The demo scripts in \S+\/plays cannot be read: .*ENOENT/,
     ],
     ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
     ["a command that only every object has", { args: ["constructor"] }, /Unknown command "constructor"/],
@@ -254,7 +269,8 @@ describe("Other commands", () => {
     await heddle(["run", "Write a calculator\u001b]0;and a title\u0007"]).ended;
     const list = heddle(["threads", "list"]);
     expect(await list.ended).toBe(0);
-    const thread = /local:\S+/.exec(list.output())?.[0] ?? "";
+    const [, thread = ""] =
+      /answered +(local:\S+) +\S+: Write a calculator\]0;and a title$/m.exec(list.output()) ?? [];
     const show = heddle(["threads", "show", thread]);
     expect(await show.ended).toBe(0);
     expect(show.output()).toContain("▸ `write_file` `calculator.py`");

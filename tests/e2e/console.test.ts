@@ -62,7 +62,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await page.getByRole("button", { name: /Write a calculator/ }).click();
   // For a moment the answer is there twice: as it was streamed into the progress, and as the answer.
   await page.getByText("6 * 7 = 42").last().waitFor({ timeout: 30_000 });
-  await page.getByText("demo model").first().waitFor();
+  await page.getByText("demo model").last().waitFor();
   await page.getByRole("link", { name: "calculator.py" }).waitFor();
   await page.getByText(/files changed: README.md, calculator.py/).waitFor();
   await shot(page, "calculator");

@@ -1,23 +1,31 @@
 import { pino } from "pino";
-import { expect, onTestFinished, test } from "vitest";
-import type { ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Attendance, ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
 import { createSlackSurface } from "../../src/adapters/slack/surface.ts";
+import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
+import { auditObserver } from "../../src/telemetry/audit/observer.ts";
+import { createAttendance } from "../../src/queue/attendance.ts";
 import { adapterFor as discordAdapter, surfaceOf } from "../adapters/discord/stage.ts";
 import { adapterFor as slackAdapter, nobodyWasHere } from "../adapters/slack/connected.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis } from "../fakes/redis.ts";
 import { visibleText } from "../fakes/slack/blocks.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import type { FakeEvent } from "../fakes/slack/workspace.ts";
 import { openHeddle } from "./heddle.ts";
 
 interface Place {
   surface: ChatSurface;
   access: object;
-  adapter(): ChatAdapter;
+  adapter(attendance?: Attendance): ChatAdapter;
+  /** What was not heard is not told again. */
+  forget(): void;
   /** Somebody calls the bot in a channel. */
   calls(who: "ada" | "eve", channel: string, text: string): Promise<unknown>;
   /** Ada uses `/agent` in a channel. */
   commands(channel: string, task: string): unknown;
+  /** Ada calls the bot in a channel, and what she does then is told to both replicas, or twice. */
+  begins(channel: string, text: string): Promise<{ edits(): Promise<unknown>; stops(): Promise<unknown> }>;
   /** What the bot has said in the threads of a channel. */
   said(channel: string): string[];
   until(condition: () => boolean): Promise<unknown>;
@@ -29,12 +37,32 @@ async function onSlack(): Promise<Place> {
   const slack = await startFakeSlack();
   const log = pino({ level: "silent" });
   const people = { ada: slack.user("ada"), eve: slack.user("eve", { guest: true }) };
+  /** An event that was not acknowledged in time is sent again, to any connection. */
+  const again = (fits: (event: FakeEvent) => boolean) => {
+    const events = slack.deliveries.map(({ payload }) => payload["event"] as FakeEvent); // as `tellAlways` takes them
+    const event = events.findLast((one) => fits(one));
+    if (event) slack.tellAlways(event);
+  };
   return {
     surface: createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log }),
     access: {},
-    adapter: () => slackAdapter(slack, nobodyWasHere),
+    adapter: (attendance = nobodyWasHere) => slackAdapter(slack, attendance),
+    forget: () => slack.forget(),
     calls: (who, channel, text) => people[who].says(slack.channel(channel), `<@BOT> ${text}`),
     commands: (channel, task) => people.ada.commands(slack.channel(channel), `/agent ${task}`),
+    async begins(channel, text) {
+      const message = await people.ada.says(slack.channel(channel), `<@BOT> ${text}`);
+      return {
+        async edits() {
+          await people.ada.edits(message, `<@BOT> ${text}, please`);
+          again(({ subtype }) => subtype === "message_changed");
+        },
+        async stops() {
+          await people.ada.reacts("octagonal_sign", message);
+          again(({ reaction }) => reaction === "octagonal_sign");
+        },
+      };
+    },
     said: (channel) =>
       slack
         .channel(channel)
@@ -53,10 +81,18 @@ async function onDiscord(): Promise<Place> {
   return {
     surface: surfaceOf(discord),
     access: { discord: { users: [ada.id] } },
-    adapter: () => discordAdapter(discord),
+    adapter: (attendance = nobodyWasHere) => discordAdapter(discord, { attendance }),
+    forget() {},
     calls: async (who, channel, text) =>
       (who === "ada" ? ada : eve).says(discord.channel(channel), `<@BOT> ${text}`),
     commands: (channel, prompt) => ada.asks(discord.channel(channel), { prompt }),
+    async begins(channel, text) {
+      const message = ada.says(discord.channel(channel), `<@BOT> ${text}`);
+      return {
+        edits: async () => ada.edits(message, `<@BOT> ${text}, please`),
+        stops: async () => ada.reacts("🛑", message),
+      };
+    },
     said(name) {
       const channel = discord.channel(name);
       const threads = channel.messages.flatMap((message) => discord.threadOf(message)?.messages ?? []);
@@ -67,10 +103,55 @@ async function onDiscord(): Promise<Place> {
   };
 }
 
-test.each([
+const places = [
   ["app of Slack", onSlack],
   ["shard of Discord", onDiscord],
-])("Of two replicas on one %s each thing is done and said once", async (_where, open) => {
+] as const;
+
+test.each(places)("What is told to two replicas on one %s is in the audit log once", async (_where, open) => {
+  const [place, server] = await Promise.all([open(), startRedis()]);
+  const facts: AuditFact[] = [];
+  const log = { append: async () => undefined, close: async () => undefined };
+  const audited = auditObserver({
+    log: { ...log, note: async (fact) => void facts.push(fact) },
+    mask: (text) => text,
+  });
+  const replies = () => ({ hang: "Let me see." });
+  const { surface, access } = place;
+  const heddles = await Promise.all([0, 1].map(() => openHeddle(server, { surface, access, replies })));
+  const told: Record<string, number> = {};
+  const adapters = heddles.map(() => place.adapter());
+  for (const [index, { intake }] of heddles.entries()) {
+    const door = audited.door?.(intake) ?? intake;
+    await adapters[index]?.start({
+      async receive(event) {
+        const verdict = await door.receive(event);
+        told[event.kind] = (told[event.kind] ?? 0) + 1;
+        return verdict;
+      },
+    });
+  }
+  onTestFinished(async () => {
+    await Promise.all(adapters.map((adapter) => adapter.stop()));
+    await Promise.all(heddles.map(({ close }) => close()));
+    await Promise.all([place.close(), server.stop()]);
+  });
+
+  const task = await place.begins("work", "count");
+  await vi.waitUntil(() => heddles.some(({ requests }) => requests.length > 0));
+  await task.edits();
+  await vi.waitUntil(() => told["edit"] === 2);
+  await task.stops();
+  await vi.waitUntil(() => told["stop"] === 2);
+  expect(told["message"]).toBe(2);
+  await place.calls("eve", "stranger", "hi");
+  await place.calls("eve", "stranger", "hello?");
+  await vi.waitUntil(() => told["message"] === 6);
+  const whats = facts.map(({ what }) => what);
+  expect(whats).toEqual(["asked", "edited", "stopped", "refused", "refused"]);
+});
+
+test.each(places)("Of two replicas on one %s each thing is done and said once", async (_where, open) => {
   const [place, server] = await Promise.all([open(), startRedis()]);
   const { surface, access, said } = place;
   const replies = () => ({ text: "Answer." });
@@ -111,3 +192,32 @@ test.each([
   }
   expect(heddles.flatMap(({ requests }) => requests)).toHaveLength(channels.length + 2);
 });
+
+test.each(places)(
+  "A 🛑 that nobody heard of is honoured by the next gateway to an %s",
+  async (_where, open) => {
+    const [place, server] = await Promise.all([open(), startRedis()]);
+    const replies = () => ({ hang: "Let me see." });
+    const { surface, access, said } = place;
+    const { intake, requests, close } = await openHeddle(server, { surface, access, replies });
+    const known = createAttendance(server.client(), Date.now);
+    const heard = Promise.withResolvers<void>();
+    const present: Attendance["present"] = (...where) => known.present(...where).then(heard.resolve);
+    const first = place.adapter({ ...known, present });
+    await first.start(intake);
+    const task = await place.begins("work", "count");
+    await Promise.all([heard.promise, vi.waitUntil(() => requests.length > 0)]);
+    await first.stop();
+
+    await task.stops();
+    place.forget();
+    const second = place.adapter(known);
+    await second.start(intake);
+    onTestFinished(async () => {
+      await second.stop();
+      await close();
+      await Promise.all([place.close(), server.stop()]);
+    });
+    await place.until(() => said("work").some((text) => text.includes("Stopped by ada")));
+  },
+);

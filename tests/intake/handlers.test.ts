@@ -151,7 +151,9 @@ function interactionsIn(text: string): string[] {
 }
 
 function commandsIn(text: string): string[] {
-  return [...text.matchAll(/^ {2}(\w+): \(\) => import\(/gm)].map(([, name]) => `terminal ${name}`);
+  return [...text.matchAll(/^ {4}load: \(\) => import\("\.\/commands\/(\w+)/gm)].map(
+    ([, name]) => `terminal ${name}`,
+  );
 }
 
 const routeName = ({ method, path }: { method: string; path: string }) => `console ${method} ${path}`;
@@ -257,7 +259,7 @@ describe("The handlers of the adapters", () => {
     ["a context menu of Discord", () => interactionsIn("type: z.literal(ApplicationCommandType.User),")],
     ["an interaction of Discord", () => interactionsIn("type: z.literal(InteractionType.Ping),")],
     ["a request to the console", () => [routeName({ method: "GET", path: "/api/secrets" })]],
-    ["a command of the terminal", () => commandsIn('  other: () => import("./commands/other.ts"),')],
+    ["a command of the terminal", () => commandsIn('    load: () => import("./commands/other.ts"),')],
   ])("would not go unseen if somebody added %s", async (_what, register) => {
     const registered = await register();
     expect(registered).not.toEqual([]);

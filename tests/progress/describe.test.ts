@@ -21,3 +21,11 @@ test("The receipt names the first files that were changed, and that were deleted
   );
   expect(footer({}, { changed: [], deleted: ["c"] })).toBe("1 step · file deleted: c");
 });
+
+test("A refusal says that what follows in the thread is read without it", () => {
+  const [message] = closingMessages("t1", {
+    outcome: { kind: "refused", text: "I will not.", steps: 1, usage: noUsage },
+    ...{ durationMs: 0, files: noChanges, withdrawn: [] },
+  });
+  expect(message.markdown).toMatch(/^I will not\.\n\n⚠️ The model will not see this request again/);
+});

@@ -115,6 +115,10 @@ describe("The progress of a turn", () => {
     const markdown = await shows("☑ read");
     expect(markdown).toContain("**Plan** · 1 of 2 done");
     expect(markdown).not.toContain("todo");
+    // Apart from what is streamed below it, so that the console can take that away when the answer comes.
+    const { calls } = last() ?? {};
+    expect(calls).toMatchObject({ items: [], below: "" });
+    expect(calls?.above).toContain("☑ read");
     show(...called("todo", {}, "INVALID_PARAM", "error"));
     await close();
     expect(last()?.markdown).toMatch(/✅ \*\*Done\*\*[\s\S]*☑ read[\s\S]*▸ write/);

@@ -172,7 +172,7 @@ describe("A stop with no turn running", () => {
     await owner.takes(thread);
     expect(alive()).toBeGreaterThan(0);
 
-    expect(await stops(20)).toBe(true);
+    expect(await stops(20)).toBe("ordered");
     await other.takes(thread);
 
     expect(alive()).toBe(0);
@@ -182,7 +182,7 @@ describe("A stop with no turn running", () => {
     await other.takes(thread);
     await owner.takes(thread);
     expect(receipts()).toHaveLength(1);
-    expect(await stops(30)).toBe(false);
+    expect(await stops(30)).toBe("nothing");
   });
 
   test("that the worker with the jobs takes itself counts them once", async () => {
@@ -200,7 +200,7 @@ describe("A stop with no turn running", () => {
     await says("serve 0.2", 10);
     await owner.takes(thread);
     await expect.poll(() => redis.exists(keys.jobs(thread)), patience).toBe(0);
-    expect(await stops(20)).toBe(false);
+    expect(await stops(20)).toBe("nothing");
   });
 
   test("leaves jobs alone that were asked for after it", async () => {
@@ -221,7 +221,7 @@ describe("A stop with no turn running", () => {
     await stops(20);
     await other.takes(thread);
     expect(receipts()).toEqual([expect.stringContaining("1 other worker with background jobs")]);
-    expect(await stops(30)).toBe(false);
+    expect(await stops(30)).toBe("nothing");
   });
 });
 

@@ -72,8 +72,8 @@ describe("A mailbox", () => {
     await deliver(redis, thread, message(3), options);
     const edit = { message: "m3", author, at: 4, text: `message 3${broken}` };
     expect(await editMessage(redis, thread, edit)).toBe("changed");
-    expect(await orderStop(redis, thread, { by: author.name, at: 1 })).toBe(true);
-    expect(await orderStop(redis, thread, { by: author.name, at: 2 })).toBe(true);
+    expect(await orderStop(redis, thread, { by: author.name, at: 1 })).toBe("ordered");
+    expect(await orderStop(redis, thread, { by: author.name, at: 2 })).toBe("ordered");
     const lease = await claimSession(redis, thread);
     const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 4 });
     expect(withdrawn.map(({ text }) => text)).toEqual(["\uFFFD"]);
@@ -85,7 +85,7 @@ describe("A mailbox", () => {
     const redis = server.client();
     const thread = newThread();
     for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
-    expect(await orderStop(redis, thread, { by: "Bob", at: 2 })).toBe(true);
+    expect(await orderStop(redis, thread, { by: "Bob", at: 2 })).toBe("ordered");
     const lease = await claimSession(redis, thread);
     const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 1 });
     expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 2], [3]]);
@@ -116,7 +116,7 @@ describe("A mailbox", () => {
   test("has nothing to stop when nothing waits or runs, and keeps no order for later", async () => {
     const redis = server.client();
     const thread = newThread();
-    expect(await orderStop(redis, thread, { by: "Bob", at: 9 })).toBe(false);
+    expect(await orderStop(redis, thread, { by: "Bob", at: 9 })).toBe("nothing");
     await deliver(redis, thread, message(1), options);
     const lease = await claimSession(redis, thread);
     expect((await lease.take({ type: "turn-start", turn: "t", at: 1 })).taken).toHaveLength(1);
@@ -167,10 +167,13 @@ describe("A write that the client repeats because its answer was lost", () => {
     await deliver(redis, thread, message(2), options);
     await orderStop(redis, thread, { by: "Bob", at: 2 });
     loseNext();
-    expect(await lease.take()).toMatchObject({ taken: [], withdrawn: [{ id: "m2" }], stop: { by: "Bob" } });
+    expect(await lease.take(undefined, [{ type: "nudge", message: message(8) }])).toMatchObject({
+      ...{ taken: [], withdrawn: [{ id: "m2" }], stop: { by: "Bob" } },
+    });
     expect((await lease.read()).map(({ type }) => type)).toEqual([
       "turn-start",
       "user",
+      "nudge",
       "nudge",
       "user",
       "withdrawn",

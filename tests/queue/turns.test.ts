@@ -569,6 +569,32 @@ describe("A deletion", () => {
 });
 
 describe("A worker", () => {
+  test("has all that came before a call in the journal when it runs, and writes twice a step", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const id = threadId(thread);
+    const seen: { journal: string[]; writes: number }[] = [];
+    const look = defineTool({
+      ...{ name: "look", description: "look", input: z.object({}), effect: "read" },
+      async run() {
+        const [, writes] = (await redis.hget(keys.head(id), "write"))?.split(".") ?? [];
+        const journal = (await readJournal(redis, id)).map(({ type }) => type);
+        seen.push({ journal, writes: Number(writes) });
+        return { status: "ok", text: "seen" };
+      },
+    });
+    const calls = { calls: [{ name: "look" }] };
+    await worker(chat, { replies: [calls, calls, { text: "Done." }], tools: [look] });
+    await says("look twice");
+    await answer(chat, "Done.");
+    const first = ["turn-start", "user", "assistant", "tool-start"];
+    expect(seen.map(({ journal }) => journal)).toEqual([
+      first,
+      [...first, "tool-result", "assistant", "tool-start"],
+    ]);
+    expect((seen[1]?.writes ?? 0) - (seen[0]?.writes ?? 0)).toBe(2);
+  });
+
   test("that shuts down hands its turn over, and the next one repeats no call", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);

@@ -38,6 +38,27 @@ describe("a thread whose files take too much", () => {
     expect(await full.other.writeFile("not mine", more)).toMatchObject({ ok: true });
   });
 
+  test("is noticed at once, however short ago there was room", async () => {
+    const { sandbox } = await limitedTo({ workspaceBytes: 8 * 1024 * 1024, freeBytes: 0 });
+    // With so many files a look takes so long that the next one would have to wait for some seconds.
+    await output(sandbox, "mkdir many; cd many; touch {1..10000}");
+    const writes = async () => (await sandbox.exec({ command: "echo x >>file" })).end;
+    expect(await writes()).toBe("exit");
+    await output(sandbox, "head -c 12M /dev/zero >large");
+    const ends = new Set<string>();
+    for (let attempt = 0; attempt < 25; attempt += 1) ends.add(await writes());
+    expect(ends).toContain("disk");
+  });
+
+  test("may take its time to delete what it has too much, also when its bot has just started", async () => {
+    const limits = { workspaceBytes: 2 * 1024 * 1024, freeBytes: 0 };
+    const full = await limitedTo(limits);
+    await untilFull(full, "[ -e file ] || head -c 3000000 /dev/zero >file; echo x >>file");
+    await full.backend.close();
+    ground = await openGround(dataDir, limits);
+    expect(await output(ground.sandbox, "sleep 2.5; rm file; echo removed")).toBe("removed");
+  });
+
   test("is noticed by the number of files as well", async () => {
     const full = await limitedTo({ workspaceInodes: 100, freeBytes: 0 });
     await untilFull(full, "touch $(seq 1 200); echo x >>file");

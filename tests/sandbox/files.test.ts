@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { type Ground, dataFolder, openGround, output } from "./ground.ts";
 
 const dataDir = dataFolder();
@@ -80,12 +83,91 @@ describe("writeFile", () => {
     expect(await sandbox.writeFile("huge", Buffer.alloc(5 * 1024 * 1024))).toEqual(refused("too-large"));
   });
 
+  test("writes through no link that leads out of the thread's folders", async () => {
+    await run("ln -s /etc/new out; ln -s /etc etc");
+    for (const path of ["out", "etc/new"]) {
+      for (const options of [{}, { ifSha256: null }]) {
+        expect(await ground.sandbox.writeFile(path, text("x"), options), path).toEqual(refused("denied"));
+      }
+    }
+  });
+
   test("stops at an aborted signal and leaves the old content", async () => {
     await ground.sandbox.writeFile("kept", text("old"));
     const written = await ground.sandbox.writeFile("kept", text("new"), { signal: AbortSignal.abort() });
     expect(written).toEqual(refused("failed"));
     expect(await run("cat kept")).toBe("old");
   });
+});
+
+describe("a file that is being written", () => {
+  const thread = "local:test:writing:1";
+  const stagedIn = (folder: string) => readdirSync(join(folder, "new"));
+  let backend: SandboxBackend;
+  let sandbox: Sandbox;
+  let folder: string;
+  beforeAll(async () => {
+    backend = createBubblewrapBackend({ dataDir, limits: { fileBytes: 2 ** 40 } });
+    sandbox = await backend.open(thread);
+    folder = join(dataDir, "workspaces", sha256(text(thread)).slice(0, 32));
+  });
+  afterAll(() => backend.close());
+
+  test("is nowhere to be seen until it is whole, and nowhere at all when its writer is killed", async () => {
+    // To read all of it, in search of a change, takes longer than any test.
+    await output(sandbox, "truncate -s 1T large");
+    const stop = new AbortController();
+    const options = { ifSha256: sha256(text("")), signal: stop.signal };
+    const writing = sandbox.writeFile("large", text("new"), options);
+    await expect.poll(() => stagedIn(folder)).toHaveLength(1);
+    expect(await output(sandbox, "ls -A /workspace /tmp /dev/shm")).toBe(
+      "/dev/shm:\n\n/tmp:\n\n/workspace:\nlarge",
+    );
+    expect(await sandbox.listFiles()).toMatchObject({ entries: [{ path: "large" }], truncated: false });
+    expect(await sandbox.changes({ modified: 0, changed: 0 })).toMatchObject({ changed: ["large"] });
+    stop.abort();
+    expect(await writing).toEqual(refused("failed"));
+    expect(stagedIn(folder)).toEqual([]);
+  });
+
+  test("goes when the thread is opened again after its bot was killed", async () => {
+    const [left, current] = [join(folder, "new/left"), join(folder, "new/current")];
+    for (const file of [left, current]) writeFileSync(file, "");
+    utimesSync(left, 0, 0);
+    await backend.open(thread);
+    expect(stagedIn(folder)).toEqual(["current"]);
+    rmSync(current);
+  });
+
+  test("takes its place in one step in every folder of the thread, by whatever way", async () => {
+    await output(
+      sandbox,
+      "mkdir -p deep /tmp/deep /dev/shm/deep; ln -s /tmp/deep away; ln -s /dev/shm/deep far; ln -s /tmp/deep/linked file",
+    );
+    for (const path of ["here", "deep/here", "/tmp/here", "away/here", "far/here", "file"]) {
+      expect(await sandbox.writeFile(path, text(`${path}\n`)), path).toMatchObject({ ok: true });
+    }
+    const places =
+      "workspace/here workspace/deep/here tmp/here tmp/deep/here dev/shm/deep/here tmp/deep/linked";
+    expect(await output(sandbox, `cd /; cat ${places}; readlink workspace/file`)).toBe(
+      "here\ndeep/here\n/tmp/here\naway/here\nfar/here\nfile\n/tmp/deep/linked",
+    );
+    expect(stagedIn(folder)).toEqual([]);
+  });
+});
+
+test("no link leads a file tool into the thread's folder itself", async () => {
+  const folder = join(dataDir, "workspaces", sha256(text("local:test:one:1")).slice(0, 32));
+  await run(
+    "ln -s /thread by-name; ln -s /proc/self/cwd/.. by-place; ln -s /proc/self/root by-root; ln -s /proc/1/cwd by-first",
+  );
+  for (const link of ["by-name", "by-place", "by-root", "by-first"]) {
+    await ground.sandbox.writeFile(`${link}/left`, text("x"));
+    await ground.sandbox.writeFile(`${link}/new/left`, text("x"));
+  }
+  expect(readdirSync(folder).toSorted()).toEqual(["new", "shm", "tmp", "ws"]);
+  expect(readdirSync(join(folder, "new"))).toEqual([]);
+  await run("rm -rf by-* new left");
 });
 
 describe("readFile", () => {

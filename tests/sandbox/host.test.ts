@@ -168,7 +168,7 @@ describe("the place of the workspaces", () => {
       const status = statSync(join(workspaces, thread));
       expect(status.mode & 0o777).toBe(0o700);
       expect(status.uid).not.toBe(0);
-      expect(readdirSync(join(workspaces, thread)).toSorted()).toEqual(["shm", "tmp", "ws"]);
+      expect(readdirSync(join(workspaces, thread)).toSorted()).toEqual(["new", "shm", "tmp", "ws"]);
     }
   });
 

@@ -90,7 +90,7 @@ test("the profile for macOS keeps a thread to its own folder and to loopback, an
   const profile = seatbeltProfile('/data/workspaces/a"b', ["/Users/me/skills"]);
   expect(profile).toContain("(deny default)");
   expect(profile.match(/allow file-write\* .*/)?.[0]).toBe(
-    'allow file-write* (subpath "/data/workspaces/a\\"b/ws") (subpath "/data/workspaces/a\\"b/tmp") (subpath "/data/workspaces/a\\"b/shm") (literal "/dev/null"))',
+    'allow file-write* (subpath "/data/workspaces/a\\"b/ws") (subpath "/data/workspaces/a\\"b/tmp") (subpath "/data/workspaces/a\\"b/shm") (subpath "/data/workspaces/a\\"b/new") (literal "/dev/null"))',
   );
   // The last rule that matches counts.
   expect(profile).toMatch(

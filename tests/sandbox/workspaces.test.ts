@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { cleanPolicy } from "../../src/sandbox/open.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { folderStore } from "../../src/sandbox/workspaces/store.ts";
+import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
 import { closedFolder, dataFolder, output } from "./ground.ts";
 
 const day = 86_400_000;
@@ -17,7 +19,7 @@ afterEach(async () => {
 });
 
 /** A worker's host; a store makes it one of several. */
-function host(options: { store?: string; now?: () => number } = {}): {
+function host(options: { store?: string | WorkspaceStore; now?: () => number } = {}): {
   dataDir: string;
   backend: SandboxBackend;
 } {
@@ -25,13 +27,21 @@ function host(options: { store?: string; now?: () => number } = {}): {
   const backend = createBubblewrapBackend({
     dataDir,
     ...(options.now && { now: options.now }),
-    ...(options.store && { store: folderStore(options.store) }),
+    ...(options.store && {
+      store: typeof options.store === "string" ? folderStore(options.store) : options.store,
+    }),
   });
   leftovers.push(async () => {
     await backend.close();
     rmSync(dataDir, { recursive: true });
   });
   return { dataDir, backend };
+}
+
+function archivedFiles(dataDir: string): string[] {
+  const archives = join(dataDir, "archives");
+  const names = readdirSync(archives, { recursive: true, encoding: "utf8" });
+  return names.map((name) => join(archives, name)).filter((path) => statSync(path).isFile());
 }
 
 /** Files with everything that is easily lost: modes, links, an empty folder, an unreadable one, a repository. */
@@ -55,10 +65,12 @@ describe("a workspace that nobody uses", () => {
 
     time += 29 * day;
     expect(await workspaces.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
-    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: 1_000 * day, place: "here" }]);
+    const [listed] = await workspaces.list();
+    expect(listed).toEqual({ threadId: thread, usedAt: 1_000 * day, folder: expect.any(String) });
+    expect(existsSync(listed?.folder ?? "")).toBe(true);
     time += day;
     expect(await workspaces.clean(policy)).toEqual({ archived: [thread], forgotten: [], failed: [] });
-    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: time, place: "archive" }]);
+    expect(await workspaces.list()).toEqual([{ threadId: thread, usedAt: time }]);
     expect(readdirSync(join(dataDir, "replaced"))).toEqual([]);
 
     const again = await backend.open(thread);
@@ -76,10 +88,11 @@ describe("a workspace that nobody uses", () => {
     const both = [await backend.workspaces(), await beside.workspaces()];
     const [one, other] = await Promise.all(both.map((workspaces) => workspaces.clean(policy)));
     expect([one, other]).toEqual([{ archived: [thread], forgotten: [], failed: [] }, undefined]);
-    expect(readdirSync(join(dataDir, "archives")).map((name) => name.replace(/.*\./, ""))).toEqual([
-      "tar",
-      "json",
-    ]);
+    expect(
+      archivedFiles(dataDir)
+        .map((name) => name.replace(/.*\./, ""))
+        .toSorted(),
+    ).toEqual(["json", "tar"]);
     expect(await output(await beside.open(thread), "cat repo/file")).toBe("change");
     // A process that was killed while it cleaned up does not keep the others from it for long.
     const mark = join(dataDir, "cleaning");
@@ -121,8 +134,7 @@ describe("a workspace that nobody uses", () => {
     await (await backend.open(thread)).writeFile("kept", Buffer.from("x"));
     time = 31 * day;
     await (await backend.workspaces()).clean(policy);
-    const archives = join(dataDir, "archives");
-    const archive = join(archives, readdirSync(archives).find((name) => name.endsWith(".tar")) ?? "");
+    const archive = archivedFiles(dataDir).find((name) => name.endsWith(".tar")) ?? "";
     const whole = readFileSync(archive);
     for (const broken of [() => rmSync(archive), () => writeFileSync(archive, whole.subarray(0, 700))]) {
       broken();
@@ -145,6 +157,13 @@ describe("a workspace that nobody uses", () => {
     expect(await workspaces.list()).toEqual([]);
     expect(readdirSync(join(dataDir, "archives"))).toEqual([]);
   });
+});
+
+test("a workspace is not idle while a job of its last turn may run in another process", () => {
+  const idle = (settings: object) => cleanPolicy({ settings: settingsSchema.parse(settings) }).idleMs;
+  expect(idle({})).toBe(30 * day);
+  const long = { workspaces: { idleDays: 1 }, sandbox: { jobMinutes: 2_880 }, agent: { maxMinutes: 60 } };
+  expect(idle(long)).toBe(2_940 * 60_000);
 });
 
 describe("an export", () => {
@@ -222,16 +241,62 @@ describe("workers that share a store", () => {
     expect(await output(await one.backend.open(thread), "cat file")).toBe("new");
   });
 
+  test("never put it over a whole turn of another that overlaps their clean-up", async () => {
+    const store = closedFolder();
+    leftovers.push(() => rmSync(store, { recursive: true }));
+    const packed = Promise.withResolvers<void>();
+    const turnEnded = Promise.withResolvers<void>();
+    let time = 0;
+    const now = () => time;
+    const slow = folderStore(store, now);
+    const one = host({
+      now,
+      store: {
+        ...slow,
+        async put(...save) {
+          if (time > 0) {
+            packed.resolve();
+            await turnEnded.promise;
+          }
+          return slow.put(...save);
+        },
+      },
+    });
+    const two = host({ store, now }).backend;
+    await output(await one.backend.open(thread), "echo old >file");
+    await one.backend.settle(thread);
+    time = 31 * day;
+    const cleaning = (await one.backend.workspaces()).clean(policy);
+    await packed.promise;
+    await output(await two.open(thread), "echo new >file");
+    await two.settle(thread);
+    turnEnded.resolve();
+    expect(await cleaning).toEqual({ archived: [], forgotten: [], failed: [] });
+    expect(await output(await one.backend.open(thread), "cat file")).toBe("new");
+    expect(await output(await host({ store, now }).backend.open(thread), "cat file")).toBe("new");
+  });
+
+  test("keep the work of both where one, that was taken for dead, saves late", async () => {
+    const store = closedFolder();
+    leftovers.push(() => rmSync(store, { recursive: true }));
+    const [one, two] = [host({ store }).backend, host({ store }).backend];
+    await output(await one.open(thread), "echo by one >first");
+    await output(await two.open(thread), "echo by two >second");
+    await two.settle(thread);
+    await one.settle(thread);
+    expect(await output(await two.open(thread), "cat first second")).toBe("by one\nby two");
+  });
+
   test("save only what may have changed", async () => {
     const store = closedFolder();
     leftovers.push(() => rmSync(store, { recursive: true }));
     const { backend } = host({ store });
     await output(await backend.open(thread), "echo x >file");
     await backend.settle(thread);
-    const saved = readdirSync(store);
+    const saved = await folderStore(store).list();
     await backend.open(thread);
     await backend.settle(thread);
-    expect(readdirSync(store)).toEqual(saved);
+    expect(await folderStore(store).list()).toEqual(saved);
   });
 });
 
@@ -240,7 +305,7 @@ test("a store keeps nothing of an archive for which it has no room", () => {
   leftovers.push(() => rmSync(store, { recursive: true }));
   const module = new URL("../../src/sandbox/workspaces/store.ts", import.meta.url).href;
   const program = `import { folderStore } from ${JSON.stringify(module)};
-    await folderStore(${JSON.stringify(store)}).put("key", "thread", process.execPath).catch(({ code }) => console.log(code));`;
+    await folderStore(${JSON.stringify(store)}).put("key", "thread", process.execPath, undefined).catch(({ code }) => console.log(code));`;
   // A limit on the size of files stands for the full disk; Node itself is the file.
   const limited = `trap '' XFSZ; ulimit -f 1000; exec "$0" --input-type=module -e "$1"`;
   const said = execFileSync("bash", ["-c", limited, process.execPath, program], { encoding: "utf8" });

@@ -118,18 +118,15 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
         const since = await attendance.missedSince("discord", post());
         if (since === undefined) return;
         const guilds = [...gateway.client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
+        const ids = guilds.map(({ id }) => id);
         const directs = shard === 0 ? await attendance.threads("discord", directWorkspace) : [];
+        const workspaces = [...ids, ...(shard === 0 ? [directWorkspace] : [])];
         const ground = {
-          rest: patient,
-          guilds: guilds.map(({ id }) => id),
-          directs: directs.map(({ thread }) => thread),
-          signal: closing.signal,
-          log,
+          ...{ rest: patient, guilds: ids, directs: directs.map(({ thread }) => thread) },
+          open: await attendance.open("discord", workspaces),
+          ...{ reader, people, signal: closing.signal, log },
         };
-        await catchUp(ground, since, async (message) => {
-          const event = await reader.created(message);
-          if (event) await receive(event);
-        });
+        await catchUp(ground, since, receive);
       },
     };
   };

@@ -54,10 +54,16 @@ export interface EventReader {
   /** Takes the role of the bot from a server: it has the bot's name, so people mention it as well. */
   learnRole(guild: unknown): void;
   created(message: unknown): Promise<InboundEvent | undefined>;
-  updated(message: unknown): Promise<InboundEvent | undefined>;
+  /** @param before what the message said when Heddle last heard of it; by default when this reader has */
+  updated(message: unknown, before?: string): Promise<InboundEvent | undefined>;
   /** The deletion of one message or of many. */
   deleted(deletion: unknown): Promise<InboundEvent[]>;
-  reacted(reaction: unknown): Promise<InboundEvent | undefined>;
+  /** @param at when it was put there, where that is known better than by the clock */
+  reacted(reaction: unknown, at?: number): Promise<InboundEvent | undefined>;
+  /** Takes a message that was read back, so that its deletion can be told. */
+  learn(message: unknown, thread: ThreadRef): Promise<void>;
+  /** Whether that emoji stops a turn. */
+  isStop(emoji: string): boolean;
 }
 
 /** What people write, among all that is a message: joins, pins, the names of threads. */
@@ -82,6 +88,7 @@ export function createEventReader(options: {
 }): EventReader {
   const { identity, rooms, people } = options;
   const stopReactions = new Set(options.stopReactions.map(emojiName));
+  const isStop = (emoji: string) => stopReactions.has(emojiName(emoji));
   const seen = new Map<string, Seen>();
   let latest = 0;
 
@@ -156,14 +163,14 @@ export function createEventReader(options: {
       };
     },
 
-    async updated(event) {
+    async updated(event, before) {
       const message = parse(event);
       if (!message || message.author.id === identity.botId || !message.edited_timestamp) return undefined;
       const known = seen.get(message.id);
       const text = textOf(message, identity.botId);
       const isHidden = message.content === "" && message.guild_id !== undefined && !options.messageContent;
       // Also told when a link gets its preview.
-      if (text === known?.text || isHidden) return undefined;
+      if (text === (before ?? known?.text) || isHidden) return undefined;
       const room = await rooms.room(message.channel_id);
       const thread = known?.thread ?? threadAt(room, message.id);
       const author = await authorOf(message, room);
@@ -186,16 +193,29 @@ export function createEventReader(options: {
       return (await Promise.all(events)).flat();
     },
 
-    async reacted(event) {
+    isStop,
+
+    async learn(event, thread) {
+      const message = parse(event);
+      if (!message) return;
+      const author = await authorOf(message, await rooms.room(message.channel_id));
+      remember(message.id, { author, thread, text: textOf(message, identity.botId) });
+    },
+
+    async reacted(event, at = now()) {
       const { data } = reactionSchema.safeParse(event);
-      if (!data || data.user_id === identity.botId) return undefined;
-      if (!stopReactions.has(emojiName(data.emoji.name ?? ""))) return undefined;
+      if (!data || data.user_id === identity.botId || !isStop(data.emoji.name ?? "")) return undefined;
       const room = await rooms.room(data.channel_id);
       const author = data.member
         ? describePerson(data.member.user, data.member)
         : await people(data.user_id, room.workspace);
-      const at = Math.max(now(), timeOf(data.message_id));
-      return { kind: "stop", target: { thread: threadAt(room, data.message_id) }, author, at };
+      return {
+        kind: "stop",
+        target: { thread: threadAt(room, data.message_id) },
+        author,
+        at: Math.max(at, timeOf(data.message_id)),
+        deed: data.message_id,
+      };
     },
   };
 }

@@ -26,10 +26,11 @@ const shownChars = 1_500;
 /** Messages that somebody is being asked about. */
 const mostPending = 500;
 
+/** With exclamation marks: behind a slash, Discord suggests the commands of other bots. */
 function help(readsAll: boolean): string {
   return [
     `\`/agent\` with a task starts a thread for it. In the thread you need no command: just ${readsAll ? "write" : "mention me"}.`,
-    "In a thread, `stop`, the Stop button or 🛑 ends what I do, `/status` tells how it stands, and `/quiet`, `/normal` or `/full` says how much to show.",
+    "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, and `!quiet`, `!normal` or `!full` says how much to show.",
   ].join("\n");
 }
 

@@ -125,10 +125,8 @@ function attendanceWork(options: SlackAdapterOptions, reception: Reception, door
           client: createWebClient({ ...options, botToken }, { timeoutMs: 20_000, retries: 5, patient: true }),
           attendance,
           teamId: identity.teamId,
-          receive: async (message) => {
-            const event = await reader.message(message);
-            if (event) await door.receive(event);
-          },
+          reader,
+          receive: (event) => door.receive(event),
           signal,
           log,
         }),

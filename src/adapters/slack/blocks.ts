@@ -49,7 +49,7 @@ export function renderBeginning(message: OutboundMessage): RenderedMessage {
 export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
   const plainer = render(cutMarkdown(inert(message.markdown), messageChars), message);
   const { calls } = message;
-  if (!calls || !withCards) return plainer;
+  if (!calls?.items.length || !withCards) return plainer;
   // Notifications and screen readers get the list.
   const [{ text }] = plainer;
   const beside = (markdown: string) => markdownBlocks(cutMarkdown(inert(markdown), besideChars));

@@ -3,6 +3,9 @@ import type { InstallationStore } from "@slack/bolt";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { Identity } from "./events.ts";
+import { installPath } from "./manifest.ts";
+import { isEnding, nextToken, rotationSchema } from "./rotation.ts";
+import type { SlackServer } from "./web.ts";
 
 /** What lets workspaces install the app themselves. https://docs.slack.dev/authentication/installing-with-oauth */
 export interface OAuthClient {
@@ -39,16 +42,62 @@ export class UnreadableInstallation extends Error {}
 /** Hash: workspace to its sealed installation. */
 const key = "heddle:slack:installations";
 
-const installationSchema = z.object({ botToken: z.string(), botId: z.string(), botUserId: z.string() });
+const installationSchema = z.object({
+  botToken: z.string(),
+  botId: z.string(),
+  botUserId: z.string(),
+  rotation: rotationSchema.optional(),
+});
 
-export function createInstallations(redis: Redis, { stateSecret, allowed }: OAuthClient): Installations {
+type Stored = z.infer<typeof installationSchema>;
+
+/** Present while somebody exchanges a workspace's token, and for a while after a failure. */
+const renewingKey = (teamId: string) => `heddle:slack:renewing:${teamId}`;
+const renewingSeconds = 60;
+
+/** @param server where tokens that end are exchanged, for apps with token rotation */
+export function createInstallations(
+  redis: Redis,
+  client: OAuthClient,
+  server: SlackServer,
+  now: () => number = Date.now,
+): Installations {
+  const { stateSecret, allowed } = client;
   const box = createBox(stateSecret);
+  const read = async (teamId: string): Promise<Stored | undefined> => {
+    const sealed = allowed.includes(teamId) ? await redis.hget(key, teamId) : null;
+    return sealed === null ? undefined : installationSchema.parse(JSON.parse(box.open(sealed, teamId)));
+  };
+  const write = (teamId: string, content: Stored) =>
+    redis.hset(key, teamId, box.seal(JSON.stringify(content), teamId));
+
+  /** With the next token where this one ends soon: one process gets it, all others go on with this one. */
+  const renewed = async (teamId: string, stored: Stored): Promise<Stored> => {
+    if (!stored.rotation || !isEnding(stored.rotation, now())) return stored;
+    if (!(await redis.set(renewingKey(teamId), "1", "EX", renewingSeconds, "NX"))) return stored;
+    // Another process may have been done just before.
+    const latest = await read(teamId);
+    if (!latest?.rotation || !isEnding(latest.rotation, now())) return latest ?? stored;
+    try {
+      const next = { ...latest, ...(await nextToken(client, server, latest.rotation, now())) };
+      await write(teamId, next);
+      return next;
+    } catch (error) {
+      const end = new Date(latest.rotation.expiresAt).toISOString();
+      server.log.warn(
+        { err: error },
+        `The Slack token of ${teamId} could not be renewed and ends at ${end}: if this goes on, install the app there again at ${installPath}.`,
+      );
+      return latest;
+    }
+  };
+
   return {
     async find(teamId) {
-      const sealed = allowed.includes(teamId) ? await redis.hget(key, teamId) : null;
-      if (sealed === null) return undefined;
-      const { botToken, ...bot } = installationSchema.parse(JSON.parse(box.open(sealed, teamId)));
-      return { botToken, identity: { teamId, ...bot } };
+      const stored = await read(teamId);
+      if (!stored) return undefined;
+      const { botToken, botId, botUserId } = await renewed(teamId, stored);
+      return { botToken, identity: { teamId, botId, botUserId } };
     },
     async all() {
       return (await redis.hkeys(key)).filter((teamId) => allowed.includes(teamId));
@@ -68,13 +117,11 @@ export function createInstallations(redis: Redis, { stateSecret, allowed }: OAut
             `The workspace ${team.id} may not install this app: ask whoever runs it to add ${team.id} to slack.workspaces in heddle.yaml.`,
           );
         }
-        if (bot.refreshToken !== undefined) {
-          throw new InstallationRefused(
-            "This app has token rotation switched on, which Slack never switches off again and Heddle does not support: make a new app from the manifest, without it.",
-          );
-        }
-        const content = { botToken: bot.token, botId: bot.id, botUserId: bot.userId };
-        await redis.hset(key, team.id, box.seal(JSON.stringify(content), team.id));
+        const { token: botToken, id: botId, userId: botUserId, refreshToken, expiresAt } = bot;
+        const rotation = refreshToken !== undefined &&
+          // The SDK counts seconds.
+          expiresAt !== undefined && { rotation: { refreshToken, expiresAt: expiresAt * 1_000 } };
+        await write(team.id, { botToken, botId, botUserId, ...rotation });
       },
       // The SDK reads only through us.
       async fetchInstallation() {

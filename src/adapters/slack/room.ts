@@ -4,9 +4,10 @@ import type { Author, MessageRef, RoomMessage, ThreadRef } from "../adapter.ts";
 import { readableText } from "./inbound-text.ts";
 import type { People } from "./people.ts";
 
-const pageSize = 200;
-/** Slack tells a thread from its beginning; a longer one is not read to its end. */
-const mostPages = 10;
+/** Slack recommends 200 messages an answer, and gives fewer than 1,000. */
+const pageSizes = { usual: 200, largest: 999 };
+/** A long thread's newest messages are searched in so many calls. */
+const mostCalls = 10;
 
 const messageSchema = z.object({
   subtype: z.enum(["file_share", "thread_broadcast", "bot_message"]).optional(),
@@ -19,7 +20,13 @@ const messageSchema = z.object({
   files: z.array(z.object({ name: z.string().nullish() })).default([]),
 });
 
-/** What was written in a thread before that message: the first, which says what it is about, and the newest. */
+/**
+ * What was written in a thread before that message: the first, which says what it is about, and the newest.
+ *
+ * Slack tells the earliest messages of a time span first. So the end of a long thread is found by halving the span,
+ * until what is left of it fits into one answer and is enough.
+ * https://docs.slack.dev/reference/methods/conversations.replies
+ */
 export async function earlierMessages(
   client: WebClient,
   people: People,
@@ -27,33 +34,49 @@ export async function earlierMessages(
   before: MessageRef,
   limit: number,
 ): Promise<RoomMessage[]> {
-  const found: z.infer<typeof messageSchema>[] = [];
-  let cursor = {};
-  for (let pages = 0; pages < mostPages; pages += 1) {
-    const { messages = [], response_metadata: next } = await client.conversations.replies({
+  const pageSize = Math.min(Math.max(2 * limit, pageSizes.usual), pageSizes.largest);
+  const found = new Map<string, z.infer<typeof messageSchema>>();
+  let from = thread.thread;
+  let until = before.message;
+  for (let calls = 0, oldest = from; calls < mostCalls; calls += 1) {
+    const { messages = [], has_more: hasMore } = await client.conversations.replies({
       channel: thread.channel,
       ts: thread.thread,
+      oldest,
       latest: before.message,
       inclusive: false,
       limit: pageSize,
-      ...cursor,
     });
+    let known = 0;
     for (const entry of messages) {
       const { data } = messageSchema.safeParse(entry);
-      if (data && Number(data.ts) < Number(before.message)) found.push(data);
+      if (!data || Number(data.ts) >= Number(before.message)) continue;
+      found.set(data.ts, data);
+      // The first message of the thread always comes along.
+      if (Number(data.ts) > Number(oldest)) known += 1;
+      if (hasMore && Number(data.ts) > Number(from)) from = data.ts;
     }
-    if (found.length > limit) found.splice(1, found.length - limit);
-    if (!next?.next_cursor) break;
-    cursor = { cursor: next.next_cursor };
+    if (!hasMore) {
+      if (oldest === thread.thread || known >= limit) break;
+      until = oldest;
+    }
+    oldest = between(from, until);
   }
+  const inOrder = [...found.values()].toSorted((a, b) => Number(a.ts) - Number(b.ts));
+  if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
   const room: RoomMessage[] = [];
-  for (const message of found) {
+  for (const message of inOrder) {
     const author = await authorOf(message, people);
     const files = message.files.map(({ name }) => `(file: ${name ?? "without a name"})`);
     const text = [readableText(message.text, "", (id) => people.knownName(id)), ...files].join("\n").trim();
     if (text) room.push({ author, text, at: Math.floor(Number(message.ts) * 1_000) });
   }
   return room;
+}
+
+/** The time in the middle of two. */
+function between(earlier: string, later: string): string {
+  return ((Number(earlier) + Number(later)) / 2).toFixed(6);
 }
 
 async function authorOf(message: z.infer<typeof messageSchema>, people: People): Promise<Author> {

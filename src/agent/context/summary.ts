@@ -60,7 +60,8 @@ export async function summarise(
   let usage = noUsage;
   for await (const event of model.stream(request, signal)) {
     if (event.type !== "done") continue;
-    text = textOf(event.message).trim();
+    // The beginning of a refused answer says nothing of the work.
+    text = event.message.stop === "refusal" ? "" : textOf(event.message).trim();
     usage = event.usage;
   }
   return { text, usage };

@@ -13,7 +13,7 @@ import { userText } from "../messages.ts";
 import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from "../messages.ts";
 import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "./model.ts";
 import { isObject } from "./wire-calls.ts";
-import { assertPaired, hashedId, resultText, summaryText, wireName } from "./wire-history.ts";
+import { assertPaired, growing, hashedId, resultText, summaryText, wireName } from "./wire-history.ts";
 
 /** How a model wants to be asked. */
 interface RequestStyle {
@@ -27,27 +27,35 @@ interface RequestStyle {
 }
 
 /**
- * The request on the wire. The parts that stay the same come first in it, so that each request of a thread is
- * the continuation of the one before.
+ * Puts requests into the form of the wire. The parts that stay the same come first in it, so that each request of a
+ * thread is the continuation of the one before.
  *
- * @throws Error when the history is not legal: a call without its result, or a result without its call
+ * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
+ * without its call
  */
-export function wireRequest(request: ModelRequest, style: RequestStyle): MessageCreateParamsStreaming {
+export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits } = style;
-  return {
-    model: style.model,
-    max_tokens: maxOutput(request, limits),
-    stream: true,
-    // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
-    ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
-    ...(request.tools.length > 0 && {
-      tools: wireTools(request.tools),
-      ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
-    }),
-    ...(request.system.trim() !== "" && {
-      system: [{ ...textBlock(request.system), cache_control: cached }],
-    }),
-    messages: wireTurns(request.messages, style),
+  const converted = growing(
+    (): Converted => ({ turns: [], ids: new WireIds() }),
+    (state, message) => convert(message, state, style),
+  );
+  return (request) => {
+    assertPaired(request.messages);
+    return {
+      model: style.model,
+      max_tokens: maxOutput(request, limits),
+      stream: true,
+      // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
+      ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
+      ...(request.tools.length > 0 && {
+        tools: wireTools(request.tools),
+        ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
+      }),
+      ...(request.system.trim() !== "" && {
+        system: [{ ...textBlock(request.system), cache_control: cached }],
+      }),
+      messages: finished(converted(request.messages).turns),
+    };
   };
 }
 
@@ -67,49 +75,53 @@ type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
 type Turn = { role: "user"; content: UserBlock[] } | { role: "assistant"; content: ContentBlockParam[] };
 
 /** The messages as turns that alternate: neighbours of the same role are one turn. */
-function wireTurns(messages: readonly Message[], style: RequestStyle): Turn[] {
-  const turns: Turn[] = [];
-  const addUser = (...blocks: UserBlock[]) => {
-    const last = turns.at(-1);
-    if (last?.role === "user") last.content.push(...blocks);
-    else turns.push({ role: "user", content: blocks });
-  };
-  /** The models refuse a request that ends with their own words: between two of their turns stands a word of ours. */
-  const urgeOn = () => {
-    if (turns.at(-1)?.role === "assistant") addUser(textBlock("Continue."));
-  };
-  const addAssistant = (content: ContentBlockParam[]) => {
-    if (content.length === 0) return;
-    urgeOn();
-    turns.push({ role: "assistant", content });
-  };
+interface Converted {
+  turns: Turn[];
+  ids: WireIds;
+}
 
-  assertPaired(messages);
-  const ids = new WireIds();
-  for (const message of messages) {
-    switch (message.role) {
-      case "user":
-        addUser(...userBlocks(message, style.limits));
-        break;
-      case "summary":
-        addUser(textBlock(summaryText(message)));
-        break;
-      case "assistant":
-        addAssistant(assistantBlocks(message, style, ids));
-        break;
-      case "tool":
-        addUser(toolResult(message, ids.of(message.callId), style.limits));
-        break;
+function convert(message: Message, { turns, ids }: Converted, style: RequestStyle): void {
+  switch (message.role) {
+    case "user":
+      addUser(turns, userBlocks(message, style.limits));
+      break;
+    case "summary":
+      addUser(turns, [textBlock(summaryText(message))]);
+      break;
+    case "assistant": {
+      const content = assistantBlocks(message, style, ids);
+      if (content.length > 0) turns.push(...urge(turns), { role: "assistant", content });
+      break;
+    }
+    case "tool":
+      addUser(turns, [toolResult(message, ids.of(message.callId), style.limits)]);
+      break;
+  }
+}
+
+function addUser(turns: Turn[], blocks: UserBlock[]): void {
+  const last = turns.at(-1);
+  if (last?.role === "user") last.content.push(...blocks);
+  else turns.push({ role: "user", content: blocks });
+}
+
+/** The models refuse a request that ends with their own words: behind each turn of theirs stands a word of ours. */
+function urge(turns: readonly Turn[]): Turn[] {
+  return turns.at(-1)?.role === "assistant" ? [{ role: "user", content: [textBlock("Continue.")] }] : [];
+}
+
+/** The turns of one request. What later requests continue stays as it is: the marks move. */
+function finished(turns: readonly Turn[]): Turn[] {
+  const all = [...turns, ...urge(turns)];
+  for (const at of [all.length - 1, all.length - 3]) {
+    const turn = all[at];
+    const last = turn?.role === "user" && turn.content.at(-1);
+    if (last) {
+      const content = [...turn.content.slice(0, -1), { ...last, cache_control: cached }];
+      all[at] = { role: "user", content };
     }
   }
-  urgeOn();
-
-  const userTurns = turns.flatMap((turn) => (turn.role === "user" ? [turn] : []));
-  for (const turn of userTurns.slice(-2)) {
-    const block = turn.content.at(-1);
-    if (block) block.cache_control = cached;
-  }
-  return turns;
+  return all;
 }
 
 function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {

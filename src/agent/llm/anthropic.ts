@@ -4,7 +4,7 @@ import type { Message } from "../messages.ts";
 import { createClient } from "./anthropic-client.ts";
 import type { AnthropicAccount } from "./anthropic-client.ts";
 import { readReply } from "./anthropic-reply.ts";
-import { wireRequest } from "./anthropic-request.ts";
+import { wireRequests } from "./anthropic-request.ts";
 import { type AttemptFailed, defaultRetryPolicy, retriedModel } from "./attempts.ts";
 import type { RetryPolicy } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
@@ -36,8 +36,10 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     forgets: (message: Message) => forgotten.has(message),
   };
 
+  let wireRequest = wireRequests(style);
+
   const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
-    const params = wireRequest(request, style);
+    const params = wireRequest(request);
     try {
       return await client.messages.create(params, { signal }).asResponse();
     } catch (error) {
@@ -51,9 +53,11 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
    * the thread. What was refused once is not sent again; what the model thinks from then on is.
    */
   const forgives = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
-    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
     if (!refusesThinking(failure)) return false;
+    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
     for (const message of thoughtful) forgotten.add(message);
+    // What it has converted it does not look at again.
+    wireRequest = wireRequests(style);
     return thoughtful.length > 0;
   };
 

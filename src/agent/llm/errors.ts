@@ -57,7 +57,7 @@ const overflowWords =
   /prompt is too long|context[_ ](length|window|limit)|maximum context|too many (input )?tokens|exceeds? the (available context|maximum number of tokens)/i;
 const quotaWords =
   /insufficient_(quota|balance)|credit balance|exceeded your current quota|spend_limit_reached/i;
-const filterWords = /content[_ ]filter|content_policy|content policy/i;
+const filterWords = /content[_ ](filter|policy)|usage polic|_policy(_violation)?\b/i;
 
 function kindOf({ status, code, detail }: ServiceFailure): ModelErrorKind {
   const words = `${code ?? ""} ${detail}`;
@@ -79,7 +79,7 @@ function sentence(kind: ModelErrorKind, status: number): string {
     quota: `The model service has no credit left for this API key ${http}; the administrator must add some.`,
     "not-found": `The model service does not know the configured model ${http}; the administrator must check the model's name and the base URL.`,
     overflow: `The conversation no longer fits into the model's context window ${http}; start a new thread or ask for less at once.`,
-    "content-filter": `The model service's content filter blocked the request ${http}; ask in other words in a new thread, because it reads the whole of this one.`,
+    "content-filter": `The model service's content filter blocked the request ${http}.`,
     "invalid-request": `The model service refused the request as invalid ${http}; the administrator finds its reason in the log.`,
     transient: `The model service ${transientCause(status)} ${http}`,
   };

@@ -9,6 +9,7 @@ import {
 import {
   assertPaired,
   dataUrl,
+  growing,
   isBlank,
   type Reader,
   resultText,
@@ -27,34 +28,39 @@ interface ItemReader extends Reader {
 const idLimit = 64;
 
 /**
- * A history as input items of the Responses protocol.
+ * Puts histories into input items of the Responses protocol.
  *
- * @throws Error when the history is not legal: a call without its result, or a result without its call
+ * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
+ * without its call
  */
-export function toInputItems(messages: readonly Message[], reader: ItemReader): ResponseInputItem[] {
-  assertPaired(messages);
-  const items: ResponseInputItem[] = [];
-  for (const message of messages) {
-    switch (message.role) {
-      case "user":
-        items.push({ role: "user", content: content(userText(message), message.images, reader) });
-        break;
-      case "summary":
-        items.push({ role: "user", content: summaryText(message) });
-        break;
-      case "assistant":
-        if (!isBlank(message)) items.push(...assistantItems(message, reader));
-        break;
-      case "tool":
-        items.push({
+export function inputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
+  const converted = growing(
+    (): ResponseInputItem[] => [],
+    (items, message) => items.push(...itemsOf(message, reader)),
+  );
+  return (messages) => {
+    assertPaired(messages);
+    return [...converted(messages)];
+  };
+}
+
+function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
+  switch (message.role) {
+    case "user":
+      return [{ role: "user", content: content(userText(message), message.images, reader) }];
+    case "summary":
+      return [{ role: "user", content: summaryText(message) }];
+    case "assistant":
+      return isBlank(message) ? [] : assistantItems(message, reader);
+    case "tool":
+      return [
+        {
           type: "function_call_output",
           call_id: wireId(message.callId, idLimit),
           output: content(resultText(message.text), message.images, reader),
-        });
-        break;
-    }
+        },
+      ];
   }
-  return items;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type AttemptFailed, retriedModel } from "./attempts.ts";
 import { callUsage } from "./cost.ts";
 import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "./model.ts";
 import { takenCallIds } from "./wire-calls.ts";
-import { toInputItems } from "./openai-responses-items.ts";
+import { inputItems } from "./openai-responses-items.ts";
 import { readResponse } from "./openai-responses-reply.ts";
 import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamed } from "./openai-service.ts";
 
@@ -22,6 +22,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     images: limits.images,
     forgets: (message: Message) => forgotten.has(message),
   };
+  let itemsOf = inputItems(reader);
 
   const body = (request: ModelRequest): ResponseCreateParamsStreaming => ({
     model,
@@ -40,7 +41,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
       })),
       tool_choice: request.toolChoice ?? "auto",
     }),
-    input: toInputItems(request.messages, reader),
+    input: itemsOf(request.messages),
   });
 
   /**
@@ -48,9 +49,11 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
    * with it; what it has refused once is not sent again.
    */
   const forgives = ({ detail }: AttemptFailed, { messages }: ModelRequest): boolean => {
-    const known = messages.filter((message) => message.role === "assistant" && !forgotten.has(message));
     if (!/encrypted content/i.test(detail)) return false;
+    const known = messages.filter((message) => message.role === "assistant" && !forgotten.has(message));
     for (const message of known) forgotten.add(message);
+    // What it has converted it does not look at again.
+    itemsOf = inputItems(reader);
     return known.length > 0;
   };
 

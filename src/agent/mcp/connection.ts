@@ -16,7 +16,8 @@ export type ConnectionState =
   | { kind: "idle" }
   /** `settled` never rejects. No turn waits for it beyond `patienceEnds`. */
   | { kind: "connecting"; settled: Promise<void>; patienceEnds: number }
-  | { kind: "ready"; link: Link; listing: "fresh" | "stale" }
+  /** Its tools are to be listed again from `listAt` on; `problem`: why that has failed. */
+  | { kind: "ready"; link: Link; listAt: number; problem?: string }
   /** It worked and went away: its tools stay listed, and the next use connects again. */
   | { kind: "lost"; problem: string }
   /** It could not be reached: it has no tools, and no attempt is made before `retryAt`. */
@@ -65,8 +66,8 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
   async function refresh(signal: AbortSignal): Promise<void> {
     connectIfDue();
     if (state.kind === "connecting") await waitFor(state.settled, state.patienceEnds - now(), signal);
-    else if (state.kind === "ready" && state.listing === "stale") {
-      await waitFor(listAgain(state.link), options.patienceMs, signal);
+    else if (state.kind === "ready" && state.listAt <= now()) {
+      await waitFor(listAgain(state), failures > 0 ? 0 : options.patienceMs, signal);
     }
   }
 
@@ -115,15 +116,20 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     if ("link" in opened) {
       failures = 0;
       listing = opened.listing;
-      state = { kind: "ready", link: opened.link, listing: "fresh" };
+      state = { kind: "ready", link: opened.link, listAt: Infinity };
       log("info", `connected, ${listing.tools.length} tools`);
     } else {
-      const restMs = Math.min(backoff.capMs, backoff.baseMs * 2 ** failures);
-      failures += 1;
       listing = nothingListed;
-      state = { kind: "failed", problem: mask(opened.problem), retryAt: now() + restMs };
+      state = { kind: "failed", problem: mask(opened.problem), retryAt: now() + nextRest() };
       log("warn", `not connected: ${state.problem}`);
     }
+  }
+
+  /** How long to rest after one more failure, in milliseconds. */
+  function nextRest(): number {
+    const restMs = Math.min(backoff.capMs, backoff.baseMs * 2 ** failures);
+    failures += 1;
+    return restMs;
   }
 
   async function open(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
@@ -135,7 +141,7 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
         log("warn", `connection lost: ${state.problem}`);
       },
       onToolsChanged() {
-        if (state.kind === "ready" && state.link === link) state = { ...state, listing: "stale" };
+        if (state.kind === "ready" && state.link === link) state = { ...state, listAt: 0 };
       },
     });
     try {
@@ -152,16 +158,25 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     }
   }
 
-  /** Keeps the old list when that fails: a call will show whether the server still works. */
-  async function listAgain(link: Link): Promise<void> {
+  /** Keeps the old list, and tries again after a rest, when that fails: a call will show whether the server still works. */
+  async function listAgain(ready: Extract<ConnectionState, { kind: "ready" }>): Promise<void> {
+    const { link } = ready;
     // Set first: a change that is announced while the list is on its way makes it stale again.
-    state = { kind: "ready", link, listing: "fresh" };
+    state = { ...ready, listAt: Infinity };
     const deadline = startDeadline(timeouts.connectMs, life.signal);
     try {
       const fresh = await listTools(link.client, deadline.signal);
-      if (state.kind === "ready" && state.link === link) listing = fresh;
+      if (state.kind !== "ready" || state.link !== link) return;
+      failures = 0;
+      listing = fresh;
+      state = { kind: "ready", link, listAt: state.listAt };
+      log("info", `listed again, ${listing.tools.length} tools`);
     } catch (error) {
-      log("warn", `its changed tools could not be listed: ${mask(link.explain(error))}`);
+      const problem = `its changed tools could not be listed: ${mask(link.explain(error))}`;
+      log("warn", problem);
+      if (state.kind === "ready" && state.link === link) {
+        state = { kind: "ready", link, listAt: now() + nextRest(), problem };
+      }
     } finally {
       deadline.release();
     }

@@ -96,7 +96,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     }
     const state = connection.state();
     const { tools, leftOut } = connection.listing();
-    const problems = "problem" in state ? [state.problem, ...leftOut] : leftOut;
+    const problems = "problem" in state && state.problem ? [state.problem, ...leftOut] : leftOut;
     return {
       server: entry.name,
       state: state.kind,

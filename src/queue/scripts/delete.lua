@@ -10,6 +10,7 @@
     1  it waited and is gone
     2  the running turn, which works on other messages too, will be told
     3  the running turn is to stop
+    4  the same, and it was told before
     0  not a message that waits or is being worked on
 ]]
 for _, entry in ipairs(redis.call("LRANGE", KEYS[2], 0, -1)) do
@@ -26,10 +27,8 @@ if redis.call("SCARD", KEYS[3]) == 1 and redis.call("LLEN", KEYS[2]) == 0 then
   if not known or cjson.decode(known).at < cjson.decode(ARGV[3]).at then
     redis.call("SET", KEYS[4], ARGV[3], "EX", ARGV[4])
   end
-  return 3
+  return redis.call("SET", KEYS[5], "1", "NX", "EX", ARGV[4]) and 3 or 4
 end
-if redis.call("SET", KEYS[5], "1", "NX", "EX", ARGV[4]) then
-  redis.call("SREM", KEYS[3], ARGV[1])
-  redis.call("RPUSH", KEYS[2], ARGV[2])
-end
+redis.call("SREM", KEYS[3], ARGV[1])
+redis.call("RPUSH", KEYS[2], ARGV[2])
 return 2

@@ -9,6 +9,7 @@
   Output
     1  it waited and was changed
     2  the correction waits for the running turn
+    3  either, when it was told before
     0  not a message that waits or is being worked on
 ]]
 local mail = redis.call("LRANGE", KEYS[2], 0, -1)
@@ -17,13 +18,14 @@ for index, entry in ipairs(mail) do
   if record.message.id == ARGV[1] then
     record.message.text = ARGV[2]
     redis.call("LSET", KEYS[2], index - 1, cjson.encode(record))
-    return 1
+    return redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) and 1 or 3
   end
 end
 if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER", KEYS[3], ARGV[1]) == 0 then
   return 0
 end
-if redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) then
-  redis.call("RPUSH", KEYS[2], ARGV[3])
+if not redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) then
+  return 3
 end
+redis.call("RPUSH", KEYS[2], ARGV[3])
 return 2

@@ -1,5 +1,5 @@
 --[[
-  Moves what waits in the mailbox into the log. Messages that are older than the newest stop order are
+  Logs the caller's records, then moves what waits in the mailbox into the log. Messages that are older than the newest stop order are
   withdrawn: they are logged too, and marked as never to be shown to the model. What was overheard since goes along
   with the last of the others: until now its authors could change it and take it back.
   Applied once: a client that lost the answer with its connection gets it again for the same write.
@@ -12,6 +12,7 @@
   ARGV[2] number of the write within the claim
   ARGV[3] record to log before the messages if any is taken (JSON of the turn's start), or ""
   ARGV[4] "0": only withdraw, and leave the others in the mailbox
+  then    records to log first (JSON)
 
   Output
     {taken, withdrawn, stop}  two lists of records (JSON), and the newest stop order (JSON) or ""
@@ -75,6 +76,9 @@ local function move()
 end
 
 if redis.call("HGET", KEYS[1], "write") ~= ARGV[2] then
+  for r = 5, #ARGV do
+    redis.call("RPUSH", KEYS[2], ARGV[r])
+  end
   local before = redis.call("LLEN", KEYS[2])
   move()
   redis.call("HSET", KEYS[1], "length", redis.call("LLEN", KEYS[2]), "write", ARGV[2], "before", before)

@@ -9,6 +9,7 @@ interface DiskUse {
   inodes: number;
   /** Bytes free on the host's disk: what a thread holds open but has deleted shows only here. */
   free: number;
+  freeInodes: number;
   /** More than the thread may have, or the host's disk is nearly full. */
   full: boolean;
 }
@@ -17,7 +18,7 @@ interface DiskUse {
 export interface DiskWatch {
   /** Whether the files must not grow, by the last look. */
   full(): boolean;
-  /** To be called after a command. Looks again, unless the last look is recent and found room. */
+  /** To be called after a command. Looks again, unless the last look is recent and its room cannot be used up yet. */
   look(): Promise<void>;
   /** Looks again and again until told to stop; calls `onGrowth` when a full disk still fills. */
   during(onGrowth: () => void): { stop(): void };
@@ -27,9 +28,9 @@ export interface DiskWatch {
 
 /** A look takes some 15 ms, and 50 ms more for every 20,000 files. It may take one part in so many of the time, */
 const lookShare = 50;
-/** but a pause must not let a thread fill the disk, */
+/** unless it is this long ago, or the whole disk has lost as much room as the thread had left. */
 const longestPauseMs = 5_000;
-/** and nobody needs to look more often than this while a command runs. */
+/** Nobody needs to look more often than this while a command runs. */
 const lookEveryMs = 1_000;
 const lookTimeoutMs = 30_000;
 
@@ -46,8 +47,10 @@ find "$@" -xdev -type d ! -perm -u=rx -exec chmod u+rx {} ';' 2>/dev/null
 `;
 
 export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): DiskWatch {
-  let last: DiskUse = { bytes: 0, inodes: 0, free: Number.POSITIVE_INFINITY, full: false };
+  const { limits } = host;
+  let last: DiskUse | undefined;
   let freshUntil = 0;
+  let cancels = 0;
   let current: Promise<void> | undefined;
   let measuring: Launched | undefined;
 
@@ -78,35 +81,56 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     const sum = (part: number[]) => part.reduce((total, value) => total + value, 0);
     const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024;
     const inodes = sum(numbers.slice(threadFolders.length));
-    const { limits } = host;
-    const free = await statfs(host.root).then(({ bavail, bsize }) => bavail * bsize);
+    const { free, freeInodes } = await room();
     // More files than can be counted in time are too many.
     const counted = end === "exit" && exitCode === 0;
     const within = counted && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
-    last = { bytes, inodes, free, full: !within || free < limits.freeBytes };
+    last = { bytes, inodes, free, freeInodes, full: !within || free < limits.freeBytes };
   }
 
-  async function look(): Promise<void> {
-    if (!last.full && performance.now() < freshUntil) return;
-    current ??= measure().finally(() => (current = undefined));
-    await current;
+  async function room(): Promise<Pick<DiskUse, "free" | "freeInodes">> {
+    const { bavail, bsize, ffree } = await statfs(host.root);
+    return { free: bavail * bsize, freeInodes: ffree };
+  }
+
+  /** Whether the thread may have reached a limit since the last look, which is much quicker to say than whether it has. */
+  async function mayBeFull(): Promise<boolean> {
+    if (!last || last.full || performance.now() >= freshUntil) return true;
+    const { free, freeInodes } = await room();
+    return (
+      free < limits.freeBytes ||
+      last.free - free > limits.workspaceBytes - last.bytes ||
+      last.freeInodes - freeInodes > limits.workspaceInodes - last.inodes
+    );
+  }
+
+  function look(): Promise<void> {
+    const before = cancels;
+    const measureAgain = async () => {
+      if ((await mayBeFull()) && cancels === before) await measure();
+    };
+    return (current ??= measureAgain().finally(() => (current = undefined)));
   }
 
   return {
-    full: () => last.full,
+    full: () => last?.full ?? false,
     look,
     during(onGrowth) {
+      // To tell what this command adds from what was there.
+      if (!last) void look();
       const timer = setInterval(() => {
         const before = last;
         void look().then(() => {
+          if (!before || !last?.full) return;
           const grown = last.bytes > before.bytes || last.inodes > before.inodes;
-          const shrunk = last.free < before.free && last.free < host.limits.freeBytes;
-          if (last.full && (grown || shrunk)) onGrowth();
+          const shrunk = last.free < before.free && last.free < limits.freeBytes;
+          if (grown || shrunk) onGrowth();
         });
       }, lookEveryMs);
       return { stop: () => clearInterval(timer) };
     },
     async cancel() {
+      cancels += 1;
       measuring?.kill("stopped");
       await current;
     },

@@ -1,12 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { FileEntry, FileFailure, Sandbox } from "../sandbox.ts";
-import { insidePath, shownPath } from "./inside-path.ts";
+import { insidePath, shownPath, threadFolders } from "./inside-path.ts";
 import type { Ending } from "./launch.ts";
 
 export interface ScriptRequest {
   script: string;
   arguments: readonly string[];
   stdin?: Uint8Array;
+  /**
+   * A word that nobody can guess: where the script finds the thread's folder (`/<word>`), so that no link of a tenant
+   * leads there, and the file that it makes in `new` there, which must not stay.
+   */
+  staged?: string;
   /** Bytes of output that the script may produce. */
   maxOutputBytes: number;
   signal?: AbortSignal | undefined;
@@ -35,20 +40,34 @@ exec <"$1" || exit 1
 stat -L -c %s /dev/stdin && tail -c "+$(($2 + 1))" | head -c "$3"
 `;
 
+/** What {@link threadFolders} are called in the thread's folder. */
+const namesOfFolders = ["ws", "tmp", "shm"];
+
 /**
- * Arguments: path, bytes that standard input must deliver, what must be there now (`any`, `absent` or a SHA-256),
- * a unique word. The new content is complete beside the old file before it takes its place in one step.
+ * Arguments: path, bytes that standard input must deliver, what must be there now (`any`, `absent` or a SHA-256), a new
+ * file in the thread's folder, and pairs of what is mounted from that folder and where it is in it. The new content is
+ * complete before it takes its place in one step, and until then where no command can see it; such a step needs both in
+ * one mount, so the place is reached by way of the thread's folder as well.
  */
 const writeScript = `
-path=$1 expected=$3
+path=$1 bytes=$2 expected=$3 new=$4
 [ -L "$path" ] && { path=$(readlink -vf -- "$path") || exit 1; }
 [ -d "$path" ] && { echo "Is a directory" >&2; exit 1; }
 [ -e "$path" ] && ! [ -f "$path" ] && exit ${notAFile}
-folder=\${path%/*} new=\${path%/*}/.heddle-$4
+folder=\${path%/*}
 fail() { rm -f -- "$new"; exit "$1"; }
 [ -d "$folder" ] || mkdir -p -- "$folder" || exit 1
+cd -P -- "$folder" || exit 1
+folder=$PWD place=
+for ((pair = 5; pair < $#; pair += 2)); do
+  cd -P -- "\${!pair}" || exit 1
+  name=$((pair + 1))
+  case $folder/ in "$PWD"/*) place=\${!name}\${folder#"$PWD"} ;; esac
+done
+[ "$place" ] || { echo "Permission denied" >&2; exit 1; }
+path=$place/\${path##*/}
 cat >"$new" || fail $?
-[ "$(stat -c %s -- "$new")" = "$2" ] || fail ${incomplete}
+[ "$(stat -c %s -- "$new")" = "$bytes" ] || fail ${incomplete}
 [ -e "$path" ] && { chmod --reference="$path" -- "$new" || fail 1; }
 case $expected in
   any) ;;
@@ -100,14 +119,17 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
         return { ok: false, reason: "too-large", message };
       }
       const { ifSha256 } = options;
+      const staged = randomBytes(16).toString("hex");
       const result = await run({
         script: writeScript,
         arguments: [
           inside.path,
           String(data.length),
           ifSha256 === undefined ? "any" : (ifSha256 ?? "absent"),
-          randomBytes(6).toString("hex"),
+          `/${staged}/new/${staged}`,
+          ...threadFolders.flatMap((mounted, index) => [mounted, `/${staged}/${namesOfFolders[index]}`]),
         ],
+        staged,
         stdin: data,
         maxOutputBytes: 4096,
         signal: options.signal,

@@ -6,9 +6,11 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -24,7 +26,10 @@ export interface Owner {
   gid: number;
 }
 
-/** The folder of one thread. The tenant sees its three children and never the folder itself. */
+/**
+ * The folder of one thread. The tenant sees `ws`, `tmp` and `shm` in it, and never the folder itself, nor `new`, where
+ * files are that are being written.
+ */
 export interface ThreadFolder {
   path: string;
   /** Absent when the bot is not root: then everything runs as the bot's own user. */
@@ -211,12 +216,24 @@ function prepareFolder(path: string, threadId: string, users: UserRange | undefi
   // Two threads may meet on one id; namespaces keep them apart, the id is the second wall.
   const uid =
     users === undefined ? undefined : users.first + (Number.parseInt(hash.slice(32, 40), 16) % users.count);
-  for (const folder of [path, join(path, "ws"), join(path, "tmp"), join(path, "shm")]) {
+  for (const folder of [path, ...["ws", "tmp", "shm", "new"].map((name) => join(path, name))]) {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o700); // Also when a tenant has locked itself out of its workspace.
     if (uid !== undefined) chownSync(folder, uid, uid);
   }
+  sweepNew(join(path, "new"));
   return uid === undefined ? { path } : { path, owner: { uid, gid: uid } };
+}
+
+/** No file is being written for longer. */
+const staleMs = 600_000;
+
+/** Removes what a bot that was killed has left. No tenant can reach the folder. */
+function sweepNew(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const status = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    if (status && Date.now() - status.mtimeMs > staleMs) rmSync(join(folder, name), { force: true });
+  }
 }
 
 /** `/usr`, and the top folders as links into it or, on systems without a merged `/usr`, as they are. */

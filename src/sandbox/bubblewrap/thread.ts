@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
@@ -77,7 +78,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     const joins = network.current();
     const started = spawner.launch(folder, {
       ...request,
-      view: [...quarters.shown(), ...(policy && joins ? variables : [])],
+      view: [...quarters.shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
       joins,
       fileBytes: full ? 0 : limits.fileBytes,
     });
@@ -135,10 +136,15 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
         floodBytes: request.maxOutputBytes,
         signal: request.signal,
         onOutput: output.take,
+        ...(request.staged && { view: ["--bind", folder.path, `/${request.staged}`] }),
       },
       "files",
     );
-    return { ...(await ended), ...output.result() };
+    const ending = await ended;
+    if (request.staged && ending.end !== "exit") {
+      await rm(join(folder.path, "new", request.staged), { force: true });
+    }
+    return { ...ending, ...output.result() };
   }
 
   async function start(request: { command: string; cwd?: string }): ReturnType<Sandbox["start"]> {

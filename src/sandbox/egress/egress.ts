@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { type DayCounter, dayAllowance, processCounter } from "./allowance.ts";
 import { type EgressPolicy, type EgressRules, policyFor } from "./policy.ts";
 import { createProxyServer } from "./proxy.ts";
 import { internet, type Uplink } from "./uplink.ts";
@@ -9,7 +10,7 @@ import { internet, type Uplink } from "./uplink.ts";
 export interface EgressLimits {
   /** Connections of a thread at the same time. */
   connections: number;
-  /** Bytes in both directions that a thread may move in a day (UTC) through this process. */
+  /** Bytes in both directions that a thread may move in a day (UTC). */
   bytesPerDay: number;
 }
 
@@ -40,40 +41,33 @@ export interface EgressProxy {
   close(): Promise<void>;
 }
 
-/** @param options.log takes a line for each connection, refused ones too */
+/**
+ * @param options.log takes lines about connections, refused ones too
+ * @param options.counter counts what threads have moved, for all workers; without it this process counts for itself
+ */
 export function createEgress(options: {
   rules: EgressRules;
   limits: EgressLimits;
   log(line: string): void;
+  counter?: DayCounter;
   uplink?: Uplink;
   now?(): number;
 }): Egress {
-  const { rules, limits, log, uplink = internet, now = Date.now } = options;
-  /** Bytes of each thread today. */
-  const spent = new Map<string, number>();
-  let today = 0;
-
-  /** Counts bytes of a thread and tells whether it may have them. */
-  function spend(threadId: string, bytes: number): boolean {
-    const day = Math.floor(now() / 86_400_000);
-    if (day !== today) spent.clear();
-    today = day;
-    const all = (spent.get(threadId) ?? 0) + bytes;
-    spent.set(threadId, all);
-    return all <= limits.bytesPerDay;
-  }
+  const { rules, limits, log, counter = processCounter(), uplink = internet, now = Date.now } = options;
 
   return {
     isOpen: rules.allow.length > 0 || Object.values(rules.channels).some((hosts) => hosts.length > 0),
     policyOf: (threadId) => policyFor(rules, threadId),
     async listen(threadId, folder, owner) {
       const policy = policyFor(rules, threadId) ?? { hosts: [], credentials: [] };
+      const allowance = dayAllowance({ threadId, counter, bytesPerDay: limits.bytesPerDay, now });
       const server = createProxyServer({
         policy,
         maxConnections: limits.connections,
-        spend: (bytes) => spend(threadId, bytes),
+        allowance,
         uplink,
         log: (line) => log(`egress of ${threadId}: ${line}`),
+        now,
       });
       await mkdir(folder, { recursive: true });
       await chmod(folder, 0o711);
@@ -94,10 +88,8 @@ export function createEgress(options: {
         maxConnections: limits.connections,
         unlink: () => rm(socket, { force: true }),
         async close() {
-          const closed = once(server, "close");
-          server.close();
-          server.endConnections();
-          await closed;
+          await server.end();
+          await allowance.giveBack();
           await rm(socket, { force: true });
         },
       };

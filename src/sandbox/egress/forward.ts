@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Credential } from "./policy.ts";
+import type { Meter } from "./proxy.ts";
 
 /** Headers of one connection (RFC 9110, 7.6.1), which are not sent on, and what this end sets itself. */
 const ownToConnection = new Set([
@@ -18,16 +19,20 @@ const ownToConnection = new Set([
 ]);
 
 /** Sends a request on over an established connection, with the credential, and its answer back. */
-export function forward(exchange: {
+export async function forward(exchange: {
   url: URL;
   credential: Credential;
   incoming: IncomingMessage;
   answer: ServerResponse;
   socket: Socket;
-  /** Takes the bytes of both directions, as they pass. */
-  count(length: number): void;
-}): void {
-  const { url, credential, incoming, answer, socket, count } = exchange;
+  meter: Meter;
+}): Promise<void> {
+  const { url, credential, incoming, answer, socket, meter } = exchange;
+  const refusal = await meter.take(sizeOf(incoming));
+  if (refusal !== undefined) {
+    answer.writeHead(refusal.status, { "content-type": "text/plain" }).end(`${refusal.reason}\n`);
+    return;
+  }
   const sent = request({
     createConnection: () => socket,
     method: incoming.method ?? "GET",
@@ -42,20 +47,21 @@ export function forward(exchange: {
     },
   });
   sent.on("response", (response) => {
-    const { statusCode = 0 } = response;
-    // What is below is no final answer, and Node refuses to write it.
-    answer.writeHead(statusCode < 200 ? 502 : statusCode, endToEnd(response.headers));
-    count(sizeOf(response));
-    response.on("data", (chunk: Buffer) => count(chunk.length)).pipe(answer);
     response.on("error", () => answer.destroy());
+    void meter.take(sizeOf(response)).then((refused) => {
+      if (refused !== undefined) return answer.destroy();
+      const { statusCode = 0 } = response;
+      // What is below is no final answer, and Node refuses to write it.
+      answer.writeHead(statusCode < 200 ? 502 : statusCode, endToEnd(response.headers));
+      return response.pipe(meter.pass()).pipe(answer);
+    });
   });
   sent.on("error", () => {
     if (answer.headersSent) answer.destroy();
     else answer.writeHead(502, { "content-type": "text/plain" }).end(`${url.host} did not answer over TLS\n`);
   });
   answer.on("close", () => sent.destroy());
-  count(sizeOf(incoming));
-  incoming.on("data", (chunk: Buffer) => count(chunk.length)).pipe(sent);
+  incoming.pipe(meter.pass()).pipe(sent);
 }
 
 /** Of a message without its body, about. */

@@ -41,7 +41,7 @@ export function isListed(hosts: readonly string[], host: string): boolean {
 /** For the model: what it can reach, and how. Empty where it can reach nothing. */
 export function describePolicy(policy: EgressPolicy | undefined): string {
   if (policy === undefined) return "";
-  const reach = `Commands reach these hosts over https and no others: ${policy.hosts.join(", ")}. The proxy for them is set in the environment.`;
+  const reach = `Commands reach these hosts over https and no others: ${policy.hosts.join(", ")}. The proxy for them is set in the environment; it answers 403 for any other, 429 when this thread has moved its bytes of the day, 502 when a host cannot be reached and 503 when bytes cannot be counted at the moment.`;
   if (policy.credentials.length === 0) return reach;
   const hosts = policy.credentials.map(({ host }) => `http://${host}/`).join(", ");
   return `${reach} Write http instead of https for ${hosts}: the proxy then uses TLS and signs in for you; git does so by itself.`;

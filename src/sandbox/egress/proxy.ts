@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, Transform } from "node:stream";
 import { isPublicAddress } from "./addresses.ts";
+import type { Allowance } from "./allowance.ts";
+import { briefLog } from "./brief-log.ts";
 import { forward } from "./forward.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
 import type { Uplink } from "./uplink.ts";
@@ -10,14 +12,36 @@ import type { Uplink } from "./uplink.ts";
 export interface ProxyOptions {
   policy: EgressPolicy;
   maxConnections: number;
-  /** Counts bytes; false when there may be no more. */
-  spend(bytes: number): boolean;
+  allowance: Allowance;
   uplink: Uplink;
+  /** Takes lines about connections, not more than some in a minute. */
   log(line: string): void;
+  now(): number;
 }
 
 /** A connection to a host that was allowed and looked up, or why there is none. */
-export type Dialled = { ok: true; socket: Socket } | { ok: false; status: 403 | 502; reason: string };
+export type Dialled = { ok: true; socket: Socket } | { ok: false; status: Status; reason: string };
+
+/** What describePolicy of policy.ts tells the model of: programs show it of a refused tunnel, and not the reason. */
+type Status = 403 | 429 | 502 | 503;
+
+/** Stands in the way of bytes until they may pass. */
+export interface Meter {
+  /** For one direction. */
+  pass(): Transform;
+  /** Takes bytes that do not come by. Resolves with why they may not. */
+  take(bytes: number): Promise<Refusal | undefined>;
+}
+
+type Refusal = ReturnType<typeof refuse>;
+
+const refusedFor = {
+  "used up": refuse(429, "this thread has used up its bytes of today"),
+  unknown: refuse(
+    503,
+    "the bytes of this thread cannot be counted at this moment, so none may pass; try again later",
+  ),
+};
 
 const ports = [80, 443];
 const connectWithinMs = 10_000;
@@ -29,15 +53,18 @@ const idleMs = 300_000;
  * plain requests to hosts with a credential, which it sends on over TLS with the credential added. A name is
  * resolved once and its address checked and dialled, so that no second answer can lead elsewhere.
  */
-export function createProxyServer(options: ProxyOptions): Server & { endConnections(): void } {
-  const { policy, uplink, log } = options;
+export function createProxyServer(options: ProxyOptions): Server & { end(): Promise<void> } {
+  const { policy, uplink, allowance } = options;
   const open = new Set<Socket>();
+  // Apart, so that no number of refusals hides what was reached.
+  const [refusals, closings] = [briefLog(options.log, options.now), briefLog(options.log, options.now)];
 
   /** A connection for one of the sandbox's, and no longer than that. */
   async function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
     if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
     if (!isListed(policy.hosts, host)) return refuse(403, `${host} is not on the list of reachable hosts`);
-    if (!options.spend(0)) return refuse(403, "this thread has used up its bytes of today");
+    const permission = await allowance.take(0);
+    if (permission !== "granted") return refusedFor[permission];
     const addresses = await uplink.resolve(host).catch(() => []);
     const address = addresses.find(isPublicAddress);
     if (address === undefined) {
@@ -61,15 +88,29 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
     return { ok: true, socket };
   }
 
-  /** Takes what passes in both directions, and ends the connection when it is too much. */
-  function meter(what: string, remote: Socket): (length: number) => void {
+  /** Ends the connection when there is too much. */
+  function meter(what: string, remote: Socket): Meter {
     let bytes = 0;
-    remote.once("close", () => log(`${what}: closed after ${bytes} bytes`));
-    return (length) => {
-      bytes += length;
-      if (options.spend(length)) return;
-      log(`${what}: the bytes of today are used up`);
+    remote.once("close", () => closings.note(`${what}: closed`, bytes));
+    const take = async (length: number) => {
+      const permission = await allowance.take(length);
+      if (permission === "granted") {
+        bytes += length;
+        return undefined;
+      }
+      refusals.note(`${what}: ${refusedFor[permission].reason}`);
       remote.destroy();
+      return refusedFor[permission];
+    };
+    return {
+      take,
+      pass: () =>
+        new Transform({
+          async transform(chunk: Buffer, _encoding, done) {
+            const refusal = await take(chunk.length);
+            done(null, refusal === undefined ? chunk : undefined);
+          },
+        }),
     };
   }
 
@@ -80,21 +121,20 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
       ? await dial(target.host, target.port, client)
       : refuse(403, "the target is not host:port");
     if (!dialled.ok) {
-      log(`CONNECT ${shown(request.url)}: ${dialled.reason}`);
+      refusals.note(`CONNECT ${shown(request.url)}: ${dialled.reason}`);
       client.end(
         `HTTP/1.1 ${dialled.status} Refused\r\n${textHead(dialled.reason)}\r\n\r\n${dialled.reason}\n`,
       );
       return;
     }
     const { socket } = dialled;
-    const count = meter(`CONNECT ${shown(request.url)}`, socket);
-    count(head.length);
-    client.on("data", (chunk: Buffer) => count(chunk.length));
-    socket.on("data", (chunk: Buffer) => count(chunk.length));
-    socket.once("close", () => client.destroy());
+    const { pass } = meter(`CONNECT ${shown(request.url)}`, socket);
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
-    socket.write(head);
-    client.pipe(socket).pipe(client);
+    client.unshift(head);
+    client.pipe(pass()).pipe(socket).pipe(pass()).pipe(client);
+    // Who ends properly lets arrive what was sent before.
+    client.once("finish", () => client.destroy());
+    socket.once("close", () => socket.readableEnded || client.destroy());
   }
 
   async function relay(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
@@ -108,40 +148,48 @@ export function createProxyServer(options: ProxyOptions): Server & { endConnecti
         : refuse(403, "only https is open; plain http is for hosts with a credential, which the proxy adds");
     if (!dialled.ok || !url || !credential) {
       const { status, reason } = dialled.ok ? refuse(403, "no credential") : dialled;
-      log(`${incoming.method} ${url?.hostname ?? "?"}: ${reason}`);
+      refusals.note(`${incoming.method} ${shown(url?.hostname ?? "?")}: ${reason}`);
       answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
       return;
     }
-    const count = meter(`${incoming.method} ${url.hostname}`, dialled.socket);
-    forward({
+    await forward({
       url,
       credential,
       incoming,
       answer,
-      count,
+      meter: meter(`${incoming.method} ${url.hostname}`, dialled.socket),
       socket: uplink.secure(dialled.socket, url.hostname),
     });
   }
 
   // A large push may take longer than Node allows a request; what stands still is ended by idleMs.
-  const server = createServer({ requestTimeout: 0 }, (incoming, answer) => void relay(incoming, answer));
+  const server = createServer({ requestTimeout: 0 }, (incoming, answer) => {
+    relay(incoming, answer).catch(() => incoming.destroy());
+  });
   server.maxConnections = options.maxConnections;
   // Or one connection could ask for any number at once.
   server.maxRequestsPerSocket = 1;
-  server.on("connect", (incoming, client, head) => void tunnel(incoming, client, head));
+  server.on("connect", (incoming, client, head) => {
+    tunnel(incoming, client, head).catch(() => client.destroy());
+  });
   server.on("connection", (client) => {
     open.add(client);
     client.once("close", () => open.delete(client));
     client.setTimeout(idleMs);
   });
   return Object.assign(server, {
-    endConnections() {
+    /** With all connections. */
+    async end() {
+      const closed = [server, ...open].map((each) => new Promise((resolve) => each.once("close", resolve)));
+      server.close();
       for (const socket of open) socket.destroy();
+      await Promise.all(closed);
+      for (const log of [refusals, closings]) log.flush();
     },
   });
 }
 
-function refuse(status: 403 | 502, reason: string) {
+function refuse(status: Status, reason: string) {
   return { ok: false, status, reason } as const;
 }
 

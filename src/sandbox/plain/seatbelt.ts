@@ -30,7 +30,7 @@ export function seatbeltProfile(folder: string, readable: readonly string[]): st
     `(deny file-read* ${paths(["/Users", "/private/var/root", "/Volumes", dirname(dirname(folder))])})`,
     `(allow file-read* ${paths([folder, ...readable])})`,
     `(allow file-read-metadata)`,
-    `(allow file-write* ${paths([`${folder}/ws`, `${folder}/tmp`, `${folder}/shm`])} (literal "/dev/null"))`,
+    `(allow file-write* ${paths(["ws", "tmp", "shm", "new"].map((name) => `${folder}/${name}`))} (literal "/dev/null"))`,
     '(allow network-bind network-inbound (local ip "localhost:*"))',
     // Not by the local end as well: every connection to anywhere has one.
     '(allow network-outbound (remote ip "localhost:*"))',

@@ -122,18 +122,21 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     }
   }
 
-  async function put(key: string, threadId: string): Promise<string> {
+  /** Saves the workspace. Undefined where another worker has saved it since this one fetched or saved it. */
+  async function put(key: string, threadId: string): Promise<string | undefined> {
     const folder = tools.folderOf(threadId);
+    // Of before the packing. Without other workers, what is here is always the newest.
+    const after = shared ? recordOf(key)?.version : (await store.find(key))?.version;
     return withStaging(folder, async (file) => {
       const problem = await tools.pack(folder, file);
       if (problem !== undefined) throw new Error(`The workspace of ${threadId} was not saved: ${problem}`);
-      return (await store.put(key, threadId, file)).version;
+      return (await store.put(key, threadId, file, after))?.version;
     });
   }
 
   /** What is here is not needed any more, and is kept until clean-up. */
   function setAside(key: string): string {
-    const place = join(attic, `${key}-${now()}`);
+    const place = join(attic, `${key}-${now()}-${randomBytes(4).toString("hex")}`);
     renameSync(placeOf(key), place);
     return place;
   }
@@ -177,18 +180,41 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     }
   }
 
-  /** Archives a workspace and then removes it. False when there was nothing to archive, or it was used meanwhile. */
+  /** Archives a workspace and then removes it. False when it was used meanwhile, here or elsewhere. */
   async function retire(key: string, record: Record): Promise<boolean> {
-    if (await newerElsewhere(key, record)) {
-      setAside(key); // Another worker has gone on with it.
+    const version = await put(key, record.threadId);
+    if (takenUp(key, record, version)) return false;
+    const gone = setAside(key);
+    if (takenUp(key, record, version)) {
+      // By another process of this host, in the last moment. What it then found is empty.
+      if (existsSync(placeOf(key))) setAside(key);
+      renameSync(gone, placeOf(key));
       return false;
     }
-    const version = await put(key, record.threadId);
-    if (recordOf(key)?.usedAt !== record.usedAt) return false;
-    const gone = setAside(key);
+    if (version === undefined) return false; // Another worker has gone on with it.
     remember(key, { ...record, version });
     discard(gone);
     return true;
+  }
+
+  /** Whether the workspace was opened since it was looked at, to be saved as this version. */
+  function takenUp(key: string, before: Record, version: string | undefined): boolean {
+    const current = recordOf(key);
+    if (current?.usedAt === before.usedAt) return false;
+    // What goes on here goes on from what was saved, unless something newer was fetched since.
+    if (version && current?.version === before.version) remember(key, { ...before, ...current, version });
+    return true;
+  }
+
+  async function catchUp(threadId: string): Promise<void> {
+    const key = tools.key(threadId);
+    const version = await newerElsewhere(key, recordOf(key));
+    if (version === undefined) return;
+    const problem = await fetch(key, tools.folderOf(threadId), version, tools.merge);
+    if (problem !== undefined) {
+      throw new Error(`What another worker did in ${threadId} could not be fetched: ${problem}`);
+    }
+    remember(key, { threadId, usedAt: now(), version });
   }
 
   async function clean({ idleMs, archiveMs }: Parameters<Workspaces["clean"]>[0]): Promise<CleanReport> {
@@ -206,7 +232,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     }
     for (const { key, saved } of await store.list()) {
       if (now() - saved.savedAt < archiveMs || existsSync(placeOf(key))) continue;
-      await store.remove(key);
+      await store.remove(key, saved.version);
       rmSync(join(records, key), { force: true });
       report.forgotten.push(saved.threadId);
     }
@@ -236,31 +262,28 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       return tools.folderOf(threadId);
     },
 
-    async catchUp(threadId) {
-      const key = tools.key(threadId);
-      const version = await newerElsewhere(key, recordOf(key));
-      if (version === undefined) return;
-      const problem = await fetch(key, tools.folderOf(threadId), version, tools.merge);
-      if (problem !== undefined) {
-        throw new Error(`What another worker did in ${threadId} could not be fetched: ${problem}`);
-      }
-      remember(key, { threadId, usedAt: now(), version });
-    },
+    catchUp,
 
     async save(threadId) {
       if (!shared) return;
       const key = tools.key(threadId);
-      remember(key, { threadId, usedAt: now(), version: await put(key, threadId) });
+      let version = await put(key, threadId);
+      while (version === undefined) {
+        await catchUp(threadId); // Both have worked on it, as a worker does that was taken for dead: keep what both did.
+        version = await put(key, threadId);
+      }
+      remember(key, { threadId, usedAt: now(), version });
     },
 
     async list() {
       const found = new Map<string, WorkspaceInfo>();
       for (const { key, saved } of await store.list()) {
-        found.set(key, { threadId: saved.threadId, usedAt: saved.savedAt, place: "archive" });
+        found.set(key, { threadId: saved.threadId, usedAt: saved.savedAt });
       }
       for (const key of readdirSync(records)) {
-        const record = existsSync(placeOf(key)) ? recordOf(key) : undefined;
-        if (record) found.set(key, { threadId: record.threadId, usedAt: record.usedAt, place: "here" });
+        const folder = placeOf(key);
+        const record = existsSync(folder) ? recordOf(key) : undefined;
+        if (record) found.set(key, { threadId: record.threadId, usedAt: record.usedAt, folder });
       }
       return [...found.values()].toSorted((a, b) => b.usedAt - a.usedAt);
     },

@@ -84,15 +84,13 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
     case "ignored":
       return undefined;
     case "refused":
-      return { what: "refused", kind: event.kind, message, by };
+      return verdict.unchanged ? undefined : { what: "refused", kind: event.kind, message, by };
     case "accepted":
       return { what: "asked", thread: verdict.thread, message, by };
     case "acted":
-      if (verdict.unchanged) return undefined;
-      break;
     case "stopping":
     case "amended":
-      break;
+      if (verdict.unchanged) return undefined;
   }
   const { thread } = verdict;
   switch (event.kind) {

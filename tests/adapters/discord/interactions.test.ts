@@ -51,6 +51,22 @@ describe("/agent", () => {
     expect(discord.threadOf(asked.reply)?.members).toEqual(new Set([ada.user]));
   });
 
+  test("is worked on for longer than the fifteen minutes of its token", async () => {
+    const discord = await fakeDiscord();
+    const { door } = await listening(discord);
+    const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "hi" });
+    const [event] = await door.first(1);
+    if (event?.kind !== "message" || !asked.reply) throw new Error("There is no task.");
+    asked.expires = 0;
+    const surface = surfaceOf(discord);
+    const [progress] = await surface.post(event.thread, { kind: "progress", markdown: "Working" }, "p");
+    if (progress) await surface.edit(progress, { kind: "progress", markdown: "Done" });
+    await surface.post(event.thread, { kind: "answer", markdown: "Hello." }, "a");
+    await surface.mark(event.ref, "answered");
+    expect(discord.threadOf(asked.reply)?.messages.map(({ content }) => content)).toEqual(["Done", "Hello."]);
+    expect([...asked.reply.reactions.keys()]).toEqual(["✅"]);
+  });
+
   test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
     const discord = await fakeDiscord();
     const { door } = await listening(discord, { mayAsk: () => false });
@@ -90,7 +106,7 @@ describe("/agent", () => {
   });
 
   test.each([
-    ["help", "general", /^`\/agent` with a task starts a thread/],
+    ["help", "general", /^`\/agent` with a task starts a thread.+\n.+`!status` tells/],
     ["Stop", "general", /^I cannot know which thread you mean: use `\/agent stop` in it\.$/],
     ["/status", "general", /^I cannot know which thread you mean/],
     ["help", "a thread", /^`\/agent` with a task starts a thread/],

@@ -2,7 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ChannelType } from "discord.js";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type InboundEvent, reconnects, type Verdict } from "../../../src/adapters/adapter.ts";
+import {
+  type InboundEvent,
+  type OpenMessage,
+  reconnects,
+  type Verdict,
+} from "../../../src/adapters/adapter.ts";
 import { buttonRows } from "../../../src/adapters/discord/buttons.ts";
 import { createEventReader } from "../../../src/adapters/discord/events.ts";
 import { createPeople } from "../../../src/adapters/discord/people.ts";
@@ -470,6 +475,127 @@ describe("the connection", () => {
     expect(discord.gateway).toMatchObject({ identified: 2, resumed: 0 });
   });
 
+  test("finds what became of the messages that are worked on while nobody listened: edits, deletions and a 🛑", async () => {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const ada = discord.user("ada");
+    const root = ada.says(general, "<@BOT> begin");
+    const thread = discord.startThread(root, "begin");
+    const [changed, same, gone, shown] = [
+      ada.says(thread, "count to 9"),
+      ada.says(thread, "in French"),
+      ada.says(thread, "and the weather"),
+      discord.user("ci", { bot: true }).says(thread, "Working"),
+    ];
+    const direct = discord.direct(ada);
+    const asked = ada.says(direct, "hello?");
+    while (Date.now() <= timeOf(asked.id)) await new Promise(setImmediate);
+    const since = Date.now();
+    ada.edits(changed, "count to 10");
+    ada.edits(same, "in Latin");
+    ada.deletes(gone);
+    ada.reacts("\u{1F6D1}\uFE0F", shown);
+    ada.reacts("👀", shown);
+    ada.reacts("⏹️", asked);
+    // Of another turn.
+    ada.reacts("🛑", root);
+
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    const where = { ...place, thread: thread.id };
+    const open = (message: string, text?: string): OpenMessage => ({
+      ...{ thread: where, ref: { ...place, message: `${thread.id}/${message}` } },
+      ...(text !== undefined && { written: { author: { id: ada.id, name: "ada" }, text } }),
+    });
+    const home = { platform: "discord", workspace: "dm", channel: direct.id };
+    const messages = [
+      open(changed.id, "count to 9"),
+      // This edit was told before.
+      open(same.id, "in Latin"),
+      open(gone.id, "and the weather"),
+      open(shown.id),
+      {
+        thread: { ...home, thread: direct.id },
+        ref: { ...home, message: `${direct.id}/${asked.id}` },
+      },
+    ];
+    const ready = Promise.withResolvers<void>();
+    const { door } = await listening(discord, {
+      attendance: {
+        ...nobodyWasHere,
+        missedSince: async () => since,
+        present: async () => ready.resolve(),
+        open: async (_platform, workspaces) =>
+          messages.filter((one) => workspaces.includes(one.thread.workspace)),
+      },
+    });
+    await ready.promise;
+    const author = { id: ada.id, name: "ada", standing: "member" };
+    expect(door.events).toMatchObject([
+      { kind: "edit", thread: where, ref: open(changed.id).ref, author, text: "count to 10" },
+      { kind: "delete", thread: where, ref: open(gone.id).ref, author },
+      { kind: "stop", target: { thread: where }, author, at: since, deed: shown.id },
+      { kind: "stop", target: { thread: { ...home, thread: direct.id } }, author: { name: "ada" } },
+    ]);
+
+    // This gateway has not seen it come in.
+    ada.deletes(same);
+    expect((await door.first(5)).at(-1)).toMatchObject({ kind: "delete", thread: where, author });
+  });
+
+  test("finds a 🛑 on a message that was missed itself, behind the message", async () => {
+    const discord = await fakeDiscord();
+    const ada = discord.user("ada");
+    const ready = Promise.withResolvers<void>();
+    const mention = ada.says(discord.channel("general"), "<@BOT> start");
+    ada.reacts("🛑", mention);
+    const since = timeOf(mention.id) - 1;
+    const { door } = await listening(discord, {
+      attendance: { ...nobodyWasHere, missedSince: async () => since, present: async () => ready.resolve() },
+    });
+    await ready.promise;
+    expect(door.events).toMatchObject([
+      { kind: "message", text: "start" },
+      { kind: "stop", target: { thread: { thread: mention.id } }, at: timeOf(mention.id) },
+    ]);
+  });
+
+  test("looks again for an edit that could not be kept", async () => {
+    const discord = await fakeDiscord();
+    const ada = discord.user("ada");
+    const since = Date.now() - 60_000;
+    const mention = ada.says(discord.channel("general"), "<@BOT> count to 9");
+    const place = { platform: "discord", workspace: discord.guild.id, channel: mention.channel.id };
+    const open: OpenMessage = {
+      thread: { ...place, thread: mention.id },
+      ref: { ...place, message: `${mention.channel.id}/${mention.id}` },
+      written: { author: { id: ada.id, name: "ada" }, text: "count to 9" },
+    };
+    const ready = Promise.withResolvers<void>();
+    const { door } = await listening(discord, {
+      attendance: {
+        ...nobodyWasHere,
+        missedSince: async () => since,
+        present: async () => ready.resolve(),
+        open: async () => [open],
+      },
+    });
+    await ready.promise;
+    const edited = Promise.withResolvers<InboundEvent>();
+    door.next.push(
+      async () => {
+        throw new Error("Redis is away");
+      },
+      // The message itself is told again.
+      async () => ({ kind: "duplicate" }),
+      async (event) => {
+        edited.resolve(event);
+        return { kind: "duplicate" };
+      },
+    );
+    ada.edits(mention, "<@BOT> count to 10");
+    expect(await edited.promise).toMatchObject({ kind: "edit", ref: open.ref, text: "count to 10" });
+  });
+
   test("presence is noted only when what was missed has been found", async () => {
     const discord = await fakeDiscord();
     const noted = Promise.withResolvers<string[]>();
@@ -485,6 +611,7 @@ describe("the connection", () => {
           noted.resolve(steps);
         },
         threads: async () => [],
+        open: async () => [],
       },
     });
     expect(await noted.promise).toEqual(["looked", "shard-0-of-1"]);

@@ -57,6 +57,7 @@ export const nobodyWasHere: Attendance = {
   missedSince: async () => undefined,
   present: async () => undefined,
   threads: async () => [],
+  open: async () => [],
 };
 
 export function adapterFor(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}): ChatAdapter {

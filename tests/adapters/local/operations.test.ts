@@ -420,3 +420,20 @@ test("the audit log is told from its newest entry, masked", async () => {
   expect(next).toMatchObject({ n: 130, what: "asked", by: "Ada [masked]", thread: "slack:T1:C1:1" });
   expect(await get("/api/audit?before=3")).toMatchObject([{ n: 2 }, { n: 1 }]);
 });
+
+test("the audit log names the people that a turn works for, and the console without its inner address", async () => {
+  const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
+  const [ada, lin] = [
+    { id: "U1", name: "Ada" },
+    { id: "U2", name: "Lin" },
+  ];
+  const messages = [
+    { message: "1.1", by: ada },
+    { message: "1.2", by: lin, scheduled: true as const },
+    { message: "1.3", by: ada },
+  ];
+  await log.append({ what: "turn-began", thread: "local:console:main:abcdefgh", turn: "t", asked: messages });
+  const [began] = (await get("/api/audit")) as unknown[];
+  const text = "turn: t · message: 1.1 · scheduled: 1.2 · message: 1.3";
+  expect(began).toMatchObject({ by: "Ada, Lin", place: "console", rest: { text } });
+});

@@ -44,6 +44,7 @@ export const nobodyWasHere: Attendance = {
   missedSince: async () => undefined,
   present: async () => undefined,
   threads: async () => [],
+  open: async () => [],
 };
 
 export function adapterFor(

@@ -96,6 +96,7 @@ test("messages that were missed are looked for at the start", async () => {
     missedSince: async (_platform, workspace) => void looked.push(workspace),
     present: async () => noted.resolve(),
     threads: async () => [],
+    open: async () => [],
   });
   await noted.promise;
   expect(looked).toEqual([slack.teamId]);

@@ -57,7 +57,7 @@ async function scene(options: FakeSlackOptions = {}) {
     stateSecret: "a secret that is long enough for it",
     allowed: ["T0ONE", "T0TWO"],
   };
-  const installations = createInstallations(redis.client(), client);
+  const installations = createInstallations(redis.client(), client, { apiUrl, log });
   const { url, door } = await listening({ client, installations }, apiUrl);
   one.sendTo(url, signingSecret);
   two.sendTo(url, signingSecret);
@@ -104,7 +104,7 @@ describe("workspaces that install the app", () => {
     expect(JSON.stringify(stored)).not.toContain("xoxb");
     expect(await installations.find("T0ONE")).toMatchObject({ botToken: one.botToken });
 
-    const other = createInstallations(redis.client(), { ...client, stateSecret: "another" });
+    const other = createInstallations(redis.client(), { ...client, stateSecret: "another" }, { log });
     await expect(other.find("T0ONE")).rejects.toThrow(/SLACK_STATE_SECRET/);
     await redis.client().hset("heddle:slack:installations", "T0ONE", stored["T0TWO"] ?? "");
     await expect(installations.find("T0ONE")).rejects.toThrow(/T0ONE cannot be read/);
@@ -127,10 +127,10 @@ describe("workspaces that install the app", () => {
   test("are not let in when they are not listed, neither at the installation nor later", async () => {
     const { one, two, install, client, surface } = await scene();
     await install(one);
-    const fewer = createInstallations(redis.client(), { ...client, allowed: ["T0TWO"] });
+    const fewer = createInstallations(redis.client(), { ...client, allowed: ["T0TWO"] }, { log });
     expect(await fewer.find("T0ONE")).toBeUndefined();
     expect(await fewer.all()).toEqual([]);
-    const stranger = createInstallations(redis.client(), { ...client, allowed: ["T0ONE"] });
+    const stranger = createInstallations(redis.client(), { ...client, allowed: ["T0ONE"] }, { log });
     const { url } = await listening({ client, installations: stranger }, two.url);
     const begun = await fetch(new URL("/slack/install", url), { redirect: "manual" });
     const state = new URL(begun.headers.get("location") ?? "").searchParams.get("state");
@@ -152,14 +152,76 @@ describe("workspaces that install the app", () => {
     await expect(surface.status?.(thread, "is thinking…")).rejects.toMatchObject(impossible);
   });
 
-  test.each([
-    ["organisation", /for a whole organisation: install it again and choose one workspace/],
-    ["rotating", /token rotation switched on/],
-  ] as const)("cannot be installed for %s tokens, and the page says why", async (kind, sentence) => {
+  test("cannot be installed for a whole organisation, and the page says why", async () => {
     const { one, install, installations } = await scene();
-    one.oauth.kind = kind;
+    one.oauth.kind = "organisation";
+    const sentence = /for a whole organisation: install it again and choose one workspace/;
     expect(await install(one)).toMatchObject({ status: 403, page: expect.stringMatching(sentence) });
     expect(await installations.all()).toEqual([]);
+  });
+
+  describe("with token rotation", () => {
+    const hour = 3_600_000;
+
+    /** A workspace whose token ends in twelve hours, and two gateways that know it. */
+    async function rotating() {
+      const { one, install, client, apiUrl, surface } = await scene();
+      one.oauth.kind = "rotating";
+      await install(one);
+      let now = Date.now();
+      const warned: string[] = [];
+      const warn = pino({}, { write: (line) => void warned.push(String(JSON.parse(line).msg)) });
+      const gateways = [0, 1].map(() =>
+        createInstallations(redis.client(), client, { apiUrl, log: warn }, () => now),
+      );
+      return {
+        ...{ one, gateways, surface, warned },
+        tokens: () => [...one.oauth.tokens.keys()],
+        pass: (ms: number) => (now += ms),
+        find: async () =>
+          (await Promise.all(gateways.map((gateway) => gateway.find("T0ONE")))).map(
+            (found) => found?.botToken,
+          ),
+      };
+    }
+
+    test("get the next token two hours before the end, once for all gateways, and the old one serves meanwhile", async () => {
+      const { one, tokens, pass, find, surface } = await rotating();
+      const [first] = tokens();
+      pass(9 * hour);
+      expect(await find()).toEqual([first, first]);
+      pass(1.5 * hour);
+      const found = await find();
+      expect(tokens()).toHaveLength(2);
+      for (const token of found) expect(tokens()).toContain(token);
+      expect(await find()).toEqual([tokens()[1], tokens()[1]]);
+
+      one.oauth.tokens.set(first ?? "", "expired");
+      const general = one.channel("general");
+      const root = await one.user("ada").says(general, "<@BOT> hello");
+      const thread = { platform: "slack", workspace: "T0ONE", channel: general.id, thread: root.ts };
+      await surface.post(thread, { kind: "answer", markdown: "still here" }, "k");
+      expect(one.transcript(general)).toContain("heddle: still here");
+      expect(JSON.stringify(await redis.client().hgetall("heddle:slack:installations"))).not.toContain(
+        "xoxe",
+      );
+    });
+
+    test("go on with the old token when Slack gives no other, and the log says what to do", async () => {
+      const { one, tokens, pass, find, warned } = await rotating();
+      one.fail("oauth.v2.access", { kind: "refuse", error: "invalid_refresh_token" });
+      pass(11 * hour);
+      expect(await find()).toEqual([tokens()[0], tokens()[0]]);
+      expect(await find()).toEqual([tokens()[0], tokens()[0]]);
+      expect(warned).toEqual([
+        expect.stringMatching(
+          /^The Slack token of T0ONE could not be renewed and ends at .+: if this goes on, install the app there again at \/slack\/install\.$/,
+        ),
+      ]);
+      await redis.client().del("heddle:slack:renewing:T0ONE");
+      await find();
+      expect(tokens()).toHaveLength(2);
+    });
   });
 
   test("are told apart at the start by the scopes that they have not granted", async () => {

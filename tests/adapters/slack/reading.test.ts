@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AttachmentHandle, SurfaceError } from "../../../src/adapters/adapter.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
-import { type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 /** A workspace with a thread of Ada's, and the way to read in it. */
 async function scene(options: FakeSlackOptions = {}) {
@@ -20,6 +20,8 @@ async function scene(options: FakeSlackOptions = {}) {
   return { slack, surface, ada, general, root, place, thread };
 }
 
+const calls = (slack: FakeSlack) =>
+  slack.calls.filter(({ method }) => method === "conversations.replies").length;
 const signal = () => AbortSignal.timeout(5_000);
 
 describe("Files of messages", () => {
@@ -110,14 +112,42 @@ describe("What was said in a thread before a message", () => {
     ]);
   });
 
-  test("is the first message and the newest, when there are more", async () => {
-    const { surface, ada, general, root, place, thread } = await scene();
-    for (let number = 1; number <= 1_100; number += 1) {
-      await ada.says(general, `reply ${number}`, { thread: root.ts });
+  test("is the first message and the newest, however long the thread is, in at most ten calls", async () => {
+    const { slack, surface, ada, general, root, place } = await scene();
+    // Fifty days, with a hundred messages in the eight hours of work of each.
+    const began = Number(root.ts) - 51 * 86_400;
+    root.ts = began.toFixed(6);
+    const thread = { ...place, thread: root.ts };
+    for (let number = 1; number <= 5_000; number += 1) {
+      const reply = await ada.says(general, `reply ${number}`, { thread: root.ts });
+      reply.ts = (began + Math.floor(number / 100) * 86_400 + (number % 100) * 288).toFixed(6);
     }
     const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
-    const said = await surface.earlier?.(thread, { ...place, message: mention.ts }, 3);
-    expect(said?.map(({ text }) => text)).toEqual(["the build is red", "reply 1099", "reply 1100"]);
+    await ada.says(general, "later", { thread: root.ts });
+    const read = async (limit: number) =>
+      (await surface.earlier?.(thread, { ...place, message: mention.ts }, limit))?.map(({ text }) => text);
+    expect(await read(3)).toEqual(["the build is red", "reply 4999", "reply 5000"]);
+    expect(calls(slack)).toBeLessThanOrEqual(10);
+    const newest = Array.from({ length: 499 }, (_, n) => `reply ${4_502 + n}`);
+    expect(await read(500)).toEqual(["the build is red", ...newest]);
+    expect(calls(slack)).toBeLessThanOrEqual(20);
+  });
+
+  test("has the newest also where they came long after all others", async () => {
+    const { slack, surface, ada, general, root, place } = await scene();
+    const began = Number(root.ts) - 365 * 86_400;
+    root.ts = began.toFixed(6);
+    for (let number = 1; number <= 2_500; number += 1) {
+      const reply = await ada.says(general, `reply ${number}`, { thread: root.ts });
+      if (number <= 2_490) reply.ts = (began + number).toFixed(6);
+    }
+    const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
+    const thread = { ...place, thread: root.ts };
+    const said = await surface.earlier?.(thread, { ...place, message: mention.ts }, 50);
+    const texts = said?.map(({ text }) => text);
+    expect(texts).toHaveLength(50);
+    expect(texts?.slice(-10)).toEqual(Array.from({ length: 10 }, (_, n) => `reply ${2_491 + n}`));
+    expect(calls(slack)).toBeLessThanOrEqual(10);
   });
 
   test("is a clear error where it may not be read", async () => {

@@ -1,10 +1,10 @@
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { InboundEvent, Verdict } from "../../../src/adapters/adapter.ts";
+import type { InboundEvent, OpenMessage, Verdict } from "../../../src/adapters/adapter.ts";
 import { buttonRow } from "../../../src/adapters/slack/buttons.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { adapterFor, connected, recordingDoor, settled } from "./connected.ts";
+import { adapterFor, connected, nobodyWasHere, recordingDoor, settled } from "./connected.ts";
 
 const log = pino({ level: "silent" });
 
@@ -379,6 +379,7 @@ describe("catching up", () => {
       missedSince: async () => since,
       present: async () => noted.resolve(),
       threads: async () => [thread],
+      open: async () => [],
     });
     onTestFinished(async () => {
       await adapter.stop();
@@ -394,6 +395,90 @@ describe("catching up", () => {
     ]);
   });
 
+  test("finds what became of the messages that are worked on: edits, deletions and a 🛑", async () => {
+    const slack = await startFakeSlack();
+    const general = slack.channel("general");
+    const ada = slack.user("ada");
+    const root = await ada.says(general, "<@BOT> begin");
+    const [changed, gone, same, shown] = [
+      await ada.says(general, "count to 9", { thread: root.ts }),
+      await ada.says(general, "and the weather", { thread: root.ts }),
+      await ada.says(general, "in French", { thread: root.ts }),
+      await slack.user("ci", { bot: true }).says(general, "Working", { thread: root.ts }),
+    ];
+    const alone = await ada.says(general, "<@BOT> alone");
+    const since = Date.now() + 1;
+    while (Date.now() <= since) await new Promise(setImmediate);
+    await ada.edits(changed, "count to 10");
+    await ada.edits(same, "in Latin");
+    await ada.deletes(gone);
+    await ada.deletes(alone);
+    await ada.reacts("octagonal_sign", shown);
+    await ada.reacts("eyes", shown);
+    // Long ago, of another turn.
+    await ada.reacts("octagonal_sign", root);
+    slack.forget();
+
+    const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+    const thread = { ...place, thread: root.ts };
+    const open = (message: { ts: string }, text: string, where = thread): OpenMessage => ({
+      ...{ thread: where, ref: { ...place, message: message.ts } },
+      written: { author: { id: ada.id, name: "ada" }, text },
+    });
+    const noted = Promise.withResolvers<void>();
+    const door = recordingDoor();
+    const adapter = adapterFor(slack, {
+      missedSince: async () => since,
+      present: async () => noted.resolve(),
+      threads: async () => [thread],
+      open: async () => [
+        open(changed, "count to 9"),
+        open(gone, "and the weather"),
+        // This edit was told before.
+        open(same, "in Latin"),
+        open(alone, "alone", { ...place, thread: alone.ts }),
+        { thread, ref: { ...place, message: shown.ts } },
+      ],
+    });
+    onTestFinished(async () => {
+      await adapter.stop();
+      await slack.close();
+    });
+    await adapter.start(door);
+    await noted.promise;
+
+    const author = { id: ada.id, name: "ada", standing: "member" };
+    expect(door.events).toMatchObject([
+      { kind: "edit", thread, ref: { message: changed.ts }, author, text: "count to 10" },
+      { kind: "delete", thread, ref: { message: gone.ts }, author },
+      { kind: "delete", thread: { thread: alone.ts }, ref: { message: alone.ts }, author },
+      { kind: "stop", target: { message: { ...place, message: shown.ts } }, author, at: since },
+    ]);
+  });
+
+  test("finds a 🛑 on a message that was missed itself, behind the message", async () => {
+    const slack = await startFakeSlack();
+    const ada = slack.user("ada");
+    const since = Date.now() - 1;
+    const mention = await ada.says(slack.channel("general"), "<@BOT> start");
+    await ada.reacts("hand::skin-tone-3", mention);
+    slack.forget();
+    const noted = Promise.withResolvers<void>();
+    const door = recordingDoor();
+    const present = async () => noted.resolve();
+    const adapter = adapterFor(slack, { ...nobodyWasHere, missedSince: async () => since, present });
+    onTestFinished(async () => {
+      await adapter.stop();
+      await slack.close();
+    });
+    await adapter.start(door);
+    await noted.promise;
+    const [message, stop] = door.events;
+    expect(message).toMatchObject({ kind: "message", text: "start" });
+    expect(stop).toMatchObject({ kind: "stop", target: { message: { message: mention.ts } } });
+    expect(stop?.at).toBe(message?.at);
+  });
+
   test("looks again after every new connection, and notes presence only behind it", async () => {
     const looks: string[] = [];
     const { slack } = await connected(
@@ -402,6 +487,7 @@ describe("catching up", () => {
         missedSince: async () => void looks.push("looked"),
         present: async () => void looks.push("present"),
         threads: async () => [],
+        open: async () => [],
       },
     );
     await slack.until(() => slack.connections === 1);

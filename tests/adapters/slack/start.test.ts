@@ -41,6 +41,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
       missedSince: async () => undefined,
       present: async () => undefined,
       threads: async () => [],
+      open: async () => [],
     },
     recentThreads: { of: async () => [] },
     dayBudgets: { of: async () => [] },

@@ -433,6 +433,13 @@ describe("task cards", () => {
     expect(replies().map(visibleText)).toEqual([shown]);
   });
 
+  test("are no cards while there is nothing but a plan", async () => {
+    const { surface, thread, replies } = await scene();
+    const calls = { title: "Working", above: "**Plan** · 0 of 1 done", below: "", items: [] };
+    await surface.post(thread, { ...progress, markdown: calls.above, calls }, "k");
+    expect(replies()[0]?.blocks.map(({ type }) => type)).toEqual(["markdown", "actions"]);
+  });
+
   test("fit into a message, however much there is to show", async () => {
     const { surface, thread, replies } = await scene();
     const much = "much ".repeat(3_000);

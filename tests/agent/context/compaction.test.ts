@@ -155,6 +155,7 @@ describe("Compaction", () => {
   test.each<[string, Reply]>([
     ["fails", { error: new ModelError("transient", "busy") }],
     ["is empty", {}],
+    ["is refused", { text: "I will not", stop: "refusal" }],
     ["is longer than what it stands for", { text: words(5_000) }],
   ])("falls back to facts when the summary %s, and shrinks strictly", async (_why, reply) => {
     const { context } = keeper(2_000, [reply]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../src/agent/llm/anthropic.ts";
-import { wireRequest } from "../../../src/agent/llm/anthropic-request.ts";
+import { wireRequests } from "../../../src/agent/llm/anthropic-request.ts";
 import { toolCalls } from "../../../src/agent/messages.ts";
 import type {
   AssistantMessage,
@@ -123,9 +123,13 @@ const history = fc
 const tools = [{ name: "bash", description: "Runs a command.", schema: { type: "object", properties: {} } }];
 
 function sent(messages: readonly Message[], more: { images?: boolean } = {}): Turn[] {
-  const limits = { ...style.limits, ...more };
+  return accepted(wireRequests({ ...style, limits: { ...style.limits, ...more } }), messages);
+}
+
+/** The turns of a request that the service takes. */
+function accepted(wireRequest: ReturnType<typeof wireRequests>, messages: readonly Message[]): Turn[] {
   const wire: unknown = JSON.parse(
-    JSON.stringify(wireRequest({ system: "You are Heddle.", messages, tools }, { ...style, limits })),
+    JSON.stringify(wireRequest({ system: "You are Heddle.", messages, tools })),
   );
   const parsed = parseBody(wire);
   if (!parsed.ok) throw new Error(parsed.refusal.message);
@@ -133,7 +137,7 @@ function sent(messages: readonly Message[], more: { images?: boolean } = {}): Tu
   return turnsOf(parsed.body);
 }
 
-describe("wireRequest", () => {
+describe("wireRequests", () => {
   test("maps any legal history to a request that the service accepts", () => {
     fc.assert(
       fc.property(history, (messages) => {
@@ -211,12 +215,42 @@ describe("wireRequest", () => {
     );
   });
 
+  test("tells a history that grows like one that was there at once", () => {
+    fc.assert(
+      fc.property(user, fc.array(exchange, { maxLength: 8 }), (first, exchanges) => {
+        const wireRequest = wireRequests(style);
+        const growing: Message[] = [first];
+        for (const messages of exchanges) {
+          growing.push(...messages);
+          expect(accepted(wireRequest, growing)).toEqual(sent([...growing]));
+        }
+      }),
+    );
+  });
+
+  test("reads each message of a history that grows once", () => {
+    let reads = 0;
+    const first = {
+      ...{ role: "user" as const, id: "m1", author: { id: "U1", name: "Ada" }, at: 0 },
+      get text() {
+        reads += 1;
+        return "go";
+      },
+    };
+    const wireRequest = wireRequests(style);
+    const growing: Message[] = [first];
+    accepted(wireRequest, growing);
+    const once = reads;
+    growing.push({ ...first, id: "m2", text: "on" });
+    reads = 0;
+    expect(accepted(wireRequest, growing)[0]?.content).toHaveLength(2);
+    expect([once > 0, reads]).toEqual([true, 0]);
+  });
+
   test("asks for no more output than the model gives, and leaves out what is empty", () => {
     const messages = [{ role: "summary" as const, text: "They met." }];
-    const request = wireRequest(
-      { system: " ", messages, tools: [], toolChoice: "none", maxOutputTokens: 1_000_000 },
-      style,
-    );
+    const options = { toolChoice: "none", maxOutputTokens: 1_000_000 } as const;
+    const request = wireRequests(style)({ system: " ", messages, tools: [], ...options });
     expect(request).toEqual({
       model: "claude-sonnet-5-5",
       max_tokens: 128_000,

@@ -11,6 +11,11 @@ describe("serviceFailure", () => {
     [413, "Request exceeds the maximum size", "overflow"],
     [400, "Your credit balance is too low to access the API", "quota"],
     [400, "Output blocked by content filtering policy", "content-filter"],
+    [
+      400,
+      "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
+      "content-filter",
+    ],
     [401, "invalid x-api-key", "auth"],
     [403, "Your API key does not have permission", "auth"],
     [402, "Payment required", "quota"],
@@ -33,6 +38,7 @@ describe("serviceFailure", () => {
       "overflow",
     );
     expect(serviceFailure({ status: 429, code: "insufficient_quota", detail: "no" }).kind).toBe("quota");
+    expect(serviceFailure({ status: 400, code: "bio_policy", detail: "no" }).kind).toBe("content-filter");
   });
 
   test("the sentence names the status and never repeats the service's words", () => {

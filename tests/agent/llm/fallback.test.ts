@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { TurnOutcome } from "../../../src/agent/events.ts";
 import { createFallbackModel } from "../../../src/agent/llm/fallback.ts";
 import { type LanguageModel, ModelError, type ModelErrorKind } from "../../../src/agent/llm/model.ts";
 import { scriptedModel, type Reply } from "../../fakes/scripted-model.ts";
@@ -43,15 +44,16 @@ describe("The next model", () => {
     },
   );
 
-  test.each<ModelErrorKind>(["auth", "invalid-request", "content-filter"])(
-    "is not asked when one fails with %s",
-    async (kind) => {
-      const second = named("b/2", []);
-      const { model } = fallback([named("a/1", [failing(kind)]).model, second.model]);
-      expect((await run({ model })).outcome.kind).toBe("model-error");
-      expect(second.requests).toEqual([]);
-    },
-  );
+  test.each<[ModelErrorKind, TurnOutcome["kind"]]>([
+    ["auth", "model-error"],
+    ["invalid-request", "model-error"],
+    ["content-filter", "refused"],
+  ])("is not asked when one fails with %s", async (kind, outcome) => {
+    const second = named("b/2", []);
+    const { model } = fallback([named("a/1", [failing(kind)]).model, second.model]);
+    expect((await run({ model })).outcome.kind).toBe(outcome);
+    expect(second.requests).toEqual([]);
+  });
 
   test("is asked until one answers, and when none does the turn ends with the last one's reason", async () => {
     const third = named("c/3", [{ text: "Third." }]);

@@ -175,6 +175,24 @@ describe.each(protocols)("over the %s protocol", (protocol) => {
     );
   });
 
+  test("each message of a history that grows is read once", async () => {
+    const server = await fake({ replies: () => ({ text: "ok" }) });
+    const asked = model(protocol, server);
+    let reads = 0;
+    const first: Message = Object.defineProperty(user("first"), "text", {
+      get: () => {
+        reads += 1;
+        return "go";
+      },
+    });
+    const growing = [first];
+    await ask(asked, growing);
+    const once = reads;
+    growing.push(user("second"));
+    await ask(asked, growing);
+    expect([once > 0, reads - once]).toEqual([true, 0]);
+  });
+
   test("whatever the model says can be said back to it, its thinking as it was", async () => {
     let answers: FakeAnswer[] = [];
     const server = await fake({ replies: () => answers.shift() ?? { text: "understood" } });

@@ -69,6 +69,34 @@ describe("tools of a server process", () => {
     expect((await listTools(pool)).map((tool) => tool.name)).toContain("shop__grown");
   });
 
+  test("are listed again after a rest, which grows, when the list of a changed server fails", async () => {
+    let now = 0;
+    const told: string[] = [];
+    const pool = await poolOf(
+      { shop: stdioFixture({ listFailures: 2 }) },
+      { now: () => now, backoff: { baseMs: 1_000, capMs: 60_000 }, log: ({ message }) => told.push(message) },
+    );
+    const names = async () => (await listTools(pool)).map((tool) => tool.name);
+    await run(await toolNamed(pool, "shop__grow"));
+    const failed = expect.stringMatching(/^its changed tools could not be listed: .*being printed/);
+    expect(await names()).not.toContain("shop__grown");
+    expect(pool.status()).toMatchObject([{ state: "ready", problem: failed }]);
+    for (const [rest, next] of [
+      [1_000, failed],
+      [2_000, "listed again, 10 tools"],
+    ] as const) {
+      const before = told.length;
+      now += rest - 1;
+      await names();
+      expect(told).toHaveLength(before);
+      now += 1;
+      await names();
+      await expect.poll(() => told.slice(before)).toEqual([next]);
+    }
+    expect(await names()).toContain("shop__grown");
+    expect(pool.status()).toEqual([expect.not.objectContaining({ problem: expect.anything() })]);
+  });
+
   test("report their progress while they run", async () => {
     const pool = await poolOf({ shop: stdioFixture() });
     const chunks: string[] = [];

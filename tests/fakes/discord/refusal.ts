@@ -21,6 +21,7 @@ export const refusals = {
   unknownMember: () => new Refusal(404, 10_007, "Unknown Member"),
   unknownMessage: () => new Refusal(404, 10_008, "Unknown Message"),
   unknownUser: () => new Refusal(404, 10_013, "Unknown User"),
+  unknownEmoji: () => new Refusal(400, 10_014, "Unknown Emoji"),
   unknownWebhook: () => new Refusal(404, 10_015, "Unknown Webhook"),
   unknownInteraction: () => new Refusal(404, 10_062, "Unknown interaction"),
   acknowledged: () => new Refusal(400, 40_060, "Interaction has already been acknowledged."),

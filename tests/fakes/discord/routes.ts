@@ -272,6 +272,13 @@ export const routes: Route[] = [
     if (found.author !== context.world.bot) throw refusals.missingPermissions();
     context.world.remove(found);
   }),
+  route("GET", "/channels/:/messages/:/reactions/:", ([id, message, emoji = ""], context) => {
+    const channel = channelOf(id, context);
+    if (!context.world.may(channel, "ReadMessageHistory")) throw refusals.missingPermissions();
+    const users = messageOf(channel, message, context).reactions.get(emoji);
+    if (!users) throw refusals.unknownEmoji();
+    return [...users].flatMap((user) => context.world.users.get(user) ?? []).map(wireUser);
+  }),
   route("PUT", "/channels/:/messages/:/reactions/:/@me", ([id, message, emoji = ""], context) => {
     const { world } = context;
     const channel = channelOf(id, context);

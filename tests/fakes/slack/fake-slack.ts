@@ -207,6 +207,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     clientSecret: "fake-client-secret",
     codes: new Set(),
     kind: "workspace",
+    tokens: new Map(),
   };
   const api = new WebApi({
     workspace,

@@ -23,6 +23,10 @@ export interface FakeOAuth {
   codes: Set<string>;
   /** What somebody installs the app for; `rotating`: its tokens expire. */
   kind: "workspace" | "organisation" | "rotating";
+  /** Of a rotating app: its tokens, and whether each has expired. */
+  tokens: Map<string, "good" | "expired">;
+  /** What is good for the next token, once. */
+  refreshToken?: string;
 }
 
 /** A method of the Web API: what it asks for, and what it does. It throws a {@link Refusal} for `ok: false`. */

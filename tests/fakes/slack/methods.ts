@@ -24,7 +24,7 @@ function reactionOf(args: Arguments): string {
 }
 
 function page(messages: FakeMessage[], args: Arguments, context: MethodContext): Record<string, unknown> {
-  const limit = Number(args.optionalText("limit") ?? 100);
+  const limit = Math.min(999, Number(args.optionalText("limit") ?? 100));
   const start = Number(args.optionalText("cursor") ?? 0);
   const hasMore = messages.length > start + limit;
   const withMetadata = args.flag("include_all_metadata", false);
@@ -34,6 +34,22 @@ function page(messages: FakeMessage[], args: Arguments, context: MethodContext):
       .map((message) => wireMessage(context.workspace, message, { withMetadata })),
     has_more: hasMore,
     response_metadata: { next_cursor: hasMore ? String(start + limit) : "" },
+  };
+}
+
+/** Whether a message is in the time span that was asked for, whose ends count only where that is said. */
+function spanOf(args: Arguments): (message: FakeMessage) => boolean {
+  const end = (name: "oldest" | "latest", otherwise: number) => {
+    const ts = args.optionalText(name);
+    if (ts !== undefined && !/^\d{1,10}(\.\d{1,6})?$/.test(ts)) throw new Refusal(`invalid_ts_${name}`);
+    return ts === undefined ? otherwise : Number(ts);
+  };
+  const oldest = end("oldest", 0);
+  const latest = end("latest", Infinity);
+  const inclusive = args.flag("inclusive", false);
+  return ({ ts }) => {
+    const at = Number(ts);
+    return inclusive ? at >= oldest && at <= latest : at > oldest && at < latest;
   };
 }
 
@@ -171,10 +187,11 @@ export const methods: Record<string, Method> = {
     scope: historyScopes,
     run: (args, context) => {
       const { messages } = joinedChannelOf(args, context);
-      const oldest = Number(args.optionalText("oldest") ?? 0);
-      const shown = messages.filter(({ threadTs, ts, subtype }) => {
+      const isWithin = spanOf(args);
+      const shown = messages.filter((message) => {
+        const { threadTs, ts, subtype } = message;
         const isTop = threadTs === undefined || threadTs === ts || subtype === "thread_broadcast";
-        return isTop && Number(ts) >= oldest;
+        return isTop && isWithin(message);
       });
       return page(shown.toReversed(), args, context);
     },
@@ -187,15 +204,12 @@ export const methods: Record<string, Method> = {
     run: (args, context) => {
       const channel = joinedChannelOf(args, context);
       const parent = args.text("ts");
-      const oldest = Number(args.optionalText("oldest") ?? 0);
+      const isWithin = spanOf(args);
       const thread = channel.messages.filter(({ ts, threadTs }) => ts === parent || threadTs === parent);
       if (thread.length === 0) throw new Refusal("thread_not_found");
-      const latest = Number(args.optionalText("latest") ?? Infinity);
-      const isWithin = (ts: number) =>
-        ts >= oldest && (args.flag("inclusive", false) ? ts <= latest : ts < latest);
       // The first message of a thread is always in the answer.
       return page(
-        thread.filter(({ ts }) => ts === parent || isWithin(Number(ts))),
+        thread.filter((message) => message.ts === parent || isWithin(message)),
         args,
         context,
       );

@@ -100,9 +100,12 @@ export class WebApi {
 
   #authorise(method: Method, args: Arguments, request: IncomingMessage): void {
     if (method.token === "none") return;
-    const { botToken, appToken, appScopes, scopes, workspace } = this.#options;
+    const { appToken, appScopes, scopes, workspace, oauth } = this.#options;
     const token = bearer(request) ?? args.optionalText("token");
     if (token === undefined) throw new Refusal("not_authed");
+    const rotating = oauth.tokens.get(token);
+    if (rotating === "expired") throw new Refusal("token_expired");
+    const botToken = rotating ? token : this.#options.botToken;
     if (token !== botToken && token !== appToken) throw new Refusal("invalid_auth");
     if (token !== (method.token === "bot" ? botToken : appToken)) throw new Refusal("not_allowed_token_type");
     const granted = method.token === "bot" ? scopes : appScopes;

@@ -163,7 +163,7 @@ describe.skipIf(missing.length > 0)(
       const large = "https://listed.example/large -o /dev/null";
       for (let count = 0; count < 3; count += 1) expect(await curl(large)).toBe("200");
       expect(await curl(large)).not.toBe("200");
-      expect(await curl("https://listed.example/")).toMatch(/403/);
+      expect(await curl("https://listed.example/")).toMatch(/429/);
       expect(log.join("\n")).toContain("used up its bytes of today");
       time += 86_400_000;
       expect(await curl("https://listed.example/")).toContain("hello");

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, connect, createServer as createSocketServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
+import { type DayCounter, dayAllowance, processCounter } from "../../../src/sandbox/egress/allowance.ts";
 import { createProxyServer } from "../../../src/sandbox/egress/proxy.ts";
 
 const servers: Server[] = [];
@@ -17,7 +18,16 @@ async function portOf(server: Server): Promise<number> {
 }
 
 /** A proxy in front of one host with a credential, without TLS. */
-async function proxyTo(host: Server, resolve = async () => ["93.184.216.34"]) {
+async function proxyTo(
+  host: Server,
+  options: { resolve?(): Promise<string[]>; counter?: DayCounter; bytesPerDay?: number; now?(): number } = {},
+) {
+  const {
+    resolve = async () => ["93.184.216.34"],
+    counter = processCounter(),
+    bytesPerDay = 1e9,
+    now = () => 0,
+  } = options;
   const port = await portOf(host);
   const log: string[] = [];
   const dialled: string[] = [];
@@ -27,7 +37,8 @@ async function proxyTo(host: Server, resolve = async () => ["93.184.216.34"]) {
       credentials: [{ host: "api.example", header: "authorization", value: "Bearer canary" }],
     },
     maxConnections: 10,
-    spend: () => true,
+    allowance: dayAllowance({ threadId: "t", counter, bytesPerDay, now }),
+    now,
     log: (line) => log.push(line),
     uplink: {
       resolve,
@@ -42,6 +53,7 @@ async function proxyTo(host: Server, resolve = async () => ["93.184.216.34"]) {
   return {
     log,
     dialled,
+    end: () => proxy.end(),
     dial: () => connect(proxyPort, "127.0.0.1"),
     /** What comes back for these bytes. */
     async ask(request: string): Promise<string> {
@@ -63,9 +75,11 @@ test("One connection of the sandbox has one to the host, however many requests i
 test("Who hangs up while the name is looked up leaves no connection behind", async () => {
   const asked = Promise.withResolvers<void>();
   const found = Promise.withResolvers<string[]>();
-  const { dial, dialled, log } = await proxyTo(createServer(), () => {
-    asked.resolve();
-    return found.promise;
+  const { dial, dialled, log } = await proxyTo(createServer(), {
+    resolve() {
+      asked.resolve();
+      return found.promise;
+    },
   });
   const client = dial();
   client.write(`${get}\r\n`);
@@ -107,4 +121,68 @@ test("An answer with a status that there is not is a bad one", async () => {
   });
   const { ask } = await proxyTo(host);
   expect(await ask(`${get}\r\n`)).toMatch(/^HTTP\/1\.1 502 /);
+});
+
+const connectTo = (host: string) => `CONNECT ${host}:443 HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+
+test("A tunnel brings all that was sent before its end, also to who reads slowly", async () => {
+  const sent = 8_000_000;
+  const host = createSocketServer((socket) => socket.resume().end(Buffer.alloc(sent)));
+  const { dial, log } = await proxyTo(host);
+  const client = dial();
+  client.write(connectTo("api.example"));
+  let got = 0;
+  for await (const chunk of client as AsyncIterable<Buffer>) {
+    got += chunk.length;
+    await new Promise(setImmediate);
+  }
+  expect(got).toBe(sent + "HTTP/1.1 200 Connected\r\n\r\n".length);
+  await expect.poll(() => log).toEqual([`CONNECT api.example:443: closed after ${sent} bytes`]);
+});
+
+test("What a sandbox asks for again and again is in the log once, and then as a number", async () => {
+  let time = 0;
+  const { ask, end, log } = await proxyTo(createServer(), { now: () => time });
+  for (let count = 0; count < 50; count += 1) await ask(connectTo("same.example"));
+  for (let count = 0; count < 50; count += 1) await ask(connectTo(`${count}.example`));
+  const reason = (host: string) => `CONNECT ${host}:443: ${host} is not on the list of reachable hosts`;
+  expect(log).toEqual([
+    reason("same.example"),
+    ...Array.from({ length: 19 }, (_, count) => reason(`${count}.example`)),
+  ]);
+  log.length = 0;
+  time = 60_000;
+  await ask(connectTo("same.example"));
+  expect(log).toEqual([
+    `${reason("same.example")}, 49 times more within a minute`,
+    "31 more that differ within a minute",
+    reason("same.example"),
+  ]);
+  await ask(connectTo("same.example"));
+  await end();
+  expect(log.at(-1)).toBe(`${reason("same.example")}, 1 times more within a minute`);
+});
+
+test("Nothing passes while its bytes cannot be counted, and the sandbox is told why", async () => {
+  const counter = { add: () => Promise.reject(new Error("no Redis")) };
+  const { ask, dialled, log } = await proxyTo(createServer(), { counter });
+  const words =
+    "the bytes of this thread cannot be counted at this moment, so none may pass; try again later";
+  expect(await ask(connectTo("api.example"))).toMatch(new RegExp(`^HTTP/1.1 503 [\\s\\S]*${words}\n$`));
+  expect(await ask(`${get}\r\n`)).toContain(words);
+  expect(dialled).toEqual([]);
+  expect(log).toEqual([`CONNECT api.example:443: ${words}`, `GET api.example: ${words}`]);
+});
+
+test("A request whose headers are more than the day has left goes nowhere", async () => {
+  const arrived: string[] = [];
+  const host = createServer((request, answer) => {
+    arrived.push(request.url ?? "");
+    answer.end("hello");
+  });
+  const { ask } = await proxyTo(host, { bytesPerDay: 1_000 });
+  expect(await ask(`${get}X: ${"x".repeat(2_000)}\r\n\r\n`)).toMatch(
+    /^HTTP\/1\.1 429 [\s\S]*used up its bytes of today/,
+  );
+  expect(arrived).toEqual([]);
 });

@@ -132,7 +132,7 @@ function sessionRow(note) {
   const actions = element("span", { class: "row-actions" });
   let before = "";
   return {
-    element: element("li", {}, state, link, when, cost, actions),
+    element: element("li", {}, state, link, actions, when, cost),
     show(line) {
       const now = JSON.stringify(line);
       if (now === before) return;

@@ -14,8 +14,9 @@ export function openAudit(root) {
     { type: "button", class: "action earlier", hidden: true, onclick: load },
     "Show older entries",
   );
-  const proof = "Whether the log is whole is proven by reading all of it: heddle audit verify.";
-  root.replaceChildren(element("p", { class: "soft tools" }, proof), body, older);
+  const command = element("code", {}, "npm run heddle -- audit verify");
+  const proof = element("p", { class: "soft proof" }, "Whether the log is whole is proven by ", command, ".");
+  root.replaceChildren(proof, body, older);
   void load();
 
   async function load() {
@@ -35,7 +36,7 @@ export function openAudit(root) {
       ["Number", true],
       ["Time", false],
       ["What", false],
-      ["By", false],
+      ["Who", false],
       ["Thread", false],
       ["More", false],
     ];

@@ -1,6 +1,6 @@
 /** The tool calls of a message, each with its result folded away where it has one. */
-import { element, icon, redraw } from "./dom.js";
-import { renderMarkdown } from "./render.js";
+import { element, icon } from "./dom.js";
+import { showMarkdown } from "./render.js";
 import { callStateOf } from "./states.js";
 
 /** What is unfolded stays so, and the focus stays where it is, while the message changes. */
@@ -13,8 +13,8 @@ export class CallList {
   parts = [this.#above, this.#list, this.#below];
 
   show({ above, items, below }) {
-    redraw(this.#above, above, () => renderMarkdown(above));
-    redraw(this.#below, below, () => renderMarkdown(below));
+    showMarkdown(this.#above, above, { signed: true });
+    showMarkdown(this.#below, below, { signed: false });
     const shown = new Set(items.map(({ id }) => id));
     for (const [id, { line }] of this.#lines) {
       if (shown.has(id)) continue;

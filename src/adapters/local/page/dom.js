@@ -47,6 +47,7 @@ function fill(node, attributes, children) {
 /** Line drawings on a field of 16 by 16; ground.css gives them their stroke. */
 const shapes = {
   idle: "M4.5 8h7",
+  paused: "M6 4v8M10 4v8",
   question: "M5.6 6a2.4 2.4 0 113.6 2.1c-.8.5-1.2.9-1.2 1.9M8 12.4v.3",
   plus: "M8 3v10M3 8h10",
   menu: "M2 4h12M2 8h12M2 12h12",

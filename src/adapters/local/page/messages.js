@@ -2,7 +2,7 @@
 import { uploadAddress } from "./api.js";
 import { CallList } from "./call-list.js";
 import { element, formatBytes, icon, redraw, timeElement } from "./dom.js";
-import { renderMarkdown } from "./render.js";
+import { renderMarkdown, showMarkdown } from "./render.js";
 import { viewFile } from "./viewer.js";
 
 const markWords = {
@@ -76,12 +76,14 @@ export class Conversation {
 /** The parts stay while their content changes, so that an edit takes neither focus nor place from anybody. */
 function messageElement(onStop, onPress) {
   const name = element("span", { class: "name" });
-  const head = element("header", {}, name);
-  const body = element("div", { class: "body" });
-  const calls = new CallList();
+  const time = element("span");
   const mark = element("span", { class: "mark" });
+  const head = element("header", {}, name, time, mark);
+  const body = element("div", { class: "body" });
+  const words = element("div", { class: "part" });
+  const calls = new CallList();
   const button = element("button", { type: "button", class: "stop", onclick: onStop }, icon("stop"), "Stop");
-  const foot = element("footer", {}, mark, button);
+  const foot = element("footer", {}, button);
   const print = element("div", { class: "print" });
   const actions = element("div", { class: "actions" });
   const article = element("article", {}, head, body, actions, print, foot);
@@ -89,14 +91,18 @@ function messageElement(onStop, onPress) {
   const show = (thread, message) => {
     const person = message.kind === "person";
     article.className = `message ${message.kind} ${message.stoppable ? "live" : ""}`;
-    name.textContent = person ? message.name : "Heddle";
-    head.replaceChildren(name, timeElement(message.at));
+    const who = person ? message.name : "Heddle";
+    redraw(name, who, () => [who]);
+    redraw(time, message.at, () => [timeElement(message.at)]);
     if (message.calls) {
       redraw(body, "calls", () => calls.parts);
       calls.show(message.calls);
+    } else if (message.markdown !== undefined) {
+      redraw(body, "words", () => [words]);
+      showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });
     } else {
-      const { id, kind, text, files, markdown, bytes } = message;
-      redraw(body, { thread, id, kind, text, files, markdown, bytes }, () => bodyOf(thread, message));
+      const { id, kind, text, files, bytes } = message;
+      redraw(body, { thread, id, kind, text, files, bytes }, () => bodyOf(thread, message));
     }
     redraw(actions, message.actions, () =>
       (message.actions ?? []).map((action) => actionButton(action, () => onPress(message, action))),
@@ -104,12 +110,14 @@ function messageElement(onStop, onPress) {
     actions.hidden = !message.actions;
     redraw(print, message.footer, () => (message.footer ? renderMarkdown(message.footer) : []));
     print.hidden = !message.footer;
-    mark.className = `mark ${message.mark}`;
+    mark.className = `mark ${message.mark ?? ""}`;
     mark.hidden = !message.mark;
     const place = message.ahead ? `, no. ${message.ahead}` : "";
-    mark.replaceChildren(...(message.mark ? [icon(message.mark), markWords[message.mark] + place] : []));
-    button.hidden = !isRunning(message);
-    foot.hidden = mark.hidden && button.hidden;
+    redraw(mark, [message.mark, place], () =>
+      message.mark ? [icon(message.mark), markWords[message.mark] + place] : [],
+    );
+    // While only a message of a person waits, the box has the button.
+    foot.hidden = !message.stoppable;
   };
   return { article, show };
 }
@@ -119,7 +127,7 @@ function actionButton({ label, style }, onclick) {
 }
 
 /** The names of the files that came with a person's message; the workspace has them. */
-function sentFiles({ files = [] }) {
+function sentFiles({ files }) {
   return files.map((name) =>
     element("span", { class: "file-card" }, icon("file"), element("span", {}, name)),
   );
@@ -139,16 +147,10 @@ function fileCard({ name, bytes }, address) {
 }
 
 function bodyOf(thread, message) {
-  switch (message.kind) {
-    case "person":
-      // As it was written: people do not expect their asterisks to vanish.
-      return [
-        ...(message.text ? [element("p", { class: "plain" }, message.text)] : []),
-        ...sentFiles(message),
-      ];
-    case "file":
-      return [fileCard(message, uploadAddress(thread, message.id))];
-    default:
-      return renderMarkdown(message.markdown);
-  }
+  if (message.kind === "file") return [fileCard(message, uploadAddress(thread, message.id))];
+  return [
+    // As it was written: people do not expect their asterisks to vanish.
+    ...(message.text ? [element("p", { class: "plain" }, message.text)] : []),
+    ...(message.files?.length ? [element("div", { class: "sent" }, ...sentFiles(message))] : []),
+  ];
 }

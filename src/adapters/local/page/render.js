@@ -6,6 +6,44 @@ export function renderMarkdown(text) {
   return parseMarkdown(text).map(renderBlock);
 }
 
+/** The signs that Heddle itself begins a paragraph with, as drawings of the page: not every machine has a font for them. */
+const signs = {
+  "⏳": "waiting",
+  "⏸️": "paused",
+  "✅": "answered",
+  "🛑": "stopped",
+  "⚠️": "failed",
+  "🚫": "stopped",
+  "❓": "question",
+  "🔐": "question",
+};
+
+const shown = new WeakMap();
+
+/**
+ * Shows Markdown in `node`, which nobody else fills. The blocks before the first that changed stay as they are, with
+ * the focus and with what is selected in them. `signed`: Heddle itself says it, not the model.
+ */
+export function showMarkdown(node, text, { signed }) {
+  const blocks = parseMarkdown(text);
+  const now = blocks.map((block) => JSON.stringify(block));
+  const before = shown.get(node) ?? [];
+  const changed = now.findIndex((block, index) => block !== before[index]);
+  const same = changed === -1 ? now.length : changed;
+  while (node.childElementCount > same) node.lastElementChild.remove();
+  node.append(...blocks.slice(same).map(signed ? renderSigned : renderBlock));
+  shown.set(node, now);
+}
+
+function renderSigned(block) {
+  const [first] = block.type === "paragraph" ? block.children : [];
+  const sign = typeof first === "string" && Object.keys(signs).find((known) => first.startsWith(known));
+  if (!sign) return renderBlock(block);
+  const rest = [first.slice(sign.length), ...block.children.slice(1)];
+  const drawing = element("span", { class: `own-sign ${signs[sign]}` }, icon(signs[sign]));
+  return element("p", {}, drawing, ...renderInline(rest));
+}
+
 function renderBlock(block) {
   switch (block.type) {
     case "paragraph":

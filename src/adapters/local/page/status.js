@@ -8,6 +8,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }) {
     ...(demo
       ? [
           banner(
+            "demo",
             "This is the demo model.",
             "It plays a few prepared scenes, in a real sandbox. For a real one put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and start Heddle again.",
           ),
@@ -17,29 +18,31 @@ export function showStatus({ model, demo, sandbox, redis, adapters }) {
     ...(redis === "embedded"
       ? [
           banner(
+            "warning",
             "Redis is embedded, for development only.",
             "Threads are kept on a best-effort basis. Install valkey-server or redis-server, or set REDIS_URL.",
           ),
         ]
       : []),
   );
-  const facts = {
-    Model: model,
-    Sandbox: sandbox.summary,
-    State: redisWords[redis],
-    Connected: adapters.map((name) => (name === "local" ? "this console" : name)).join(", "),
-  };
-  const lines = Object.entries(facts).flatMap(([term, value]) => [
+  const [sandboxName] = sandbox.summary.split(";");
+  const facts = [
+    ["Model", model],
+    ["Sandbox", sandboxName, sandbox.summary],
+    ["State", redisWords[redis]],
+    ["Connected", adapters.map((name) => (name === "local" ? "this console" : name)).join(", ")],
+  ];
+  const lines = facts.flatMap(([term, value, title = value]) => [
     element("dt", {}, term),
-    element("dd", { title: value }, value),
+    element("dd", { title }, value),
   ]);
   byId("facts").replaceChildren(...lines);
 }
 
-function banner(what, more, ...details) {
+function banner(kind, what, more, ...details) {
   return element(
     "div",
-    { class: "banner" },
+    { class: `banner ${kind}` },
     icon("failed"),
     element("p", {}, element("strong", {}, what), " ", more),
     ...details,
@@ -55,6 +58,7 @@ function sandboxBanner({ problems }) {
     element("ul", {}, ...fixes),
   );
   return banner(
+    "warning",
     "There is no sandbox.",
     "Heddle runs no commands and touches no files until there is one.",
     details,

@@ -150,9 +150,9 @@ function sandboxOf({ workers, limits }) {
       { class: "card" },
       element(
         "p",
-        {},
+        { class: "chipped" },
         chip(sandbox.ok ? "answered" : "failed", sandbox.ok ? "Sandbox in force" : "No sandbox"),
-        element("span", { class: "soft" }, ` ${alike.map(({ host }) => host).join(", ")}`),
+        element("span", { class: "soft" }, alike.map(({ host }) => host).join(", ")),
       ),
       element("p", {}, sandbox.summary),
       ...(problems.length > 0 ? [element("ul", { class: "plain-list problems" }, ...problems)] : []),

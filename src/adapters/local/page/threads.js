@@ -23,12 +23,15 @@ export class ThreadList {
   #threads = new Map();
   #current = null;
   #shown = "";
+  /** Until then an empty list means nothing. */
+  #known = false;
 
   constructor(list) {
     this.#list = list;
   }
 
   replace(threads) {
+    this.#known = true;
     this.#threads = new Map(threads.map((thread) => [thread.id, thread]));
     this.#show();
   }
@@ -45,11 +48,15 @@ export class ThreadList {
 
   #show() {
     const newest = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
+    if (!this.#known) return;
     const now = JSON.stringify([this.#current, newest]);
     if (now === this.#shown) return;
     this.#shown = now;
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.hash : null;
-    this.#list.replaceChildren(...newest.map((thread) => this.#line(thread)));
+    const nothing = element("li", { class: "none" }, "Your threads will be listed here.");
+    this.#list.replaceChildren(
+      ...(newest.length > 0 ? newest.map((thread) => this.#line(thread)) : [nothing]),
+    );
     for (const link of this.#list.querySelectorAll("a")) if (link.hash === focused) link.focus();
   }
 

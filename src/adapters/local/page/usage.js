@@ -173,10 +173,7 @@ function tiles(days) {
       ),
     ],
     ["Tokens", formatShort(sum(tokensOf))],
-    [
-      "Read from caches",
-      prompt ? `${Math.round((100 * sum(({ cacheRead }) => cacheRead)) / prompt)} %` : "–",
-    ],
+    ["From caches", prompt ? `${Math.round((100 * sum(({ cacheRead }) => cacheRead)) / prompt)} %` : "–"],
     ["Turns", formatCount(sum(({ turns }) => turns))],
     ["Model calls", formatCount(sum(({ calls }) => calls))],
     ["Liked · not liked", `${sum(({ liked }) => liked)} · ${sum(({ disliked }) => disliked)}`],

@@ -55,23 +55,40 @@ export interface Scripts {
   fallback: Script;
 }
 
+/** Scripts that cannot be played. The message says which, and what is wrong with it. */
+class DemoScriptError extends Error {
+  override readonly name = "DemoScriptError";
+}
+
 /**
- * Reads every `*.yaml` file of a folder. Throws an error that names the file and the place in it when one
- * does not follow the format, and when there is not exactly one script without `match`.
+ * Reads every `*.yaml` file of a folder.
+ *
+ * @throws DemoScriptError for a folder that cannot be read, a file that does not follow the format (with the place in
+ * it), and unless there is exactly one script without `match`
  */
 export function loadScripts(dir: string): Scripts {
-  const files = readdirSync(dir)
+  const files = namesIn(dir)
     .filter((name) => name.endsWith(".yaml"))
     .toSorted()
     .map((name) => readScript(join(dir, name)));
   const fallbacks = files.filter((file) => file.patterns === undefined);
   const [fallback] = fallbacks;
   if (fallback === undefined || fallbacks.length > 1) {
-    throw new Error(
+    throw new DemoScriptError(
       `The demo scripts in ${dir} need exactly one file without "match" to answer everything else, and ${fallbacks.length} were found.`,
     );
   }
   return { scripts: files.filter((file) => file !== fallback), fallback };
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch (error) {
+    throw new DemoScriptError(`The demo scripts in ${dir} cannot be read: ${reason(error)}.`, {
+      cause: error,
+    });
+  }
 }
 
 function readScript(path: string): Script & { patterns: RegExp[] | undefined } {
@@ -84,7 +101,7 @@ function readScript(path: string): Script & { patterns: RegExp[] | undefined } {
       matches: (userText) => patterns?.some((pattern) => pattern.test(userText)) ?? false,
     };
   } catch (error) {
-    throw new Error(`The demo script ${path} cannot be used: ${reason(error)}.`, { cause: error });
+    throw new DemoScriptError(`The demo script ${path} cannot be used: ${reason(error)}.`, { cause: error });
   }
 }
 

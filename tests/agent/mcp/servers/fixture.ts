@@ -11,6 +11,8 @@ import type {
 export interface FixtureOptions {
   /** Tools on one page of the list. Default: all. */
   pageSize?: number;
+  /** How often the list fails after `grow`. */
+  listFailures?: number;
   /** Further definitions for the list; they cannot be called. */
   more?: Tool[];
   /** What `crash` and `crash-once` do. The latter asks whether it is the first time. */
@@ -45,7 +47,12 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   const tools = [...definitions, ...(options.more ?? [])];
   const journal: string[] = [];
 
+  let failuresLeft = 0;
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    if (failuresLeft > 0) {
+      failuresLeft -= 1;
+      throw new Error("the catalogue is being printed");
+    }
     const start = Number(params?.cursor ?? 0);
     const end = start + (options.pageSize ?? tools.length);
     return { tools: tools.slice(start, end), ...(end < tools.length ? { nextCursor: String(end) } : {}) };
@@ -86,6 +93,7 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         return say("done");
       }
       case "grow":
+        failuresLeft = options.listFailures ?? 0;
         tools.push({ name: "grown", inputSchema: input });
         await server.sendToolListChanged();
         return say("grown");
