@@ -44,7 +44,7 @@ test.each([
   [
     "the console knows no other adapter",
     /^adapters\/local\//,
-    /^adapters\/(local\/|adapter\.ts)|^progress\/(markdown|title)\.ts|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
+    /^adapters\/(local\/|(adapter|thread-word)\.ts)|^progress\/(markdown|title)\.ts|^sandbox\/sandbox\.ts$|^agent\/messages\.ts$/,
   ],
   [
     "what the console shows an operator knows the queue and contracts, and no adapter",

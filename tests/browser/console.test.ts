@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ShownCall } from "../../src/adapters/adapter.ts";
 import { startConsole } from "../adapters/local/start-console.ts";
 import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./desk.ts";
@@ -176,6 +176,16 @@ describe("the console's page", () => {
     await page.getByText("Sentence 1.", { exact: true }).scrollIntoViewIfNeeded();
     await page.getByRole("button", { name: "Latest" }).click();
     await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
+
+    // A box that grows hides nothing of what was read.
+    const below = () =>
+      page.evaluate(
+        "(({ scrollHeight: all, scrollTop, clientHeight }) => all - scrollTop - clientHeight)(scroller)",
+      );
+    await expect.poll(below).toBeLessThan(2);
+    await page.getByLabel("Message to Heddle").fill("one\ntwo\nthree\nfour\nfive");
+    await expect.poll(below).toBeLessThan(2);
+    expect(await page.getByRole("button", { name: "Latest" }).isVisible()).toBe(false);
     desk.expectInnocent();
   });
 
@@ -192,6 +202,7 @@ describe("the console's page", () => {
     console.door.verdict = () => ({ kind: "refused", reply: "Only Ada may stop this." });
     await article(page, "progress").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("alert").getByText("Only Ada may stop this.").waitFor();
+    await page.locator("#text:focus").waitFor();
     const late = Promise.withResolvers<void>();
     console.door.verdict = () => late.promise.then(() => ({ kind: "refused", reply: "Nor may Bob." }));
     await page.locator("#composer").getByRole("button", { name: "Stop" }).click();
@@ -409,7 +420,9 @@ describe("the console's page", () => {
 
   test("the page says what should be known before trusting it with work", async () => {
     await using desk = await openDesk({
-      prepare(console) {
+      async prepare(console) {
+        // Those of the tests before.
+        await console.redis.client().del("heddle:local:threads");
         const problems = [{ what: "bwrap is not on PATH.", fix: "Install bubblewrap." }];
         Object.assign(console.status, {
           demo: true,
@@ -428,6 +441,22 @@ describe("the console's page", () => {
     await page.getByText("How to fix it").click();
     await page.getByText("Install bubblewrap.").waitFor();
     desk.expectInnocent();
+  });
+
+  test("while Redis does not answer, the page says so, and what was asked for is done afterwards", async (context) => {
+    await using desk = await openDesk();
+    const { page, console } = desk;
+    context.skip(console.redis.server.kind !== "system", "the embedded Redis cannot be frozen alone");
+    const { thread } = await desk.asks("Look around");
+    const pid = Number(/process_id:(\d+)/.exec(await console.redis.client().info("server"))?.[1]);
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => void process.kill(pid, "SIGCONT"));
+    await page.getByLabel("Message to Heddle").fill("Are you there?");
+    await page.keyboard.press("Enter");
+    await page.getByRole("status").getByText("Redis does not answer: look at its log").waitFor();
+    process.kill(pid, "SIGCONT");
+    expect(await desk.events(2)).toMatchObject({ kind: "message", thread, text: "Are you there?" });
+    await page.getByText("Redis does not answer").waitFor({ state: "detached" });
   });
 
   test("the page goes on by itself after the console was restarted", async () => {
@@ -451,7 +480,7 @@ describe("the console's page", () => {
     const { page, console } = desk;
     await page.getByLabel("Token").fill("wrong-token");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("needs its token").waitFor();
+    await page.getByRole("alert").getByText("That is not the token.").waitFor();
     await page.getByLabel("Token").fill(token);
     await page.keyboard.press("Enter");
     await page.getByText("demo").waitFor();

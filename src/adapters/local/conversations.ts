@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
 import { titleOf } from "../../progress/title.ts";
 import { threadId } from "../adapter.ts";
+import { threadWord } from "../thread-word.ts";
 import type { AttachmentHandle, MessageMark, MessageRef, OutboundMessage, ThreadRef } from "../adapter.ts";
 
 /**
@@ -105,11 +106,13 @@ export class Conversations {
     const place = await this.#redis.hincrby(keys.thread, "places", 1);
     const message: ConsoleMessage = { id, place, at, ...content };
 
+    const title = titleOf(wordsOf(content), titleChars);
     const commit = this.#redis
       .multi()
       .hsetnx(keys.messages, id, JSON.stringify(message))
-      .hsetnx(keys.thread, "title", titleOf(wordsOf(content), titleChars) || "Untitled")
       .hset(keys.thread, "activeAt", at);
+    // An order such as /full says nothing about what the thread is for, nor does the notice that answers it.
+    if (title && content.kind !== "notice" && !threadWord(title)) commit.hsetnx(keys.thread, "title", title);
     if (data) commit.hsetnx(keys.files, id, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
     for (const name of Object.values(keys)) commit.pexpire(name, keptForMs);
     await run(commit);
@@ -201,8 +204,8 @@ export class Conversations {
 
   async thread(id: string): Promise<ThreadSummary | null> {
     const fields = await this.#redis.hgetall(keysOf(id).thread);
-    if (!fields.title) return null;
-    const summary = { id, title: fields.title, activeAt: Number(fields.activeAt) };
+    if (!fields.activeAt) return null;
+    const summary = { id, title: fields.title ?? "Untitled", activeAt: Number(fields.activeAt) };
     const state = marks.find((mark) => mark === fields.state);
     return state ? { ...summary, state } : summary;
   }

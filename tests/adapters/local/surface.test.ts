@@ -155,6 +155,18 @@ describe.each([
     });
   });
 
+  test("a thread is called by the first task in it, and not by an order or its answer", async () => {
+    const title = async () => (await conversations.thread(thread.thread))?.title;
+    const says = (key: string, text: string) =>
+      conversations.add(thread.thread, key, { kind: "person", name: "Ada", text });
+    await says("first", "/full");
+    await surface.post(thread, { kind: "notice", markdown: "Everything is shown." }, "order");
+    expect(await title()).toBe("Untitled");
+    await says("second", "Deploy the site");
+    await says("third", "And then the shop");
+    expect(await title()).toBe("Deploy the site");
+  });
+
   describe("files", () => {
     test("a file comes back byte for byte", async () => {
       const data = Buffer.from(Array.from({ length: 512 }, (_, byte) => byte % 256));

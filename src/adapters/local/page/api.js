@@ -87,10 +87,34 @@ async function request(method, address, body, headers = {}) {
   return answer;
 }
 
-function ask(address, init) {
-  return fetch(address, init).catch(() => {
+/** An answer that takes longer than this is asked about, ms. */
+const patienceMs = 3_000;
+
+let onDelay = () => {};
+
+/** `listener(text)` is told what answers wait for, and an empty text when they have come. */
+export function whenDelayed(listener) {
+  onDelay = listener;
+}
+
+async function ask(address, init) {
+  let isWaiting = true;
+  const explain = async () => {
+    const ready = await fetch("/readyz");
+    const { error } = await ready.json();
+    if (isWaiting && error) onDelay(error);
+  };
+  // Whether anything answers at all is told by the request itself.
+  const timer = setTimeout(() => void explain().catch(() => {}), patienceMs);
+  try {
+    return await fetch(address, init);
+  } catch {
     throw new ApiError(0, "Heddle does not answer: is it running?");
-  });
+  } finally {
+    isWaiting = false;
+    clearTimeout(timer);
+    onDelay("");
+  }
 }
 
 /** The timeline of a thread of any platform: its end, or the page before a position. */

@@ -37,8 +37,7 @@ export function openConversation(thread, { connected, refused }) {
   if (current) byId("to-timeline").href = sessionAddress(`local:console:main:${current}`);
   showTitle(current ? "" : "New thread");
   showRunning();
-  // On a phone the keyboard would cover what was asked for.
-  if (matchMedia("(pointer: fine)").matches) composer.focus();
+  focusBox();
   return follow(current, { connected, refused });
 }
 
@@ -61,6 +60,11 @@ export async function listThreads() {
 /** The same, when something has happened in one of them. */
 export async function listAgain() {
   threads.replace(await getThreads());
+}
+
+/** On a phone the keyboard would cover what was asked for. */
+function focusBox() {
+  if (matchMedia("(pointer: fine)").matches) composer.focus();
 }
 
 function leave() {
@@ -138,7 +142,10 @@ export function stopRunning() {
 async function stop() {
   if (!current) return;
   const asked = ++stops;
+  const wasPressed = document.activeElement?.matches("button.stop");
   showStopping(true);
+  // That button is none any more, and its focus would be lost.
+  if (wasPressed) focusBox();
   announce("Stopping.");
   try {
     const verdict = await stopThread(current);
@@ -175,14 +182,18 @@ function showStopping(yes) {
 
 /** Changes the conversation, and keeps its end in view for whoever was reading there. */
 function following(change, always = false) {
-  const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+  const follows = isNearEnd();
   change();
-  if (atEnd || always) scroller.scrollTop = scroller.scrollHeight;
+  if (follows || always) scroller.scrollTop = scroller.scrollHeight;
   showJump();
 }
 
+function isNearEnd() {
+  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+}
+
 function showJump() {
-  byId("jump").hidden = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+  byId("jump").hidden = isNearEnd();
 }
 
 function showRunning() {
@@ -201,4 +212,14 @@ byId("skip").addEventListener("click", () =>
   document.body.dataset.page === "conversation" ? composer.focus() : byId("report").focus(),
 );
 byId("jump").addEventListener("click", () => (scroller.scrollTop = scroller.scrollHeight));
-scroller.addEventListener("scroll", showJump, { passive: true });
+let wasNearEnd = true;
+const scrolled = () => {
+  wasNearEnd = isNearEnd();
+  showJump();
+};
+scroller.addEventListener("scroll", scrolled, { passive: true });
+// The box below grows with what is written, and a phone's keyboard comes.
+new ResizeObserver(() => {
+  if (wasNearEnd) scroller.scrollTop = scroller.scrollHeight;
+  showJump();
+}).observe(scroller);

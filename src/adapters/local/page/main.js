@@ -1,11 +1,11 @@
 /** The page: which part of it the address names, signing in, and keys that work everywhere. */
 import { openAllThreads } from "./all-threads.js";
-import { getStatus, signIn } from "./api.js";
+import { getStatus, signIn, whenDelayed } from "./api.js";
 import { openAudit } from "./audit.js";
 import { followThreads, listAgain, listThreads, openConversation, stopRunning } from "./conversation.js";
 import { byId } from "./dom.js";
 import { openDrawer, setUpDrawers } from "./drawers.js";
-import { note, showTitle } from "./notes.js";
+import { delay, note, showTitle } from "./notes.js";
 import { setUpShortcuts } from "./shortcuts.js";
 import { showStatus } from "./status.js";
 import { openSystem } from "./system.js";
@@ -123,7 +123,8 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
     byId("sign-in").close();
     void start();
   } catch (error) {
-    byId("sign-in-problem").textContent = error.message;
+    byId("sign-in-problem").textContent =
+      error.status === 401 ? "That is not the token. Look for it where Heddle was set up." : error.message;
   }
 });
 
@@ -133,6 +134,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
+whenDelayed(delay);
 setUpDrawers();
 setUpShortcuts();
 void start();

@@ -6,6 +6,11 @@ export function note(text) {
   byId("note").textContent = text;
 }
 
+/** Another line there: what everything that was asked for waits for. */
+export function delay(why) {
+  byId("delay").textContent = why && `${why} What you ask for is done when it is back.`;
+}
+
 /** Said by screen readers. The live edits are not: nobody can listen to them. */
 export function announce(text) {
   byId("announcer").textContent = text;

@@ -190,7 +190,7 @@ const whose = { all: "Everybody together", channel: "Channel", user: "Person" };
 function budgetsOf({ budgets }) {
   if (budgets.length === 0) {
     const how =
-      "No budget is set: whoever may write may also spend. Set budgets in heddle.yaml (docs/configuration.md).";
+      "No budget is set: whoever may write may also spend. Set budgets in heddle.yaml (docs/rules.md).";
     return section("Budgets of today", emptyNote(how));
   }
   const lines = budgets.map(({ dimension, id, name, measure, limit, used, held }) => {
