@@ -1,4 +1,5 @@
 import type { AgentEvent, InnerCall, InnerCalls } from "./events.ts";
+import { cutText } from "./well-formed.ts";
 
 /** Together at most some 40 KB in the journal, whatever a sub-agent does. */
 const keptCalls = 60;
@@ -15,7 +16,7 @@ export function gatherCalls(): { add(event: AgentEvent): void; gathered(): Inner
         const text = malformed ?? JSON.stringify(input) ?? "";
         calls.push({
           id,
-          call: { name, input: beginning(text), status: "unknown", text: "", durationMs: 0 },
+          call: { name, input: cutText(text, keptChars), status: "unknown", text: "", durationMs: 0 },
         });
         if (calls.length <= keptCalls) return;
         calls.shift();
@@ -23,13 +24,14 @@ export function gatherCalls(): { add(event: AgentEvent): void; gathered(): Inner
       } else if (event.type === "tool-end") {
         const { callId, status, text } = event.message;
         const ended = calls.findLast(({ id }) => id === callId);
-        if (ended) Object.assign(ended.call, { status, text: beginning(text), durationMs: event.durationMs });
+        if (ended)
+          Object.assign(ended.call, {
+            status,
+            text: cutText(text, keptChars),
+            durationMs: event.durationMs,
+          });
       }
     },
     gathered: () => (calls.length === 0 ? undefined : { calls: calls.map(({ call }) => call), omitted }),
   };
-}
-
-function beginning(text: string): string {
-  return text.length > keptChars ? `${text.slice(0, keptChars).toWellFormed()}…` : text;
 }

@@ -1,5 +1,6 @@
 import { simpleCommands } from "./shell-commands.ts";
 import type { Tool, ToolEffect } from "./tools/tool.ts";
+import { cutText } from "./well-formed.ts";
 
 export type ToolAction = "allow" | "ask" | "deny";
 
@@ -69,8 +70,7 @@ function sentence(text: string): string {
 }
 
 function defaultWhy(what: string): string {
-  const line = what.replaceAll(/\s+/g, " ");
-  return `the operator's rules say so for “${line.length > 80 ? `${line.slice(0, 80)}…` : line}”.`;
+  return `the operator's rules say so for “${cutText(what.replaceAll(/\s+/g, " "), 80)}”.`;
 }
 
 /** Whether a text is the pattern from its first to its last character. Linear in the text. */

@@ -9,6 +9,7 @@ import { runTurn } from "./loop.ts";
 import type { Speaker, ToolCall } from "./messages.ts";
 import type { Dispatcher } from "./tools/dispatch.ts";
 import { defineTool, type Tool, type ToolResult } from "./tools/tool.ts";
+import { cutText } from "./well-formed.ts";
 
 export interface SubAgentOptions {
   model: LanguageModel;
@@ -156,6 +157,5 @@ function briefly(call: ToolCall): string {
 }
 
 function oneLine(text: string): string {
-  const line = text.trim().replace(/\s+/g, " ");
-  return line.length <= 120 ? line : `${line.slice(0, 119)}…`;
+  return cutText(text.trim().replace(/\s+/g, " "), 120);
 }

@@ -5,6 +5,7 @@ import type { ActionButton, OutboundMessage } from "../adapters/adapter.ts";
 import type { Receipt } from "../queue/turn-contracts.ts";
 import { continueAction, type PausedTurn } from "../queue/paused.ts";
 import { rateAction } from "../queue/ratings.ts";
+import { cutText } from "./title.ts";
 
 /** Words and figures that are the same on every platform. */
 
@@ -23,7 +24,7 @@ export function gistOf(call: ToolCall): string {
     .find((value) => typeof value === "string");
   const text =
     typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
-  return text === "{}" ? "" : cut(firstLine(text), shownCharacters);
+  return text === "{}" ? "" : cutText(firstLine(text), shownCharacters);
 }
 
 const shownItems = 20;
@@ -34,7 +35,9 @@ export function checklist({ name, status, text }: ToolMessage): string | undefin
   const [progress = "", ...items] = text.split("\n");
   const lines = items
     .slice(0, shownItems)
-    .map((item) => cut(item, shownCharacters).replace(/^\[(.)\]/, (_, mark: string) => boxes[mark] ?? "☐"));
+    .map((item) =>
+      cutText(item, shownCharacters).replace(/^\[(.)\]/, (_, mark: string) => boxes[mark] ?? "☐"),
+    );
   if (items.length > shownItems) lines.push(`… ${items.length - shownItems} more`);
   return [`**Plan** · ${progress}`, ...lines].join("  \n");
 }
@@ -58,11 +61,6 @@ function inlineCode(text: string): string {
 function firstLine(text: string): string {
   const [first = "", ...rest] = text.trim().split("\n");
   return rest.length > 0 ? `${first} …` : first;
-}
-
-function cut(text: string, characters: number): string {
-  const points = [...text];
-  return points.length <= characters ? text : `${points.slice(0, characters - 1).join("")}…`;
 }
 
 export function duration(ms: number): string {
@@ -91,7 +89,7 @@ function cost(usage: Usage): string[] {
 
 function files(what: "changed" | "deleted", paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
-  const shown = paths.slice(0, 5).map((path) => cut(path, 60));
+  const shown = paths.slice(0, 5).map((path) => cutText(path, 60));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
   return [`${paths.length === 1 ? "file" : "files"} ${what}: ${shown.join(", ")}${more}`];
 }

@@ -2,6 +2,7 @@ import type { ActionButton, OutboundMessage } from "../adapters/adapter.ts";
 import type { ToolCall } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import { duration } from "./describe.ts";
+import { cutText } from "./title.ts";
 
 /** The messages that put a question to people and say how it ended. */
 
@@ -43,11 +44,11 @@ function ending(decision: Decision | undefined): string {
     case "approved":
       return `✅ **Approved** by ${decision.by.name}.`;
     case "denied":
-      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${cut(decision.reason)}` : "."}`;
+      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${short(decision.reason)}` : "."}`;
     case "answered":
       return decision.text === undefined
         ? `↩️ ${decision.by.name} answered below.`
-        : `↩️ ${decision.by.name}: **${cut(decision.text)}**`;
+        : `↩️ ${decision.by.name}: **${short(decision.text)}**`;
     case "unasked":
       return "🚫 This could not be asked.";
     case "expired":
@@ -95,7 +96,6 @@ function code(text: string): string {
   return `${fence}\n${text.toWellFormed()}\n${fence}`;
 }
 
-function cut(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length <= shownReason ? line : `${line.slice(0, shownReason).toWellFormed()}…`;
+function short(text: string): string {
+  return cutText(text.replaceAll(/\s+/g, " ").trim(), shownReason);
 }

@@ -178,12 +178,12 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 function finalMark(outcome: TurnOutcome): MessageMark {
   switch (outcome.kind) {
     case "answered":
-    case "refused":
     case "step-limit":
     case "budget":
       return "answered";
     case "stopped":
       return "stopped";
+    case "refused":
     case "model-error":
       return "failed";
     case "waiting":

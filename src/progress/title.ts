@@ -32,7 +32,7 @@ export function titleOf(markdown: string, chars: number): string {
   for (const line of markdown.slice(0, lookedAt).split("\n")) {
     const words = line.slice(0, lineChars).trim();
     const title = wordless.test(words) ? "" : withoutMarks(words.replace(lineStart, "")).trim();
-    if (title !== "") return cut(title, chars).toWellFormed();
+    if (title !== "") return cutText(title, chars).toWellFormed();
   }
   return "";
 }
@@ -46,9 +46,9 @@ function withoutMarks(text: string): string {
   });
 }
 
-/** Never within a surrogate pair. */
-function cut(title: string, chars: number): string {
-  if (title.length <= chars) return title;
-  const beginning = title.slice(0, chars - 1).replace(/[\uD800-\uDBFF]$/, "");
+/** At most so many characters of a text, the "…" of a cut one included; never cut within a surrogate pair. */
+export function cutText(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const beginning = text.slice(0, chars - 1).replace(/[\uD800-\uDBFF]$/, "");
   return `${beginning.trimEnd()}…`;
 }

@@ -134,8 +134,10 @@ async function consume(
     const record = recordOf(event, options.now());
     if (event.type === "assistant") open = toolCalls(event.message).length;
     if (event.type === "tool-end") open -= 1;
-    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox.
-    const isHeld = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
+    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Not
+    // behind an abort: then the files are saved first, which takes its time.
+    const isFollowed = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
+    const isHeld = isFollowed && !signal.aborted;
     const change =
       event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
     if (record) held.push(record);

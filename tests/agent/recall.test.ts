@@ -16,7 +16,7 @@ describe("The list of notes", () => {
 
   test("has a short line for each, the newest first", () => {
     const lines = noteIndex([note(1, "one\nfact"), note(2, "x".repeat(500))]).split("\n");
-    expect(lines[1]).toMatch(/^- n2 \[thread, general\] x{160}…$/);
+    expect(lines[1]).toMatch(/^- n2 \[thread, general\] x{159}…$/);
     expect(lines[2]).toBe("- n1 [thread, general] one fact)");
   });
 

@@ -83,7 +83,7 @@ describe("A sub-agent", () => {
         { text: "There are 3." },
       ],
     });
-    const beginning = expect.stringMatching(/^.{300}…$/);
+    const beginning = expect.stringMatching(/^.{299}…$/);
     expect(result).toMatchObject({
       inner: {
         omitted: 0,

@@ -1,5 +1,6 @@
 /** What the Anthropic service refuses, with the words that it uses for it. */
 import { z } from "zod";
+import { hasHalfPair } from "./wire.ts";
 
 /** A refused request, as status and error object. */
 export interface Refusal {
@@ -112,6 +113,8 @@ export interface Turn {
 
 /** The body of a request, or why its shape is refused. */
 export function parseBody(body: unknown): { ok: true; body: MessagesBody } | { ok: false; refusal: Refusal } {
+  if (hasHalfPair(body))
+    return { ok: false, refusal: invalid("The request body is not valid JSON: no low surrogate in string") };
   const parsed = messagesBody.safeParse(body);
   if (parsed.success) return { ok: true, body: parsed.data };
   const [issue] = parsed.error.issues;

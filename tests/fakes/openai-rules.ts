@@ -1,5 +1,6 @@
 /** What OpenAI's two protocols refuse, with the words that the service uses for it. */
 import { z } from "zod";
+import { hasHalfPair } from "./wire.ts";
 
 /** A refused request, as status and error object. */
 export interface Refusal {
@@ -157,7 +158,7 @@ export function parseBody<T>(
   schema: z.ZodType<T>,
   body: unknown,
 ): { ok: true; body: T } | { ok: false; refusal: Refusal } {
-  if (body === undefined) {
+  if (body === undefined || hasHalfPair(body)) {
     return { ok: false, refusal: invalid("We could not parse the JSON body of your request.") };
   }
   const parsed = schema.safeParse(body);

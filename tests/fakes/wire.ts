@@ -117,6 +117,12 @@ async function readRequest(incoming: IncomingMessage, outgoing: ServerResponse):
   };
 }
 
+/** Whether there is half of a surrogate pair in a text of the value: JSON takes it, and the services do not. */
+export function hasHalfPair(value: unknown): boolean {
+  if (typeof value === "string") return !value.isWellFormed();
+  return typeof value === "object" && value !== null && Object.entries(value).flat().some(hasHalfPair);
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

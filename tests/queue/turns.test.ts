@@ -318,6 +318,20 @@ describe("A message", () => {
   });
 });
 
+test("A request that the model's service refused is marked as failed, and no later turn sees it", async () => {
+  const chat = memoryChat();
+  const { says } = gateway(chat);
+  const replies = [{ text: "I will not.", stop: "refusal" as const }, { text: "Blue." }];
+  const { requests } = await worker(chat, { replies });
+  const { event } = await says("the forbidden thing");
+  if (event.kind !== "message") throw new Error("It is a message.");
+  await answer(chat, "will not see this request again");
+  await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+  await says("which colour?");
+  await answer(chat, "Blue.");
+  expect(textIn(requests[1]?.messages ?? [])).toMatch(/^\(Left out here: .*\+which colour\?$/);
+});
+
 describe("A stop", () => {
   test("ends a running tool, answers its call, and tells the figures", async () => {
     const chat = memoryChat();

@@ -1,4 +1,5 @@
 import { ApplicationCommandType, InteractionResponseType, type InteractionType, Routes } from "discord.js";
+import { cutText } from "../../progress/title.ts";
 import type { AttachmentHandle, Author, InboundEvent, RoomMessage } from "../adapter.ts";
 import { threadWord } from "../thread-word.ts";
 import { attachmentHandle } from "./attachments.ts";
@@ -150,7 +151,7 @@ export function createTasks(options: InteractionOptions) {
 /** What everybody sees of a task that was given with a command. */
 function announcement(author: Author, { text, attachments = [], about }: Task): string {
   const quoted = text.replaceAll(/^/gm, "> ");
-  const short = quoted.length > shownChars ? `${quoted.slice(0, shownChars)}…` : quoted;
+  const short = cutText(quoted, shownChars);
   const files = attachments.map(({ name }) => name);
   const small = [
     `asked by <@${author.id}>`,

@@ -1,5 +1,6 @@
 import type { types } from "@slack/bolt";
 import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
+import { cutText } from "../../progress/title.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../adapter.ts";
 import { buttonRow } from "./buttons.ts";
 
@@ -86,8 +87,7 @@ const cardStatus = {
 } as const satisfies Record<ShownCall["state"], types.TaskCardBlock["status"]>;
 
 function outputBlock(result: string): types.RichTextBlock {
-  const short = result.length > outputChars ? `${result.slice(0, outputChars).toWellFormed()}…` : result;
-  const text = { type: "text" as const, text: inert(short), style: { code: true } };
+  const text = { type: "text" as const, text: inert(cutText(result, outputChars)), style: { code: true } };
   return { type: "rich_text", elements: [{ type: "rich_text_section", elements: [text] }] };
 }
 

@@ -9,6 +9,7 @@ import {
   toolCalls,
   userText,
 } from "../messages.ts";
+import { cutText } from "../well-formed.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** What a summary may cost. */
@@ -72,12 +73,12 @@ function transcribe(message: Message, chars: number): string {
     case "summary":
       return `EARLIER SUMMARY\n${message.text}`;
     case "user":
-      return `${isFromPerson(message) ? "PERSON" : "NOTICE"} ${cut(userText(message), chars)}`;
+      return `${isFromPerson(message) ? "PERSON" : "NOTICE"} ${cutText(userText(message), chars)}`;
     case "tool":
-      return `RESULT of ${message.name} (${message.status}): ${cut(message.text, chars)}`;
+      return `RESULT of ${message.name} (${message.status}): ${cutText(message.text, chars)}`;
     case "assistant": {
       const calls = toolCalls(message).map(
-        (call) => `CALL ${call.name} ${cut(JSON.stringify(call.input), chars)}`,
+        (call) => `CALL ${call.name} ${cutText(JSON.stringify(call.input), chars)}`,
       );
       return [`AGENT ${textOf(message).trim()}`, ...calls].join("\n");
     }
@@ -121,14 +122,14 @@ export function stateWithoutModel(messages: readonly Message[], { tokens, counte
       .filter((path) => typeof path === "string"),
   );
   const parts = [
-    earlier?.role === "summary" && cut(stateOf(earlier.text), 2_000),
+    earlier?.role === "summary" && cutText(stateOf(earlier.text), 2_000),
     used.size > 0 && `Tools used: ${[...used].map(([name, times]) => `${name} ×${times}`).join(", ")}.`,
     paths.size > 0 && `Files touched: ${[...paths].slice(-30).join(", ")}.`,
-    told.length > 0 && `Said last: ${cut(told.slice(-3).join(" … "), 1_000)}`,
+    told.length > 0 && `Said last: ${cutText(told.slice(-3).join(" … "), 1_000)}`,
   ];
   const text = parts.filter(Boolean).join("\n");
   const limit = Math.floor(tokens * stateShare);
-  return counter.count(text) <= limit ? text : cut(text, limit * 2);
+  return counter.count(text) <= limit ? text : cutText(text, limit * 2);
 }
 
 const stateHeading = "# Where the work stands";
@@ -180,11 +181,7 @@ function pinnedOf(message: Message): string[] {
 function fitIntents(intents: readonly string[], { tokens, counter }: SummaryLimits): string[] {
   const budget = Math.floor(tokens * intentShare);
   for (let chars = 4_000; ; chars = Math.floor(chars / 2)) {
-    const short = intents.map((intent) => cut(intent, Math.max(chars, shortestIntent)));
+    const short = intents.map((intent) => cutText(intent, Math.max(chars, shortestIntent)));
     if (chars <= shortestIntent || counter.count(short.join("\n")) <= budget) return short;
   }
-}
-
-function cut(text: string, chars: number): string {
-  return text.length <= chars ? text : `${text.slice(0, chars - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }

@@ -11,6 +11,7 @@ import type {
 import { z } from "zod";
 import { userText } from "../messages.ts";
 import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from "../messages.ts";
+import { wellFormed } from "../well-formed.ts";
 import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "./model.ts";
 import { isObject } from "./wire-calls.ts";
 import { assertPaired, growing, hashedId, resultText, summaryText, wireName } from "./wire-history.ts";
@@ -135,7 +136,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
     switch (part.type) {
       case "thinking":
         return replaysThinking && part.protocol === "anthropic" && isThinkingBlock(part.raw)
-          ? [part.raw]
+          ? [wellFormed(part.raw)]
           : [];
       case "text":
         return part.text.trim() === "" ? [] : [textBlock(part.text)];
@@ -146,7 +147,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
             type: "tool_use",
             id: ids.add(id),
             name: wireName(name),
-            input: isObject(input) ? input : {},
+            input: isObject(input) ? wellFormed(input) : {},
           },
         ];
       }
@@ -179,7 +180,7 @@ function imageBlocks(
 }
 
 function textBlock(text: string): TextBlockParam {
-  return { type: "text", text };
+  return { type: "text", text: text.toWellFormed() };
 }
 
 const thinkingBlock = z.union([
@@ -187,7 +188,7 @@ const thinkingBlock = z.union([
   z.object({ type: z.literal("redacted_thinking"), data: z.string() }),
 ]);
 
-/** Only checks: the block itself must go back exactly as it came. */
+/** Only checks: the block must go back as it came. */
 function isThinkingBlock(raw: unknown): raw is ThinkingBlockParam | RedactedThinkingBlockParam {
   return thinkingBlock.safeParse(raw).success;
 }

@@ -14,6 +14,7 @@ import {
   toolCalls,
   userText,
 } from "../messages.ts";
+import { wellFormed } from "../well-formed.ts";
 import type { ModelRequest } from "./model.ts";
 import { chatThinking } from "./openai-chat-reply.ts";
 import {
@@ -47,7 +48,7 @@ export function chatMessages(reader: Reader): (request: ModelRequest) => ChatCom
     assertPaired(messages);
     const { wire, images } = converted(messages);
     return [
-      ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
+      ...(system === "" ? [] : [{ role: "system" as const, content: system.toWellFormed() }]),
       ...wire,
       ...imagesTurn(images),
     ];
@@ -68,23 +69,27 @@ function convert(message: Message, state: Converted, reader: Reader): void {
   }
   switch (message.role) {
     case "user":
-      wire.push({ role: "user", content: userContent(userText(message), message.images, reader) });
+      wire.push(
+        wellFormed({ role: "user", content: userContent(userText(message), message.images, reader) }),
+      );
       break;
     case "summary":
-      wire.push({ role: "user", content: summaryText(message) });
+      wire.push({ role: "user", content: summaryText(message).toWellFormed() });
       break;
     case "assistant":
-      if (!isBlank(message)) wire.push(assistant(message, reader));
+      if (!isBlank(message)) wire.push(wellFormed(assistant(message, reader)));
       break;
     case "tool":
-      wire.push({
-        role: "tool",
-        tool_call_id: wireId(message.callId, idLimit),
-        content: reader.images
-          ? resultText(message.text)
-          : withoutImages(resultText(message.text), message.images ?? []),
-      });
-      if (reader.images) state.images.push(...resultImages(message));
+      wire.push(
+        wellFormed({
+          role: "tool",
+          tool_call_id: wireId(message.callId, idLimit),
+          content: reader.images
+            ? resultText(message.text)
+            : withoutImages(resultText(message.text), message.images ?? []),
+        }),
+      );
+      if (reader.images) state.images.push(...wellFormed(resultImages(message)));
       break;
   }
 }
@@ -115,7 +120,7 @@ function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionT
   return {
     id: wireId(id, idLimit),
     type: "function",
-    function: { name: wireName(name), arguments: JSON.stringify(input) },
+    function: { name: wireName(name), arguments: JSON.stringify(wellFormed(input)) },
   };
 }
 

@@ -6,6 +6,7 @@ import {
   type Message,
   userText,
 } from "../messages.ts";
+import { wellFormed } from "../well-formed.ts";
 import {
   assertPaired,
   dataUrl,
@@ -36,7 +37,7 @@ const idLimit = 64;
 export function inputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
   const converted = growing(
     (): ResponseInputItem[] => [],
-    (items, message) => items.push(...itemsOf(message, reader)),
+    (items, message) => items.push(...wellFormed(itemsOf(message, reader))),
   );
   return (messages) => {
     assertPaired(messages);
@@ -82,7 +83,11 @@ function toldItem(part: AssistantPart): ResponseInputItem[] {
   if (part.type === "text" && part.text.trim() !== "") return [{ role: "assistant", content: part.text }];
   if (part.type !== "tool-call") return [];
   const { id, name, input } = part.call;
-  const call = { call_id: wireId(id, idLimit), name: wireName(name), arguments: JSON.stringify(input) };
+  const call = {
+    call_id: wireId(id, idLimit),
+    name: wireName(name),
+    arguments: JSON.stringify(wellFormed(input)),
+  };
   return [{ type: "function_call", ...call }];
 }
 

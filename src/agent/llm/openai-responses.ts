@@ -30,7 +30,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     store: false,
     ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
     max_output_tokens: maxOutput(request, limits),
-    ...(request.system !== "" && { instructions: request.system }),
+    ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, schema }) => ({
         type: "function",

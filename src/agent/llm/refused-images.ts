@@ -16,19 +16,22 @@ export interface RefusedImages {
  */
 export function createRefusedImages(): RefusedImages {
   const refused = new WeakSet<Message>();
+  // A long conversation is not looked through in each step for what hardly ever is there.
+  let isAnyRefused = false;
   return {
     accepted(request) {
       const { messages } = request;
-      if (!messages.some((message) => refused.has(message))) return request;
+      if (!isAnyRefused || !messages.some((message) => refused.has(message))) return request;
       return {
         ...request,
         messages: messages.map((message) => (refused.has(message) ? blind(message) : message)),
       };
     },
     refuse(failure, { messages }) {
-      const seen = messages.filter((message) => imagesOf(message) > 0 && !refused.has(message));
       if (!isAboutImages(failure)) return false;
+      const seen = messages.filter((message) => imagesOf(message) > 0 && !refused.has(message));
       for (const message of seen) refused.add(message);
+      isAnyRefused ||= seen.length > 0;
       return seen.length > 0;
     },
   };

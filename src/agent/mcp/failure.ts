@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cutText } from "../well-formed.ts";
 
 /** Codes of failures that happen before a request has left: the server cannot have acted on it. */
 const unreachable = new Set([
@@ -32,8 +33,7 @@ export function describeError(error: unknown): string {
 export function oneLine(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is taken out
   const plain = text.replaceAll(/\u001B\[[0-9;]*[A-Za-z]|[\u0000-\u001F\u007F]+/g, " ");
-  const line = plain.replaceAll(/ +/g, " ").trim();
-  return line.length > 500 ? `${line.slice(0, 499)}…` : line;
+  return cutText(plain.replaceAll(/ +/g, " ").trim(), 500);
 }
 
 function codeOf(error: Error): string {

@@ -2,6 +2,7 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ToolSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { Tool as ProtocolTool } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
+import { cutText, wellFormed } from "../well-formed.ts";
 import { withoutOwnTimeout } from "./link.ts";
 
 /** A tool as its server describes it, in a form that every model API accepts. */
@@ -40,7 +41,7 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<Li
       ...withoutOwnTimeout,
     });
     for (const raw of page.tools) {
-      const tool = toServerTool(raw);
+      const tool = toServerTool(wellFormed(raw));
       if (typeof tool === "string") leftOut.push(tool);
       else if (tools.has(tool.name)) leftOut.push(`${tool.name} is listed twice; the first one counts.`);
       else tools.set(tool.name, tool);
@@ -71,7 +72,7 @@ function toServerTool(raw: unknown): ServerTool | string {
     return `${tool.name} has a parameter name that model APIs refuse: ${JSON.stringify(odd)}.`;
   return {
     name: tool.name,
-    description: (tool.description ?? tool.title ?? "").slice(0, maxDescription),
+    description: cutText(tool.description ?? tool.title ?? "", maxDescription),
     schema,
     claims: {
       readOnly: tool.annotations?.readOnlyHint === true,

@@ -1,3 +1,4 @@
+import { cutText } from "../well-formed.ts";
 import type { Skill } from "./library.ts";
 
 const heading =
@@ -27,14 +28,10 @@ export function skillCatalogue(
 
 function render(skills: readonly Skill[], length: number, shown: number): string {
   const lines = skills.slice(0, shown).map(({ name, description }) => {
-    return length === 0 ? `- ${name}` : `- ${name}: ${shorten(description.replaceAll(/\s+/g, " "), length)}`;
+    return length === 0 ? `- ${name}` : `- ${name}: ${cutText(description.replaceAll(/\s+/g, " "), length)}`;
   });
   const rest = skills.length - shown;
   if (rest > 0)
     lines.push(`- and ${rest} more: get_skill finds them by words, and with an empty name lists all.`);
   return [heading, ...lines].join("\n");
-}
-
-function shorten(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1).trimEnd()}…`;
 }

@@ -8,6 +8,7 @@ import type { ToolDefinition, Usage } from "../llm/model.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
 import { allowAll, type Policy } from "../policy.ts";
 import type { Asking, Decision } from "../questions.ts";
+import { cutText } from "../well-formed.ts";
 import { type Ending, runBounded } from "./bounded-run.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./breaker.ts";
 import { definitionOf } from "./definition.ts";
@@ -293,6 +294,5 @@ function fieldName(path: readonly PropertyKey[]): string {
 
 /** One line, cut: names and values in an error are the model's own and may be anything. */
 function shorten(text: string, max = 64): string {
-  const line = text.replace(/\s+/g, " ");
-  return line.length <= max ? line : `${line.slice(0, max)}…`;
+  return cutText(text.replace(/\s+/g, " "), max);
 }

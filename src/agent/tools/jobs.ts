@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Job, JobStatus, Sandbox } from "../../sandbox/sandbox.ts";
+import { cutText } from "../well-formed.ts";
 import { quote } from "./quote.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 
@@ -68,7 +69,7 @@ export const bashKill = defineSandboxTool({
 function unknownJob(id: string, sandbox: Sandbox): ToolResult {
   const known = sandbox.jobs().map((job) => `${job.id} (${job.status().state})`);
   const which = known.length === 0 ? "there are none" : `known ones: ${known.join(", ")}`;
-  return { status: "error", text: `This thread has no background command "${id.slice(0, 64)}"; ${which}.` };
+  return { status: "error", text: `This thread has no background command "${cutText(id, 64)}"; ${which}.` };
 }
 
 function describe(job: Job, status: JobStatus, now: number): string {

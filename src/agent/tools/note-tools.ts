@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cutText } from "../well-formed.ts";
 import { type Note, noteScopes } from "./notes.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
@@ -91,7 +92,10 @@ export const forgetNote = defineTool({
 });
 
 function unknownNote(id: string): ToolResult {
-  return { status: "error", text: `There is no note "${id.slice(0, 64)}" here; recall_notes shows the ids.` };
+  return {
+    status: "error",
+    text: `There is no note "${cutText(id, 64)}" here; recall_notes shows the ids.`,
+  };
 }
 
 function line({ id, scope, category, text, author, at }: Note): string {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cutText } from "../well-formed.ts";
 import { quote } from "./quote.ts";
 import { defineSandboxTool } from "./tool.ts";
 
@@ -33,7 +34,11 @@ export const searchFiles = defineSandboxTool({
       timeoutMs: 60_000,
       signal,
     });
-    const lines = stdout.toString().split("\n").map(cut).join("\n");
+    const lines = stdout
+      .toString()
+      .split("\n")
+      .map((line) => cutText(line, maxLineChars))
+      .join("\n");
     if (end === "failed")
       return { status: "error", text: problem ?? "The search could not be run.", outage: true };
     if (end === "stopped") return { status: "stopped", text: lines };
@@ -45,7 +50,3 @@ export const searchFiles = defineSandboxTool({
     return { status: "ok", text: lines.trimEnd() };
   },
 });
-
-function cut(line: string): string {
-  return line.length <= maxLineChars ? line : `${line.slice(0, maxLineChars).toWellFormed()}…`;
-}

@@ -63,10 +63,18 @@ export const searchHistory = defineTool({
   },
 });
 
-/** Without what no model is to see (withdrawn messages), what Heddle itself added, and earlier searches. */
+/** Without what no model is to see (withdrawn messages, refused turns), what Heddle itself added, and earlier searches. */
 function entriesOf(records: readonly JournalRecord[]): Entry[] {
   const withdrawn = new Set(records.flatMap((record) => (record.type === "withdrawn" ? [record.id] : [])));
+  const refused = new Set(
+    records.flatMap((record) =>
+      record.type === "turn-end" && record.outcome.kind === "refused" ? [record.turn] : [],
+    ),
+  );
+  let turn = "";
   return records.flatMap((record, index): Entry[] => {
+    if (record.type === "turn-start") ({ turn } = record);
+    if (refused.has(turn)) return [];
     const entry = (at: number, text: string): Entry[] => (text ? [{ number: index + 1, at, text }] : []);
     switch (record.type) {
       case "user": {

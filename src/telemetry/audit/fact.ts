@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { InboundEvent, ThreadId, Verdict } from "../../adapters/adapter.ts";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
+import { cutText } from "../../agent/well-formed.ts";
 import type { IntakeDeed } from "../../intake/intake.ts";
 import type { ScheduleDeed } from "../../queue/schedules.ts";
 
@@ -162,6 +163,8 @@ export function maskedArguments(
   mask: (text: string) => string,
 ): { sha256: string; arguments: string } {
   const text = mask(malformed ?? JSON.stringify(input) ?? "");
-  const shown = text.length <= shownChars ? text : `${text.slice(0, shownChars).toWellFormed()}…`;
-  return { sha256: createHash("sha256").update(text).digest("hex"), arguments: shown };
+  return {
+    sha256: createHash("sha256").update(text).digest("hex"),
+    arguments: cutText(text, shownChars).toWellFormed(),
+  };
 }

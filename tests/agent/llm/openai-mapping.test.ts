@@ -15,7 +15,9 @@ import type { FakeAnswer } from "../../fakes/openai.ts";
 import { answered, ask, fake, model, user } from "./openai-run.ts";
 
 const protocols = ["chat", "responses"] as const;
-const words = fc.string({ unit: "grapheme", maxLength: 40 });
+const plain = fc.string({ unit: "grapheme", maxLength: 40 });
+/** As people and models write them: some have half of a surrogate pair. */
+const words = fc.oneof(plain, fc.constantFrom("half \ud83d", "\udc40"));
 
 const image: fc.Arbitrary<Image> = fc.record({
   mediaType: fc.constantFrom("image/png", "image/jpeg", "image/gif", "image/webp"),
@@ -125,10 +127,10 @@ const history: fc.Arbitrary<Message[]> = fc
 
 const answer: fc.Arbitrary<FakeAnswer> = fc.record(
   {
-    thinking: words.filter((text) => !text.includes("<")),
+    thinking: plain.filter((text) => !text.includes("<")),
     thinkingIn: fc.constantFrom("reasoning_content", "reasoning", "reasoning_details", "think"),
-    text: words,
-    refusal: words,
+    text: plain,
+    refusal: plain,
     calls: fc.array(
       fc.record({
         name: fc.string({ maxLength: 10 }),

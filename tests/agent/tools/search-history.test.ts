@@ -78,4 +78,17 @@ describe("search_history", () => {
     const bare = dispatcherOf({ tools: [searchHistory] });
     expect((await run(bare, "search_history", { query: "a" })).text).toMatch(/^There is no history/);
   });
+
+  test("finds nothing of a turn that the service refused, and the rest by the same numbers", async () => {
+    const outcome = { kind: "refused", text: "no", steps: 1, usage: noUsage } as const;
+    const records: JournalRecord[] = [
+      { type: "turn-start", turn: "t1", at },
+      ...session,
+      { type: "turn-end", turn: "t1", outcome, at },
+      { type: "turn-start", turn: "t2", at },
+      { type: "user", message: says("m2", "Deploy the green service") },
+    ];
+    const { text } = await search(records, { query: "deploy" });
+    expect(text).toBe("#9 2026-01-02 10:30 Ada: Deploy the green service");
+  });
 });
