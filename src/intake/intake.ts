@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import {
   type Door,
   type InboundEvent,
@@ -12,19 +11,19 @@ import { plainName, type Quote } from "../agent/messages.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";
 import { keys } from "../queue/keys.ts";
-import { deliver, orderStop, rememberMessages, threadOfMessage, waitingIn } from "../queue/mailbox.ts";
+import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
 import { overhear, rehear } from "../queue/overheard.ts";
 import { turnToContinue } from "../queue/paused.ts";
 import { type Ratings, ratingIn } from "../queue/ratings.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
 import { lastRequesters, requestersOf } from "../queue/requesters.ts";
 import type { ScheduleDeed } from "../queue/schedules.ts";
-import { sessionStatus } from "../queue/sessions.ts";
 import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
 import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import { userMessage } from "./user-message.ts";
+import { createWaiting, type WaitingOptions } from "./waiting.ts";
 import { createWords, type WordOptions } from "./words.ts";
 
 /** What people do that the verdicts on their events do not tell: for the audit log. */
@@ -33,24 +32,17 @@ export type IntakeDeed = QuestionDeed | ContinueDeed | ScheduleDeed;
 export interface IntakeOptions
   extends Omit<QuestionOptions, "mayApprove" | "audit">,
     Omit<WordOptions, "stop" | "audit">,
-    ReplyOptions {
+    ReplyOptions,
+    WaitingOptions {
   access: Access;
   audit(deed: IntakeDeed): void;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
-  /** How many are worked on before the turn that the thread waits for, on behalf of that person. */
-  ahead(thread: ThreadId, person: string): Promise<number>;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
   /** Absent where answers do not ask for opinions. */
   ratings?: Ratings;
 }
 
-/**
- * When it is looked whether a message waits, and where in the line: first so soon, because a worker that has nothing to
- * do takes it sooner; then each time after twice as long.
- */
-const firstLookMs = 600;
-const longestLookMs = 60_000;
 /** For how long the same refusal is not taken for another one. */
 const refusedSeconds = 600;
 /** For how long what somebody did to stop a thread is not taken for something new. */
@@ -76,31 +68,7 @@ export function createIntake(options: IntakeOptions): Door {
   });
   const questions = createQuestionDesk({ ...options, mayApprove: access.mayApprove });
   const { reply, refuse, refuseStranger, mark } = createReplies(options);
-
-  /** Where the message stands; undefined when it waits no more. */
-  const placeOf = async (thread: ThreadId, { ref, author }: MessageEvent): Promise<number | undefined> => {
-    const inThread = (await waitingIn(redis, thread)).findIndex(({ id }) => id === ref.message);
-    if (inThread < 0) return undefined;
-    const isRunning = (await sessionStatus(redis, thread)) === "running";
-    return inThread + (isRunning ? 1 : await options.ahead(thread, author.id));
-  };
-
-  /** Shows that a message waits, and its place as the line moves on. Whoever takes it marks it as taken. */
-  const showWaiting = async (thread: ThreadId, event: MessageEvent) => {
-    const { places = Number.POSITIVE_INFINITY } = options.surface(event.ref.platform).limits;
-    let shown = Number.POSITIVE_INFINITY;
-    for (let lookMs = firstLookMs; ; lookMs = Math.min(2 * lookMs, longestLookMs)) {
-      await delay(lookMs, undefined, { ref: false });
-      // Heddle was closed meanwhile.
-      if (redis.status === "end") return;
-      const place = await placeOf(thread, event);
-      if (place === undefined) return;
-      // A person is told of each change on some platforms, so nobody is when things look worse for a moment.
-      if (Math.min(place, places) >= shown) continue;
-      shown = Math.min(place, places);
-      await mark(event.ref, "waiting", place);
-    }
-  };
+  const showWaiting = createWaiting(options, mark);
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
   const findThread = async (message: MessageRef): Promise<ThreadId | undefined> => {
@@ -209,7 +177,7 @@ export function createIntake(options: IntakeOptions): Door {
         if (leave?.deed) options.audit(leave.deed);
         await questions.written(event);
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
-        showWaiting(thread, event).catch((error: unknown) =>
+        showWaiting(event).catch((error: unknown) =>
           options.onProblem("It was not found out whether a message waits.", error),
         );
         return { kind: "accepted", thread, position: delivery.position };

@@ -7,27 +7,19 @@ import {
   type ThreadId,
 } from "../adapters/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { ToolCall, ToolMessage, UserMessage } from "../agent/messages.ts";
+import type { UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turn-contracts.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import type { OutboxEntry } from "../queue/outbox.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { isOver } from "../queue/stops.ts";
 import type { Verbosity } from "../queue/sessions.ts";
-import {
-  checklist,
-  closingMessages,
-  count,
-  describeCompaction,
-  duration,
-  pausedMessage,
-  verdict,
-} from "./describe.ts";
+import { closingMessages, count, duration, pausedMessage, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 import { maskedMessage } from "./masked.ts";
 import { questionMessage, settledMessage } from "./questions.ts";
 import { createThreadStatus } from "./thread-status.ts";
-import { createToolList, fenced } from "./tool-list.ts";
+import { createWorkView } from "./work-view.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -58,9 +50,6 @@ export type LiveEvent =
   | { type: "turn-start"; turn: string; messages: string[] }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; messages: string[]; closing: OutboundMessage };
 
-const shownText = 1_200;
-const shownTail = 400;
-
 /** Under which a turn's progress message is posted and settled. */
 export function progressKey(turn: string): string {
   return `${turn}:progress`;
@@ -74,12 +63,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const closing = new AbortController();
   const marking: Promise<void>[] = [];
   const asked: UserMessage[] = [];
-  const tools = createToolList({ withResults: options.verbosity === "full" });
-  let plan = "";
-  let step = 0;
-  let text = "";
-  let tail = "";
-  let notice = "";
+  const isQuiet = options.verbosity === "quiet";
+  const work = createWorkView({ banner, withResults: options.verbosity === "full", calls: turn.calls });
   let isWaiting = false;
 
   const status = createThreadStatus(surface, thread);
@@ -116,90 +101,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   // The surface masks as well; before that, messages lie in the outbox.
   const masked = (message: OutboundMessage) => maskedMessage(message, options.mask);
 
-  const withCalls = (title: string, over: string[], under: string[]) => {
-    const below = paragraphs(under);
-    return {
-      markdown: paragraphs([...over, tools.text(), below]),
-      ...((!tools.isEmpty || plan) && {
-        calls: { title, above: paragraphs([...over, tools.earlier()]), items: tools.items(), below },
-      }),
-    };
-  };
-
-  const progressMessage = (headline: string): OutboundMessage => {
-    const above = [banner, `${headline} · step ${step}`, plan];
-    const below: string[] = [];
-    if (tail) below.push(fenced(tail.trimEnd()));
-    if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
-    if (notice) below.push(`_${notice}_`);
-    return masked({ kind: "progress", stoppable: true, ...withCalls("Working", above, below) });
-  };
-
-  // What `todo` gives is shown as the plan.
-  const showCall = (call: ToolCall, state: "running" | "pending") => {
-    if (call.name !== "todo") tools.start(call, state);
-  };
-
-  const showResult = (message: ToolMessage) => {
-    tools.end(message);
-    plan = checklist(message) ?? plan;
-  };
-
-  for (const { call, result } of turn.calls) {
-    showCall(call, "pending");
-    if (result) showResult(result);
-  }
-
-  const apply = (event: AgentEvent) => {
-    if ("step" in event) step = event.step;
-    switch (event.type) {
-      case "step-start":
-        status.show("is thinking…");
-        text = "";
-        break;
-      case "text-delta":
-        text += event.delta;
-        break;
-      case "thinking-delta":
-      case "helper":
-        return;
-      case "retry":
-        text = "";
-        notice = `${event.reason} Trying again in ${duration(event.delayMs)} (attempt ${event.attempt}).`;
-        break;
-      case "assistant":
-        notice = "";
-        break;
-      case "tool-start":
-        status.show(`is using ${event.call.name}…`);
-        showCall(event.call, "running");
-        tail = "";
-        break;
-      case "question":
-        showCall(event.call, "pending");
-        break;
-      case "tool-output":
-        tail = lastLines(tail + event.chunk);
-        break;
-      case "tool-end":
-        showResult(event.message);
-        tail = "";
-        break;
-      case "follow-up":
-        notice = `${count(event.messages.length, "new message")} taken along.`;
-        break;
-      case "summary":
-      case "trim":
-        notice = describeCompaction(event);
-        break;
-      case "notice":
-        notice = event.text;
-        break;
-      case "nudge":
-        return;
-    }
-    if (options.verbosity !== "quiet") progress.show(() => progressMessage("⏳ **Working**"));
-  };
+  const working = (headline: string) => masked(work.working(headline));
 
   const over = (outcome: TurnOutcome) => asked.filter((message) => isOver(message, outcome));
 
@@ -227,14 +129,16 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     event(event) {
       options.publish(event);
-      apply(event);
+      if (event.type === "step-start") status.show("is thinking…");
+      if (event.type === "tool-start") status.show(`is using ${event.call.name}…`);
+      if (work.apply(event) && !isQuiet) progress.show(() => working("⏳ **Working**"));
     },
     question: (question, call) => masked(questionMessage(question, call)),
     settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
     continued: (paused, by) => masked(pausedMessage(paused, by)),
     waiting() {
       isWaiting = true;
-      const message = progressMessage("⏸️ **Waiting for your decision**");
+      const message = working("⏸️ **Waiting for your decision**");
       // It may wait for days, so nothing is left to marks that are under way.
       return { [`${turn.id}:waiting`]: { do: "edit", field: "progress", message }, ...marks(asked, "taken") };
     },
@@ -242,15 +146,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       const { outcome } = receipt;
       const [message, offer] = lastMessages(receipt);
       const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
-      // Without a tool call the progress message has nothing to say that the answer does not.
-      const last: OutboundMessage | null =
-        options.verbosity !== "quiet" && (!tools.isEmpty || plan)
-          ? masked({ kind: "progress", ...withCalls("What was done", [headline, plan], []) })
-          : null;
+      const last = isQuiet ? null : work.done(headline);
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
-        [progressKey(turn.id)]: { do: "settle", message: last, since: turn.startedAt },
+        [progressKey(turn.id)]: { do: "settle", message: last && masked(last), since: turn.startedAt },
         ...marks(over(outcome), finalMark(outcome)),
         ...marks(receipt.withdrawn, "stopped"),
       };
@@ -291,12 +191,4 @@ function finalMark(outcome: TurnOutcome): MessageMark {
     case "lost-lease":
       return "waiting";
   }
-}
-
-function paragraphs(parts: readonly string[]): string {
-  return parts.filter(Boolean).join("\n\n");
-}
-
-function lastLines(output: string): string {
-  return output.slice(-shownTail).split("\n").slice(-4).join("\n").trimStart();
 }

@@ -1,37 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
-import type { StopOrder, TurnAbort, TurnOutcome } from "../agent/events.ts";
-import { followTurn } from "../agent/follow.ts";
-import {
-  type History,
-  isUndecided,
-  type OpenCall,
-  type OpenTurn,
-  recordOf,
-  replay,
-  workedMs,
-} from "../agent/history.ts";
+import { type History, isUndecided, type OpenCall, type OpenTurn, replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { isFromPerson, toolCalls } from "../agent/messages.ts";
-import type { KillReport } from "../sandbox/sandbox.ts";
-import { type BackgroundJobs, sumOfKills } from "./background.ts";
-import { listedAt, readStop, sinceOrder, unlist } from "./mailbox.ts";
+import { isFromPerson } from "../agent/messages.ts";
+import type { BackgroundJobs } from "./background.ts";
+import { listedAt, readStop, unlist } from "./mailbox.ts";
+import { runOneTurn } from "./one-turn.ts";
 import { offerTaken } from "./paused.ts";
-import { abandoned, asked, decisionsSince, merged } from "./questions.ts";
+import { abandoned, decisionsSince, merged } from "./questions.ts";
 import { type Flush, stored, tellStopped } from "./stop-notice.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "./session.ts";
 import type { Verbosity } from "./sessions.ts";
 import { isOver, type StopWatch } from "./stops.ts";
-import {
-  noChanges,
-  type Receipt,
-  type ShownTurn,
-  type TurnDisplay,
-  type TurnRunner,
-} from "./turn-contracts.ts";
-import { type Drive, type Driven, shutdown } from "./turns.ts";
-import { toldOf, untold, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
+import type { Receipt, ShownTurn, TurnDisplay, TurnRunner } from "./turn-contracts.ts";
+import type { Drive, Driven } from "./turns.ts";
+import { toldOf, type Withdrawals, withdrawalsIn } from "./withdrawals.ts";
 
 export interface DriveOptions {
   redis: Redis;
@@ -165,7 +149,8 @@ async function driveTurns(
     const isStuck = claims >= claimsBeforeGivingUp;
     claims = 1;
     try {
-      const receipt = await runOneTurn(lease, options, job, { turn, history, display, withdrawals, isStuck });
+      const current = { turn, history, display, withdrawals, isStuck };
+      const { receipt, elsewhere } = await runOneTurn(lease, options, job, current);
       if (receipt.outcome.kind === "lost-lease") return "lost";
       if (receipt.outcome.kind === "suspended") break;
       if (receipt.outcome.kind === "waiting") {
@@ -182,6 +167,7 @@ async function driveTurns(
         open: history.open,
         cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
       });
+      await elsewhere?.forget();
     } catch (error) {
       // It would go on telling that the agent works.
       void display.close();
@@ -206,131 +192,6 @@ async function parkedUntil(
   const stop = await readStop(redis, thread);
   if (stop && stop.at >= (turn?.since ?? 0)) return undefined;
   return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
-}
-
-async function runOneTurn(
-  lease: SessionLease,
-  options: DriveOptions,
-  job: AbortSignal,
-  current: {
-    turn: OpenTurn;
-    history: History;
-    display: TurnDisplay;
-    withdrawals: Withdrawals;
-    isStuck: boolean;
-  },
-): Promise<Receipt> {
-  const { thread } = lease;
-  const { turn, display, withdrawals, isStuck } = current;
-  const controller = new AbortController();
-  const abort = (reason: TurnAbort) => controller.abort(reason);
-  const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
-  job.addEventListener("abort", onJobAbort, { once: true });
-  if (job.aborted) onJobAbort();
-
-  let killing: Promise<KillReport> | undefined;
-  const onStop = (order: StopOrder) => {
-    if (order.at < turn.since || controller.signal.aborted) return;
-    // Counting starts before the abort, which ends the same processes.
-    killing = options.runner.killAll(thread);
-    abort({ kind: "stop", order });
-  };
-  await options.background.resume(thread);
-  const unwatch = await options.stops.watch(thread, onStop);
-  try {
-    const outcome: TurnOutcome =
-      isStuck && !controller.signal.aborted
-        ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
-        : await consume(lease, options, { ...current, onStop, abort, signal: controller.signal });
-    const receipt: Receipt = {
-      outcome,
-      durationMs: workedMs(turn, options.now()),
-      files: noChanges,
-      withdrawn: [],
-    };
-    if (outcome.kind === "waiting") return receipt;
-    if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
-      void display.close();
-      return receipt;
-    }
-    if (outcome.kind === "stopped") {
-      const here = addKills(await killing, await options.runner.killAll(thread));
-      const elsewhere = await options.background.ended(thread, outcome.order);
-      receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
-      if (elsewhere?.silent) receipt.silent = elsewhere.silent;
-      await elsewhere?.forget();
-      const stopMs = await sinceOrder(options.redis, outcome.order);
-      if (stopMs !== undefined) receipt.stopMs = stopMs;
-      // After a later step the model knows of them, and the stop has met other calls.
-      if (outcome.steps === turn.steps)
-        receipt.cutOff = current.history.open.filter(({ started }) => started).length;
-      withdrawals.messages.push(...(await lease.withdraw()));
-    }
-    receipt.withdrawn = untold(withdrawals);
-    // A turn of one step has run no tool.
-    if (outcome.steps > 1 || receipt.killed) {
-      receipt.files = await options.runner.fileChanges(thread, turn.startedAt);
-    }
-    return receipt;
-  } finally {
-    unwatch();
-    job.removeEventListener("abort", onJobAbort);
-    await options.background.leave(thread, turn.since);
-  }
-}
-
-/** Stores each event before the loop may do anything, then shows it. */
-async function consume(
-  lease: SessionLease,
-  options: DriveOptions,
-  current: {
-    turn: OpenTurn;
-    history: History;
-    display: TurnDisplay;
-    withdrawals: Withdrawals;
-    onStop(order: StopOrder): void;
-    abort(reason: TurnAbort): void;
-    signal: AbortSignal;
-  },
-): Promise<TurnOutcome> {
-  const { turn, history, display, withdrawals, onStop, abort, signal } = current;
-  /** What the next write takes along: the loop does nothing before it. */
-  const held: JournalRecord[] = [];
-  /** Calls of the step without a result. */
-  let open = history.open.length;
-  const events = options.runner.run({
-    thread: lease.thread,
-    turn: turn.id,
-    history,
-    followUps: async () => {
-      const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
-      withdrawals.messages.push(...withdrawn);
-      // The hint may have been lost; the order itself is always found here.
-      if (stop) onStop(stop);
-      turn.asked.push(...taken);
-      if (taken.length > 0) display.took(taken);
-      return taken;
-    },
-    store: (record) => lease.append([record]),
-    emit: (event) => display.event(event),
-    signal,
-  });
-  const outcome = await followTurn(events, abort, async (event) => {
-    const record = recordOf(event, options.now());
-    if (event.type === "assistant") open = toolCalls(event.message).length;
-    if (event.type === "tool-end") open -= 1;
-    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Not
-    // behind an abort: then the files are saved first, which takes its time.
-    const isFollowed = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
-    const isHeld = isFollowed && !signal.aborted;
-    const change =
-      event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
-    if (record) held.push(record);
-    if (record && !isHeld) await lease.append(held.splice(0), change);
-    display.event(event);
-  });
-  if (held.length > 0) await lease.append(held);
-  return outcome;
 }
 
 async function endTurn(
@@ -370,15 +231,3 @@ async function endTurn(
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);
 }
-
-/** Of the same processes, looked at twice. */
-function addKills(first: KillReport | undefined, second: KillReport): KillReport {
-  return {
-    commands: (first?.commands ?? 0) + second.commands,
-    processes: (first?.processes ?? 0) + second.processes,
-    survivors: second.survivors,
-  };
-}
-
-const gaveUp =
-  "Heddle was interrupted several times in a row at this point and made no progress, so it gave up. Send another message to try again.";

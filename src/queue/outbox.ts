@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import {
   type ChatSurface,
@@ -8,16 +7,13 @@ import {
   parseThreadId,
   SurfaceError,
   type ThreadId,
-  type ThreadRef,
 } from "../adapters/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
-import { rememberMessages } from "./mailbox.ts";
 import { markMessage } from "./marks.ts";
 import type { OutputScheduler } from "./output.ts";
-import { turnToContinue } from "./paused.ts";
-import { postedField, unasked } from "./questions.ts";
-import type { Change, SessionLease } from "./session.ts";
+import { findPosted, type MarkEntry, maxAttempts, pause, post } from "./posting.ts";
+import type { SessionLease } from "./session.ts";
 
 /**
  * What the thread must show in the end, whatever happens to the worker. It is stored together with the record
@@ -34,15 +30,6 @@ export type OutboxEntry =
   /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
   | { do: "settle"; message: OutboundMessage | null; since: number }
   | { do: "mark"; ref: MessageRef; mark: MessageMark };
-
-/**
- * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
- * arrived, they go on for some ten minutes; where it knows a key for some minutes, a little longer than that;
- * elsewhere one lost copy is better than ten.
- */
-const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
-const firstPauseMs = 250;
-const longestPauseMs = 60_000;
 
 export interface OutboxOptions {
   redis: Redis;
@@ -96,93 +83,14 @@ export async function isTelling(redis: Redis, thread: ThreadId): Promise<boolean
   return entries.some((entry) => entry.do === "post" || entry.do === "settle");
 }
 
-type Mark = { key: string; entry: Extract<OutboxEntry, { do: "mark" }> };
-
 /** The marks that say of what a turn's last message answers that it was answered. */
-function marksBeside(key: string, entries: readonly { key: string; entry: OutboxEntry }[]): Mark[] {
+function marksBeside(key: string, entries: readonly { key: string; entry: OutboxEntry }[]): MarkEntry[] {
   const [turn] = key.split(":");
   return entries.flatMap(({ key: other, entry }) =>
     other.startsWith(`${turn}:`) && entry.do === "mark" && entry.mark === "answered"
       ? [{ key: other, entry }]
       : [],
   );
-}
-
-/** @param answered are marked as failed where the platform takes no answer */
-async function post(
-  lease: SessionLease,
-  key: string,
-  entry: Extract<OutboxEntry, { do: "post" }>,
-  answered: readonly Mark[],
-  options: OutboxOptions,
-): Promise<void> {
-  const { surface, output, signal } = options;
-  const thread = parseThreadId(lease.thread);
-  const { question } = entry;
-  const { kind } = entry.message;
-  let whole = entry.message;
-  const urgency = kind === "receipt" || kind === "question" ? kind : "final";
-  let { begun, attempts } = entry;
-  let fields: Change["fields"] = {};
-  const outbox: Record<string, string | null> = { [key]: null };
-  const store = () => {
-    const now: OutboxEntry = { ...entry, attempts };
-    if (begun === undefined) delete now.begun;
-    else now.begun = begun;
-    return lease.append([], { outbox: { [key]: JSON.stringify(now) } });
-  };
-  const tryOnce = async () => {
-    const known = begun;
-    const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
-    const isForgotten = known !== undefined && Date.now() - known >= surface.idempotentMs;
-    const isRepeat = isForgotten && earlier.length === 0;
-    begun = known ?? Date.now();
-    await store();
-    try {
-      const message = isRepeat ? withFooter(whole, repeated) : whole;
-      return await faultPoint("post", () => surface.post(thread, message, key, earlier));
-    } catch (error) {
-      // Nothing was posted, so the next attempt is no repeat.
-      if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
-        begun = known;
-        await store();
-      }
-      throw error;
-    }
-  };
-  for (;;) {
-    try {
-      const refs = await output.write(surface, thread, urgency, signal, tryOnce);
-      await rememberMessages(options.redis, lease.thread, refs);
-      const last = refs.at(-1);
-      const asks = question ?? whole.actions?.map(({ id }) => turnToContinue(id)).find(Boolean);
-      if (asks && last) fields = { [postedField(asks)]: JSON.stringify(last) };
-      break;
-    } catch (error) {
-      if (!(error instanceof SurfaceError)) throw error;
-      attempts += 1;
-      if (error.kind === "uncertain" && attempts < maxAttempts(surface)) {
-        await pause(attempts, signal);
-        continue;
-      }
-      options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
-      if (question) {
-        // One that may have arrived may be answered.
-        if (error.kind !== "uncertain") fields = unasked(question, error.message, Date.now());
-        break;
-      }
-      fields = { unsaid: "1" };
-      for (const beside of answered) {
-        beside.entry.mark = "failed";
-        outbox[beside.key] = JSON.stringify(beside.entry);
-      }
-      // The thread takes messages, only not this one.
-      if (error.kind !== "rejected" || whole.kind === "notice") break;
-      whole = { kind: "notice", markdown: unpostable(error.message) };
-      [begun, attempts] = [undefined, 0];
-    }
-  }
-  await lease.append([], { fields, outbox });
 }
 
 async function edit(
@@ -204,24 +112,6 @@ async function edit(
   // The progress message goes on; a question, or an offer, has ended with its edit.
   const fields = field === "progress" ? {} : { [field]: "" };
   await lease.append([], { fields, done: { [key]: JSON.stringify(entry) } });
-}
-
-/** The parts that are there already, as far as the platform tells. */
-async function findPosted(
-  surface: ChatSurface,
-  thread: ThreadRef,
-  key: string,
-  since: number,
-): Promise<MessageRef[]> {
-  try {
-    return (await surface.find?.(thread, key, since)) ?? [];
-  } catch (error) {
-    // Where we may not look, the message must go out all the same.
-    const isFinal =
-      error instanceof SurfaceError && error.kind !== "rate-limited" && error.kind !== "uncertain";
-    if (!isFinal) throw error;
-    return [];
-  }
 }
 
 /** Nobody is frozen for longer and then goes on. */
@@ -292,20 +182,4 @@ async function attempt(problem: string, options: OutboxOptions, work: () => Prom
       return options.onProblem(problem, error);
     }
   }
-}
-
-async function pause(attempts: number, signal: AbortSignal): Promise<void> {
-  const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, attempts - 1));
-  await delay(ms, undefined, { signal }).catch(() => {
-    throw signal.reason;
-  });
-}
-
-const unpostable = (why: string) =>
-  `⚠️ I have finished, but my message could not be posted: ${why} Whoever runs Heddle finds it in the console.`;
-
-const repeated = "This may be a repeat: the connection broke the first time.";
-
-function withFooter(message: OutboundMessage, note: string): OutboundMessage {
-  return { ...message, footer: message.footer ? `${message.footer} · ${note}` : note };
 }

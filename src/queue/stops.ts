@@ -12,9 +12,13 @@ export interface StopWatch {
   close(): Promise<void>;
 }
 
+/** How often orders are read although none was heard of, ms. */
+const lookMs = 2_000;
+
 /**
  * Orders are durable, the published message is only a hint: after a reconnect all watched threads are read
- * again, because messages published in between are lost.
+ * again, because messages published in between are lost. That of a cluster changes nodes without a word, so that all
+ * are read from time to time too.
  *
  * @param subscriber a connection of its own
  */
@@ -30,9 +34,12 @@ export async function watchStops(
     if (order) for (const onStop of watched.get(thread) ?? []) onStop(order);
   };
   subscriber.on("message", (_channel, thread) => void check(thread).catch(onError));
-  subscriber.on("ready", () => {
+  const checkAll = () => {
     for (const thread of watched.keys()) check(thread).catch(onError);
-  });
+  };
+  subscriber.on("ready", checkAll);
+  // Commands that wait for a lost Redis would all be sent when it is back.
+  const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs);
   await subscriber.subscribe(channels.stops);
 
   return {
@@ -46,6 +53,7 @@ export async function watchStops(
       };
     },
     async close() {
+      clearInterval(looking);
       watched.clear();
       await subscriber.quit();
     },

@@ -166,7 +166,13 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       await options.queue.wake(thread);
   };
   await sweep();
-  const timer = setInterval(() => void sweep().catch(options.onError), options.sweepMs);
+  let sweeping: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    // Those that wait for a lost Redis would all wake everybody when it is back.
+    sweeping ??= sweep()
+      .catch(options.onError)
+      .finally(() => (sweeping = undefined));
+  }, options.sweepMs);
 
   return {
     async close() {

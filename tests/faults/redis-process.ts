@@ -9,11 +9,12 @@ export const hasRedisServer = spawnSync("redis-server", ["--version"]).status ==
 /** Why not. */
 export const noRedisServer = "redis-server is not on PATH: install it, as with apt-get install redis-server";
 
-/** A Redis that can be killed and started again on the same data. */
+/** A Redis that can be killed and goes on with the same data. */
 export interface RedisProcess {
+  /** As in REDIS_URL. */
   readonly path: string;
   readonly client: Redis;
-  /** SIGKILL, and a new server on the append-only file of the old one. */
+  /** SIGKILL, and a new server on the append-only file of the old one, or another one that has its data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -43,6 +43,8 @@ interface StageOptions {
   lockSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
+  /** By default one of its own, a single server. The stage stops it. */
+  redis?: RedisProcess;
   /** What the model answers instead of what the tasks ask for. */
   replies?: (body: MessagesBody) => FakeReply;
 }
@@ -52,6 +54,7 @@ export async function setStage({
   hangSeconds = 10,
   lockSeconds = 2,
   concurrency = 50,
+  redis: given,
   replies = replyTo,
 }: StageOptions = {}): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "hf-"));
@@ -68,7 +71,7 @@ export async function setStage({
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000, patienceMs }),
     startFakeAnthropic({ replies }),
-    startRedisProcess(folder),
+    given ?? startRedisProcess(folder),
   ]);
   const dataDir = join(folder, "data");
   const environment = {

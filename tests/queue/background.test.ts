@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../src/agent/llm/model.ts";
 import { allowAll } from "../../src/agent/policy.ts";
@@ -12,8 +12,10 @@ import { deliver, orderStop } from "../../src/queue/mailbox.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { flushOutbox, settledSince } from "../../src/queue/outbox.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import { claimSession } from "../../src/queue/session.ts";
 import { readJournal } from "../../src/queue/sessions.ts";
 import { watchStops } from "../../src/queue/stops.ts";
+import { noChanges, type TurnRunner } from "../../src/queue/turn-contracts.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createTurnRunner } from "../../src/turn-runner.ts";
@@ -66,7 +68,7 @@ function reply({ messages }: ModelRequest): Reply {
 }
 
 /** A worker of a host of its own, which takes turns when the test says so, and has patience with others. */
-async function worker(answerMs = 25_000) {
+async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { answerMs?: number } = {}) {
   const redis = server.client();
   const onError = (error: unknown) => {
     throw error;
@@ -78,26 +80,29 @@ async function worker(answerMs = 25_000) {
   const probe = { ok: true, summary: "", problems: [], missing: [] };
   const masker = createMasker([]);
   const surface = () => chat.surface;
-  const runner = createTurnRunner({
-    choose: () => model,
-    channel: () => ({}),
-    enclosures: plainEnclosures(),
-    summariser: model,
-    limits: { steps: 5, wallMs: 60_000 },
-    compaction: {},
-    budgets: { purse: () => ({ reserve: async () => ({ ok: true, settle: async () => {} }) }) },
-    policy: allowAll,
-    questionMs: 60_000,
-    instructions: "",
-    sandbox: { backend, probe, refresh: async () => probe },
-    notes: memoryNotes,
-    journal: (thread) => readJournal(redis, thread),
-    surface,
-    skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
-    mcp: { tools: async () => [], status: () => [], close: async () => {} },
-    masker,
-    log: createLog("silent", masker, { terminal: false }),
-  });
+  const runner: TurnRunner = {
+    ...createTurnRunner({
+      choose: () => model,
+      channel: () => ({}),
+      enclosures: plainEnclosures(),
+      summariser: model,
+      limits: { steps: 5, wallMs: 60_000 },
+      compaction: {},
+      budgets: { purse: () => ({ reserve: async () => ({ ok: true, settle: async () => {} }) }) },
+      policy: allowAll,
+      questionMs: 60_000,
+      instructions: "",
+      sandbox: { backend, probe, refresh: async () => probe },
+      notes: memoryNotes,
+      journal: (thread) => readJournal(redis, thread),
+      surface,
+      skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
+      mcp: { tools: async () => [], status: () => [], close: async () => {} },
+      masker,
+      log: createLog("silent", masker, { terminal: false }),
+    }),
+    ...more,
+  };
   const stops = await watchStops(redis, server.client(), onError);
   const output = createOutputScheduler(redis);
   const drive = createDrive({
@@ -210,7 +215,7 @@ describe("A stop with no turn running", () => {
 
   test("says so when a worker with jobs does not answer", async () => {
     const { thread, redis, says, stops, receipts } = stage();
-    const hasty = await worker(50);
+    const hasty = await worker({ answerMs: 50 });
     await says("hi", 10);
     await hasty.takes(thread);
     await redis.hset(keys.jobs(thread), "a worker that was killed", 10);
@@ -281,6 +286,27 @@ describe("A stop of a turn", () => {
     await turn;
     expect(alive()).toBe(0);
     expect(receipts()).toEqual([expect.stringContaining("2 commands ended")]);
+  });
+
+  test("tells what other workers have ended also when its own worker dies before it could", async () => {
+    const { thread, redis, says, stops, receipts, seconds, alive } = stage();
+    const doomed = await worker({
+      async fileChanges() {
+        await claimSession(redis, thread);
+        return noChanges;
+      },
+    });
+    onTestFinished(() => doomed.close());
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await says(`run ${seconds}`, 20);
+    const turn = doomed.takes(thread);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
+    await stops(30);
+    expect(await turn).toBe("lost");
+    await other.takes(thread);
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([expect.stringMatching(/1 command ended \(\d process(es)?\), 0 left alive/)]);
   });
 
   test("that waits for people reaches the jobs of the worker that asked them", async () => {

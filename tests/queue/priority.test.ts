@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { keys } from "../../src/queue/keys.ts";
@@ -147,4 +148,26 @@ test("Many threads of one person that wait keep nobody else's schedule waiting",
   await enters("c1:U1");
   for (const channel of ["c2", "c3", "c4"]) expect(await enters(`${channel}:U1`)).toBeUndefined();
   expect(await enters("c5:U2", { scheduled: true })).toBeDefined();
+});
+
+test("A sweep that takes long, or waits for a Redis that is away, is not joined by the next", async () => {
+  const redis = server.client();
+  await asks("forgotten", "person");
+  let [sweeps, together, most] = [0, 0, 0];
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  const wake = async () => {
+    most = Math.max(most, (together += 1));
+    await delay(20);
+    together -= 1;
+    if ((sweeps += 1) === 5) resolve();
+  };
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError);
+  const worker = await startTurnWorker({
+    ...{ redis: server.client(), queue: { ...queue, wake }, drive: async () => "done", slots, onError },
+    ...{ concurrency: 1, lockMs: 30_000, sweepMs: 1 },
+  });
+  closers.push(() => worker.close());
+  await enough;
+  expect(most).toBe(1);
 });

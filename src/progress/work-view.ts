@@ -1,0 +1,137 @@
+import type { CallList, OutboundMessage } from "../adapters/adapter.ts";
+import type { AgentEvent } from "../agent/events.ts";
+import type { OpenTurn } from "../agent/history.ts";
+import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import { checklist, count, describeCompaction, duration } from "./describe.ts";
+import { createToolList, fenced } from "./tool-list.ts";
+
+/** What a turn does, as its progress message says it. */
+export interface WorkView {
+  /** Takes in what happened; false when that changes nothing that is shown. */
+  apply(event: AgentEvent): boolean;
+  /** While it works. */
+  working(headline: string): OutboundMessage;
+  /** When it is over; null when there is nothing to say that the answer does not. */
+  done(headline: string): OutboundMessage | null;
+}
+
+const shownText = 1_200;
+const shownTail = 400;
+
+/**
+ * @param options.banner stands above what it does
+ * @param options.calls what the turn has done so far
+ */
+export function createWorkView(options: {
+  banner: string;
+  withResults: boolean;
+  calls: OpenTurn["calls"];
+}): WorkView {
+  const tools = createToolList({ withResults: options.withResults });
+  let plan = "";
+  let step = 0;
+  let text = "";
+  let tail = "";
+  let notice = "";
+
+  // What `todo` gives is shown as the plan.
+  const showCall = (call: ToolCall, state: "running" | "pending") => {
+    if (call.name !== "todo") tools.start(call, state);
+  };
+
+  const showResult = (message: ToolMessage) => {
+    tools.end(message);
+    plan = checklist(message) ?? plan;
+  };
+
+  for (const { call, result } of options.calls) {
+    showCall(call, "pending");
+    if (result) showResult(result);
+  }
+
+  const withCalls = (
+    title: string,
+    over: string[],
+    under: string[],
+  ): { markdown: string; calls?: CallList } => {
+    const below = paragraphs(under);
+    return {
+      markdown: paragraphs([...over, tools.text(), below]),
+      ...((!tools.isEmpty || plan) && {
+        calls: { title, above: paragraphs([...over, tools.earlier()]), items: tools.items(), below },
+      }),
+    };
+  };
+
+  return {
+    apply(event) {
+      if ("step" in event) step = event.step;
+      switch (event.type) {
+        case "step-start":
+          text = "";
+          break;
+        case "text-delta":
+          text += event.delta;
+          break;
+        case "retry":
+          text = "";
+          notice = `${event.reason} Trying again in ${duration(event.delayMs)} (attempt ${event.attempt}).`;
+          break;
+        case "assistant":
+          notice = "";
+          break;
+        case "tool-start":
+          showCall(event.call, "running");
+          tail = "";
+          break;
+        case "question":
+          showCall(event.call, "pending");
+          break;
+        case "tool-output":
+          tail = lastLines(tail + event.chunk);
+          break;
+        case "tool-end":
+          showResult(event.message);
+          tail = "";
+          break;
+        case "follow-up":
+          notice = `${count(event.messages.length, "new message")} taken along.`;
+          break;
+        case "summary":
+        case "trim":
+          notice = describeCompaction(event);
+          break;
+        case "notice":
+          notice = event.text;
+          break;
+        case "thinking-delta":
+        case "helper":
+        case "nudge":
+          return false;
+      }
+      return true;
+    },
+
+    working(headline) {
+      const above = [options.banner, `${headline} · step ${step}`, plan];
+      const below: string[] = [];
+      if (tail) below.push(fenced(tail.trimEnd()));
+      if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+      if (notice) below.push(`_${notice}_`);
+      return { kind: "progress", stoppable: true, ...withCalls("Working", above, below) };
+    },
+
+    done(headline) {
+      if (tools.isEmpty && !plan) return null;
+      return { kind: "progress", ...withCalls("What was done", [headline, plan], []) };
+    },
+  };
+}
+
+function paragraphs(parts: readonly string[]): string {
+  return parts.filter(Boolean).join("\n\n");
+}
+
+function lastLines(output: string): string {
+  return output.slice(-shownTail).split("\n").slice(-4).join("\n").trimStart();
+}

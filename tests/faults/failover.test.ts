@@ -1,0 +1,112 @@
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { openClient } from "../../src/queue/redis/client.ts";
+import { parseRedisUrl } from "../../src/queue/redis/url.ts";
+import { listSessions, readJournal } from "../../src/queue/sessions.ts";
+import { running } from "../e2e/processes.ts";
+import {
+  caughtUp,
+  hasRedisServer,
+  noRedisServer,
+  redisServers,
+  type Server,
+  type Servers,
+} from "../fakes/redis-servers.ts";
+import type { FakeMessage } from "../fakes/slack/workspace.ts";
+import { check } from "./check.ts";
+import { gather, quiet } from "./evidence.ts";
+import type { RedisProcess } from "./redis-process.ts";
+import { setStage } from "./stage.ts";
+
+/** Servers of which the first dies, its replica, and where to find them. */
+type House = { primary: Server; replica: Server; url: string };
+
+async function sentinels(servers: Servers): Promise<House> {
+  const { sentinel, ...house } = await servers.sentinel();
+  return { ...house, url: `redis+sentinel://127.0.0.1:${sentinel.port}/house` };
+}
+
+async function cluster(servers: Servers): Promise<House> {
+  const { servers: nodes, replica } = await servers.cluster();
+  return { primary: nodes[0], replica, url: `redis+cluster://127.0.0.1:${nodes[1].port}` };
+}
+
+/** `restart` ends the primary for good when its replica has all that was confirmed. */
+async function replicated(
+  servers: Servers,
+  found: (servers: Servers) => Promise<House>,
+): Promise<RedisProcess> {
+  const { primary, replica, url } = await found(servers);
+  const client = openClient(parseRedisUrl(url).target, { maxRetriesPerRequest: null });
+  client.on("error", () => undefined);
+  return {
+    path: url,
+    client,
+    async restart() {
+      await caughtUp(primary, replica);
+      await primary.kill();
+    },
+    async stop() {
+      client.disconnect();
+      await servers.stop();
+    },
+  };
+}
+
+const failovers: [when: string, house: (servers: Servers) => Promise<House>][] = [
+  ["sentinels name another primary", sentinels],
+  ["a primary of a cluster dies", cluster],
+];
+const full = process.env["HEDDLE_FAULTS"] === "full";
+
+beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
+
+test.each(failovers.slice(0, full ? 2 : 1))(
+  "Nothing is lost or done twice when %s while turns run",
+  async (_when, house) => {
+    const stage = await setStage({ redis: await replicated(await redisServers(), house) });
+    onTestFinished(async ({ task }) => {
+      if (task.result?.state === "fail") console.error(stage.outputs());
+      await stage.clean();
+    });
+    const { slack, redis } = stage;
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    await Promise.all([stage.start("gateway"), stage.start("worker"), stage.start("worker")]);
+
+    // A sleep that no other test has, to find its process.
+    const pauses = [1, 2, 3, 4, 5].map((task) => `3.${task}${Date.now() % 1e6}`);
+    const [ofRun = "", ...others] = pauses;
+    const roots = await Promise.all(
+      others.map((pause, task) => ada.says(general, `<@BOT> task ${task} calls 2 pause ${pause}`)),
+    );
+    const run = stage.run(["run", `task 9 calls 2 pause ${ofRun}`]);
+    await Promise.all(pauses.map((pause) => running(`sleep ${pause}`)));
+
+    await redis.restart();
+    // Nobody can take these before there is another primary.
+    const threads: [FakeMessage, ...FakeMessage[]][] = await Promise.all(
+      roots.map(async (root, index) => [
+        root,
+        await ada.says(general, `task ${index + 10} calls 1`, { thread: root.ts }),
+      ]),
+    );
+    threads.push([await ada.says(general, "<@BOT> task 20 calls 1")]);
+
+    expect(await run.ended).toBe(0);
+    expect(run.output().match(/Answered: 9\./g)).toHaveLength(1);
+    await quiet(
+      stage,
+      threads.map(([root]) => stage.threadOf(root)),
+      60_000,
+    );
+    for (const sent of threads) expect(check(await gather(stage, sent)).broken).toEqual([]);
+
+    const [thread = ""] = (await listSessions(redis.client)).flatMap((session) =>
+      session.thread.startsWith("local:") ? [session.thread] : [],
+    );
+    const journal = await readJournal(redis.client, thread);
+    expect(journal.filter(({ type }) => type === "tool-result")).toHaveLength(2);
+    const lines = await stage.linesOf(thread);
+    expect(new Set(lines).size).toBe(lines.length);
+  },
+  120_000,
+);
