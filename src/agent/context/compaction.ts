@@ -59,9 +59,6 @@ const worthwhile = 0.2;
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const bulky = 150;
 
-/** Texts that go with every request whose sizes are remembered. */
-const mostFixed = 100;
-
 /** How far a service's count may differ from ours before we rather distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
@@ -77,17 +74,8 @@ export function createContextKeeper(options: {
   const { contextTokens, maxOutputTokens } = model.limits;
   const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
   let correction = 1;
-  /** Several: turns of other channels, and sub-agents, come in between. */
-  const fixedTokens = new Map<string, number>();
-
-  const countFixed = (fixed: string): number => {
-    const tokens = fixedTokens.get(fixed) ?? counter.count(fixed);
-    if (fixedTokens.size >= mostFixed) fixedTokens.clear();
-    fixedTokens.set(fixed, tokens);
-    return tokens;
-  };
   const sizeOf = (messages: readonly Message[], fixed: string) =>
-    Math.ceil((countFixed(fixed) + counter.countMessages(messages)) * correction);
+    Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
     async *fit(messages, { fixed, force, pay = (paid) => paid, signal }) {
@@ -153,7 +141,7 @@ export function createContextKeeper(options: {
     },
 
     learn(messages, fixed, usage) {
-      const counted = countFixed(fixed) + counter.countMessages(messages);
+      const counted = counter.countFixed(fixed) + counter.countMessages(messages);
       const told = usage.input + usage.cacheRead + usage.cacheWrite;
       if (counted === 0 || told === 0) return;
       correction = Math.min(correctionBounds.most, Math.max(correctionBounds.least, told / counted));

@@ -10,6 +10,8 @@ import { countPiece, loadVocabulary, type Vocabulary } from "./bpe.ts";
 export interface TokenCounter {
   /** Text that looks like a special token is plain text. */
   count(text: string): number;
+  /** The same, remembered by the text: for what goes with the requests of many turns. */
+  countFixed(text: string): number;
   /** With a message's overhead and its images. The count that is stored with it, else remembered per object. */
   countMessage(message: Message): number;
   /** Puts the count into the message, for storing with it, once it is exact: a session that is read again recounts nothing. */
@@ -31,15 +33,18 @@ const imageTokens = 1_600;
 const maxPieceChars = 256;
 /** Pieces whose counts are remembered, in two halves: when the newer is full the older is dropped. */
 const halfCache = 25_000;
+/** Texts that go with many requests whose counts are remembered. */
+const mostFixed = 100;
 
 export function createTokenCounter(): TokenCounter {
   let vocabulary: Vocabulary | undefined;
   let newer = new Map<string, number>();
   let older = new Map<string, number>();
+  const fixed = new Map<string, number>();
   const messages = new WeakMap<Message, number>();
   const sums = new WeakMap<readonly Message[], { length: number; tokens: number }>();
 
-  return { count, countMessage, measure, countMessages, load };
+  return { count, countFixed, countMessage, measure, countMessages, load };
 
   async function load(): Promise<void> {
     vocabulary = await loadVocabulary();
@@ -53,6 +58,13 @@ export function createTokenCounter(): TokenCounter {
     }
     let tokens = 0;
     for (const piece of text.match(vocabulary.pattern) ?? []) tokens += countCached(piece, vocabulary.ranks);
+    return tokens;
+  }
+
+  function countFixed(text: string): number {
+    const tokens = fixed.get(text) ?? count(text);
+    if (fixed.size >= mostFixed) fixed.clear();
+    if (vocabulary) fixed.set(text, tokens);
     return tokens;
   }
 

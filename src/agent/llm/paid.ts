@@ -44,7 +44,7 @@ export function createPaidModel(options: {
   let fixed: (Pick<ModelRequest, "system" | "tools"> & { tokens: number }) | undefined;
   const promptOf = ({ system, tools, messages }: ModelRequest): number => {
     if (fixed?.system !== system || fixed.tools !== tools)
-      fixed = { system, tools, tokens: counter.count(system) + counter.count(JSON.stringify(tools)) };
+      fixed = { system, tools, tokens: counter.countFixed(system + JSON.stringify(tools)) };
     return fixed.tokens + counter.countMessages(messages);
   };
   const usageOf = (input: number, output: number): Usage =>
