@@ -121,6 +121,13 @@ describe("before the vocabulary is loaded", () => {
     expect(fresh.count("hello world")).toBe(2);
   });
 
+  test("what goes with many requests is not remembered as it was estimated", async () => {
+    const fresh = createTokenCounter();
+    expect(fresh.countFixed("hello world")).toBe(estimateTokens("hello world"));
+    await fresh.load();
+    expect([fresh.countFixed("hello world"), fresh.countFixed("hello world")]).toEqual([2, 2]);
+  });
+
   test.each([
     ["English", "The quick brown fox jumps over the lazy dog and runs away into the forest."],
     ["code", "export function add(left: number, right: number): number { return left + right; }"],
