@@ -51,13 +51,15 @@ export async function forward(exchange: {
   });
   sent.on("response", (response) => {
     response.on("error", () => answer.destroy());
-    void meter.take(sizeOf(response)).then((refused) => {
-      if (refused !== undefined) return answer.destroy();
+    const pass = async () => {
+      if ((await meter.take(sizeOf(response))) !== undefined) return answer.destroy();
+      if (answer.headersSent) return undefined; // The host has broken off meanwhile, which is told already.
       const { statusCode = 0 } = response;
       // What is below is no final answer, and Node refuses to write it.
       answer.writeHead(statusCode < 200 ? 502 : statusCode, endToEnd(response.headers));
       return response.pipe(meter.pass()).pipe(answer);
-    });
+    };
+    pass().catch(() => answer.destroy());
   });
   sent.on("error", () => {
     if (answer.headersSent) answer.destroy();

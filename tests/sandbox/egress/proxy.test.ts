@@ -31,7 +31,7 @@ async function proxyTo(
     resolve?(): Promise<string[]>;
     secure?: Uplink["secure"];
     /** Is told of connections to the host. */
-    connected?(socket: Socket): void;
+    connected?(socket: Socket): unknown;
     counter?: DayCounter;
     bytesPerDay?: number;
     now?(): number;
@@ -206,7 +206,11 @@ test("A request whose headers are more than the day has left goes nowhere", asyn
   expect(arrived).toEqual([]);
 });
 
-test("A host that breaks off while a request is counted ends that request and nothing else", async () => {
+test.for<[string, string, string, Uplink["secure"]]>([
+  ["a request", `X: ${"x".repeat(2_000)}\r\n\r\n`, "", internet.secure],
+  ["its answer", "\r\n", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(2_000)}\r\n\r\n`, (socket) => socket],
+])("A host that breaks off while %s is counted ends that and nothing else", async (row) => {
+  const [, headers, reply, secure] = row;
   const toHost: Socket[] = [];
   const fromProxy: Socket[] = [];
   const counts = processCounter();
@@ -224,13 +228,11 @@ test("A host that breaks off while a request is counted ends that request and no
       return counts.add(...bytes);
     },
   };
-  const { ask } = await proxyTo(
-    createSocketServer((socket) => fromProxy.push(socket)),
-    {
-      ...{ counter, bytesPerDay: 64_000 },
-      connected: (socket) => toHost.push(socket),
-      secure: internet.secure,
-    },
-  );
-  expect(await ask(`${get}X: ${"x".repeat(2_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 502 /);
+  const host = createSocketServer((socket) => {
+    fromProxy.push(socket);
+    socket.on("error", () => {}).write(reply);
+  });
+  const connected = (socket: Socket) => toHost.push(socket);
+  const { ask } = await proxyTo(host, { counter, bytesPerDay: 64_000, connected, secure });
+  expect(await ask(`${get}${headers}`)).toMatch(/^HTTP\/1\.1 502 /);
 });
