@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -148,4 +149,21 @@ test("Of several saves that follow the same one, a store takes one, and keeps no
   }
   await store.remove("key", newest ?? "");
   expect(readdirSync(join(folder, "store"))).toEqual([]);
+});
+
+test("A save that two others have overtaken meanwhile is not taken, as behind one", async () => {
+  const folder = closedFolder();
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const store = folderStore(join(folder, "store"));
+  const [file, slow] = [join(folder, "file"), join(folder, "slow")];
+  writeFileSync(file, "content");
+  execFileSync("mkfifo", [slow]); // Nothing is read of it before somebody writes.
+  const first = await store.put("key", thread, file, undefined);
+  const late = store.put("key", thread, slow, first?.version);
+  await expect.poll(() => readdirSync(join(folder, "store/key"))).toHaveLength(2);
+  const second = await store.put("key", thread, file, first?.version);
+  const third = await store.put("key", thread, file, second?.version);
+  writeFileSync(slow, "");
+  expect(await late).toBeUndefined();
+  expect(await store.find("key")).toEqual(third);
 });

@@ -17,9 +17,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function unconfined(env: Record<string, string> = { HEDDLE_UNSAFE: "no-sandbox" }): SandboxBackend {
+function unconfined(env?: Record<string, string>): SandboxBackend {
   folder = mkdtempSync(join(tmpdir(), "heddle-plain-"));
-  const config = loadConfig(env, folder);
+  return unconfinedIn(folder, env);
+}
+
+function unconfinedIn(place: string, env: Record<string, string> = { HEDDLE_UNSAFE: "no-sandbox" }) {
+  const config = loadConfig(env, place);
   const settings = settingsSchema.parse({ sandbox: { backend: "none", commandSeconds: 20 } });
   return (backend = openSandboxBackend({ ...config, settings }));
 }
@@ -59,6 +63,14 @@ describe("No sandbox", () => {
     });
     expect(await output(sandbox, "cat a/b; exit 3")).toBe("x");
     expect((await sandbox.exec({ command: "exit 3" })).exitCode).toBe(3);
+  });
+
+  test("goes on with a thread whose commands have left folders where files are written", async () => {
+    const sandbox = await unconfined().open("local:w:c:1");
+    await output(sandbox, "mkdir -p ../new/left/deep; touch -d '1 hour ago' ../new/left");
+    await backend?.close();
+    const again = await unconfinedIn(folder).open("local:w:c:1");
+    expect(await output(again, "ls ../new")).toBe("");
   });
 
   test("ends a command by time, output and stop, with what it started", async () => {

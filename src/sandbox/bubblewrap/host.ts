@@ -228,11 +228,16 @@ function prepareFolder(path: string, threadId: string, users: UserRange | undefi
 /** No file is being written for longer. */
 const staleMs = 600_000;
 
-/** Removes what a bot that was killed has left. No tenant can reach the folder. */
+/** Removes what a bot that was killed has left. On macOS commands can reach the folder, and leave anything in it. */
 function sweepNew(folder: string): void {
   for (const name of readdirSync(folder)) {
     const status = lstatSync(join(folder, name), { throwIfNoEntry: false });
-    if (status && Date.now() - status.mtimeMs > staleMs) rmSync(join(folder, name), { force: true });
+    if (!status || Date.now() - status.mtimeMs <= staleMs) continue;
+    try {
+      rmSync(join(folder, name), { recursive: true, force: true });
+    } catch {
+      // What a command has locked stays, and the thread goes on.
+    }
   }
 }
 

@@ -24,7 +24,6 @@ export interface Allowance {
 const blockBytes = 1_048_576;
 /** A day has at least so many blocks, so that one worker does not keep another from a small rest. */
 const blocksPerDay = 64;
-const answerWithinMs = 5_000;
 
 /** Sets bytes aside in the counter, a block at a time, so that all workers together keep to the limit. */
 export function dayAllowance(options: {
@@ -32,8 +31,9 @@ export function dayAllowance(options: {
   counter: DayCounter;
   bytesPerDay: number;
   now(): number;
+  answerWithinMs?: number;
 }): Allowance {
-  const { threadId, counter, bytesPerDay, now } = options;
+  const { threadId, counter, bytesPerDay, now, answerWithinMs = 5_000 } = options;
   const block = Math.min(blockBytes, Math.ceil(bytesPerDay / blocksPerDay));
   let day = "";
   let left = 0;
@@ -44,9 +44,9 @@ export function dayAllowance(options: {
   /** False when the day has less than that. */
   async function reserve(bytes: number): Promise<boolean> {
     const of = day;
-    const sum = await inTime(counter.add(threadId, of, bytes));
+    const sum = await counter.add(threadId, of, bytes);
     const excess = Math.min(bytes, Math.max(0, sum - bytesPerDay));
-    if (excess > 0) await inTime(counter.add(threadId, of, -excess));
+    if (excess > 0) await counter.add(threadId, of, -excess);
     if (of === day) left += bytes - excess;
     return excess === 0;
   }
@@ -59,7 +59,8 @@ export function dayAllowance(options: {
       while (over !== today && left < Math.max(1, bytes)) {
         reserving ??= reserve(Math.max(block, bytes - left)).finally(() => (reserving = undefined));
         try {
-          if (!(await reserving) && left < Math.max(1, bytes)) over = today;
+          // An answer that comes late serves whoever asks next: asked again, the counter would count it twice.
+          if (!(await inTime(reserving, answerWithinMs)) && left < Math.max(1, bytes)) over = today;
         } catch {
           return "unknown";
         }
@@ -72,7 +73,7 @@ export function dayAllowance(options: {
       const unused = left;
       left = 0;
       // What cannot be given back is lost to the thread until tomorrow.
-      if (unused > 0) await inTime(counter.add(threadId, day, -unused)).catch(() => {});
+      if (unused > 0) await inTime(counter.add(threadId, day, -unused), answerWithinMs).catch(() => {});
     },
   };
 }
@@ -92,7 +93,7 @@ export function processCounter(): DayCounter {
   };
 }
 
-async function inTime(answer: Promise<number>): Promise<number> {
+async function inTime<Answer>(answer: Promise<Answer>, answerWithinMs: number): Promise<Answer> {
   const over = new AbortController();
   try {
     return await Promise.race([

@@ -24,17 +24,20 @@ export async function forward(exchange: {
   credential: Credential;
   incoming: IncomingMessage;
   answer: ServerResponse;
-  socket: Socket;
+  connection: Socket;
+  /** Puts TLS over the connection. Who does must listen to it at once: its errors are for nobody else. */
+  secure(connection: Socket): Socket;
   meter: Meter;
 }): Promise<void> {
-  const { url, credential, incoming, answer, socket, meter } = exchange;
+  const { url, credential, incoming, answer, connection, secure, meter } = exchange;
+  const refuse = ({ status, reason }: { status: number; reason: string }) =>
+    answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
+  const noAnswer = { status: 502, reason: `${url.host} did not answer over TLS` };
   const refusal = await meter.take(sizeOf(incoming));
-  if (refusal !== undefined) {
-    answer.writeHead(refusal.status, { "content-type": "text/plain" }).end(`${refusal.reason}\n`);
-    return;
-  }
+  if (refusal !== undefined) return void refuse(refusal);
+  if (connection.destroyed) return void refuse(noAnswer);
   const sent = request({
-    createConnection: () => socket,
+    createConnection: () => secure(connection),
     method: incoming.method ?? "GET",
     path: `${url.pathname}${url.search}`,
     headers: {
@@ -48,17 +51,19 @@ export async function forward(exchange: {
   });
   sent.on("response", (response) => {
     response.on("error", () => answer.destroy());
-    void meter.take(sizeOf(response)).then((refused) => {
-      if (refused !== undefined) return answer.destroy();
+    const pass = async () => {
+      if ((await meter.take(sizeOf(response))) !== undefined) return answer.destroy();
+      if (answer.headersSent) return undefined; // The host has broken off meanwhile, which is told already.
       const { statusCode = 0 } = response;
       // What is below is no final answer, and Node refuses to write it.
       answer.writeHead(statusCode < 200 ? 502 : statusCode, endToEnd(response.headers));
       return response.pipe(meter.pass()).pipe(answer);
-    });
+    };
+    pass().catch(() => answer.destroy());
   });
   sent.on("error", () => {
     if (answer.headersSent) answer.destroy();
-    else answer.writeHead(502, { "content-type": "text/plain" }).end(`${url.host} did not answer over TLS\n`);
+    else refuse(noAnswer);
   });
   answer.on("close", () => sent.destroy());
   incoming.pipe(meter.pass()).pipe(sent);

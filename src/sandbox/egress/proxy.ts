@@ -158,7 +158,8 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
       incoming,
       answer,
       meter: meter(`${incoming.method} ${url.hostname}`, dialled.socket),
-      socket: uplink.secure(dialled.socket, url.hostname),
+      connection: dialled.socket,
+      secure: (connection) => uplink.secure(connection, url.hostname),
     });
   }
 

@@ -83,7 +83,6 @@ export function plainSpawner(
         commands: launched.length,
         processes: found.length,
         survivors: found.filter(isAlive).length,
-        durationMs: performance.now() - startedAt,
       };
     },
     async close() {

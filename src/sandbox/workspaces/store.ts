@@ -114,12 +114,16 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
       await mkdir(place(key, version), { recursive: true, mode: 0o700 });
       try {
         await copyFile(file, archive(key, version));
-        await sync(archive(key, version)); // What it was made of will be removed.
         await writeFile(entry(key, version), JSON.stringify(saved), { mode: 0o600 });
+        // What it was made of will be removed, and the save before it.
+        await sync(archive(key, version));
+        await sync(entry(key, version));
         await rename(place(key, version), place(key, number));
       } catch (error) {
         await rm(place(key, version), { recursive: true, force: true });
         if (isCalled(error, "ENOTEMPTY", "EEXIST")) return undefined;
+        // Of several others, the last has removed what was not there yet.
+        if ((await find(key))?.version !== before?.version) return undefined;
         await removeUpTo(key, 0); // The disk may be full: not even an empty folder stays.
         throw error;
       }

@@ -60,3 +60,22 @@ test("A day has its own bytes, and its count is gone two days later", async () =
   time += 86_400_000;
   expect(await one.take(1_000)).toBe("granted");
 });
+
+test("What a counter that stands still was asked for is counted once, however often bytes are asked for", async () => {
+  const asked: number[] = [];
+  const goesOn = Promise.withResolvers<void>();
+  const still: DayCounter = {
+    async add(_thread, _day, bytes) {
+      asked.push(bytes);
+      await goesOn.promise;
+      return asked.reduce((sum, each) => sum + each, 0);
+    },
+  };
+  const options = { threadId, counter: still, bytesPerDay: 64_000, now: () => 0, answerWithinMs: 1 };
+  const allowance = dayAllowance(options);
+  for (let times = 0; times < 3; times += 1) expect(await allowance.take(10)).toBe("unknown");
+  goesOn.resolve();
+  await expect.poll(() => allowance.take(10)).toBe("granted");
+  await allowance.giveBack();
+  expect(asked).toEqual([1_000, -990]);
+});

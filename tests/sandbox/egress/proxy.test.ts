@@ -1,10 +1,17 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, createServer as createSocketServer, type Server } from "node:net";
+import {
+  type AddressInfo,
+  connect,
+  createServer as createSocketServer,
+  type Server,
+  type Socket,
+} from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { type DayCounter, dayAllowance, processCounter } from "../../../src/sandbox/egress/allowance.ts";
 import { createProxyServer } from "../../../src/sandbox/egress/proxy.ts";
+import { internet, type Uplink } from "../../../src/sandbox/egress/uplink.ts";
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -20,10 +27,20 @@ async function portOf(server: Server): Promise<number> {
 /** A proxy in front of one host with a credential, without TLS. */
 async function proxyTo(
   host: Server,
-  options: { resolve?(): Promise<string[]>; counter?: DayCounter; bytesPerDay?: number; now?(): number } = {},
+  options: {
+    resolve?(): Promise<string[]>;
+    secure?: Uplink["secure"];
+    /** Is told of connections to the host. */
+    connected?(socket: Socket): unknown;
+    counter?: DayCounter;
+    bytesPerDay?: number;
+    now?(): number;
+  } = {},
 ) {
   const {
     resolve = async () => ["93.184.216.34"],
+    secure = (socket) => socket,
+    connected,
     counter = processCounter(),
     bytesPerDay = 1e9,
     now = () => 0,
@@ -44,9 +61,11 @@ async function proxyTo(
       resolve,
       connect(address) {
         dialled.push(address);
-        return connect(port, "127.0.0.1");
+        const socket = connect(port, "127.0.0.1");
+        connected?.(socket);
+        return socket;
       },
-      secure: (socket) => socket,
+      secure,
     },
   });
   const proxyPort = await portOf(proxy);
@@ -185,4 +204,35 @@ test("A request whose headers are more than the day has left goes nowhere", asyn
     /^HTTP\/1\.1 429 [\s\S]*used up its bytes of today/,
   );
   expect(arrived).toEqual([]);
+});
+
+test.for<[string, string, string, Uplink["secure"]]>([
+  ["a request", `X: ${"x".repeat(2_000)}\r\n\r\n`, "", internet.secure],
+  ["its answer", "\r\n", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(2_000)}\r\n\r\n`, (socket) => socket],
+])("A host that breaks off while %s is counted ends that and nothing else", async (row) => {
+  const [, headers, reply, secure] = row;
+  const toHost: Socket[] = [];
+  const fromProxy: Socket[] = [];
+  const counts = processCounter();
+  let times = 0;
+  const counter: DayCounter = {
+    async add(...bytes) {
+      times += 1;
+      // The first is the look whether anything may pass.
+      if (times === 2) {
+        await expect.poll(() => fromProxy).toHaveLength(1);
+        const closed = new Promise((resolve) => toHost[0]?.once("close", resolve));
+        fromProxy[0]?.resetAndDestroy();
+        await closed;
+      }
+      return counts.add(...bytes);
+    },
+  };
+  const host = createSocketServer((socket) => {
+    fromProxy.push(socket);
+    socket.on("error", () => {}).write(reply);
+  });
+  const connected = (socket: Socket) => toHost.push(socket);
+  const { ask } = await proxyTo(host, { counter, bytesPerDay: 64_000, connected, secure });
+  expect(await ask(`${get}${headers}`)).toMatch(/^HTTP\/1\.1 502 /);
 });
