@@ -204,7 +204,10 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         now: Date.now,
       });
       // Whoever took the lease has its own files now.
-      if (sandbox && outcome.kind !== "lost-lease") await settle(thread);
+      if (sandbox && outcome.kind !== "lost-lease") {
+        await store();
+        await settle(thread);
+      }
       return outcome;
     },
 

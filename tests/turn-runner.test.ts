@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createMasker } from "../src/agent/context/mask.ts";
 import type { AgentEvent } from "../src/agent/events.ts";
@@ -12,6 +13,7 @@ import type { Purse } from "../src/agent/purse.ts";
 import type { Skill } from "../src/agent/skills/library.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
+import type { Probe } from "../src/sandbox/sandbox.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { createTurnRunner } from "../src/turn-runner.ts";
 import { plainEnclosures } from "./enclosures/plain.ts";
@@ -19,11 +21,12 @@ import { memoryNotes } from "./agent/tools/services.ts";
 import { asking, tool } from "./agent/turn.ts";
 import { memoryChat } from "./fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "./fakes/scripted-model.ts";
+import { dataFolder } from "./sandbox/ground.ts";
 
 /** Pays for everything. */
 const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
-const none = { ok: false, summary: "", problems: [], missing: [] };
+const none: Probe = { ok: false, summary: "", problems: [], missing: [] };
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
 function runner(
@@ -35,11 +38,15 @@ function runner(
     skills = [] as Skill[],
     followUps = [] as UserMessage[],
     compaction = {},
+    limits = defaultTurnLimits,
+    sandbox = { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
   } = {},
 ) {
   const { model, requests } = scriptedModel(replies);
   const journals = new Map<string, JournalRecord[]>();
   const notes = memoryNotes();
+  /** What the turns have done beside their events. */
+  const done: string[] = [];
   const { run } = createTurnRunner({
     choose: () => model,
     channel: () => channel,
@@ -47,11 +54,20 @@ function runner(
     summariser: model,
     policy,
     questionMs: 60_000,
-    limits: defaultTurnLimits,
+    limits,
     compaction,
     budgets: { purse: () => openPurse },
     instructions: "Be kind.",
-    sandbox: { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
+    sandbox: {
+      ...sandbox,
+      backend: {
+        ...sandbox.backend,
+        async settle(thread) {
+          done.push("saved");
+          await sandbox.backend.settle(thread);
+        },
+      },
+    },
     notes: () => notes,
     journal: async (thread) => journals.get(thread) ?? [],
     surface: () => memoryChat().surface,
@@ -72,7 +88,10 @@ function runner(
     journal.push(start, { ...asked, message: { ...asked.message, ...(enclosed && { enclosed }) } });
     const turn = `t${turns}`;
     const signal = new AbortController().signal;
-    const store = async (record: JournalRecord) => void journal.push(record);
+    const store = async (record?: JournalRecord) => {
+      journal.push(...(record ? [record] : []));
+      done.push("stored");
+    };
     const history = replay(journal);
     const events = run({
       thread,
@@ -99,7 +118,7 @@ function runner(
       if (record) journal.push(record);
     }
   };
-  return { ask, requests, emitted };
+  return { ask, requests, emitted, done };
 }
 
 /** What a service's cache sees of the conversation: it must be the beginning of what comes next. */
@@ -315,6 +334,25 @@ describe("The agent of a thread", () => {
       expect.stringMatching(/^DENIED: send was not run/),
       "seen",
     ]);
+  });
+
+  test("has all that it did stored before its files are saved, where a limit ends it behind a call", async () => {
+    const dataDir = dataFolder();
+    const backend = createBubblewrapBackend({ dataDir });
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => rm(dataDir, { recursive: true }));
+    cleanup.defer(() => backend.close());
+    const probe = await backend.probe();
+    const { ask, done } = runner(
+      [{ calls: [{ name: "write_file", input: { path: "a.txt", content: "a" } }] }],
+      [],
+      {
+        limits: { ...defaultTurnLimits, tokens: 1 },
+        sandbox: { backend, probe, refresh: async () => probe },
+      },
+    );
+    expect(await ask("a", "write")).toHaveLength(1);
+    expect(done).toEqual(["stored", "saved"]);
   });
 
   test("reads what came with a message that arrives while it works", async () => {

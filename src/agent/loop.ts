@@ -51,7 +51,7 @@ export interface Turn {
  *
  * Does not throw for anything that a model, a tool or a person does; the outcome tells. The consumer must
  * store each event that `recordOf` names before it asks for the next one. A reply with calls may wait for the event
- * behind it, and the last result of a step for `followUps`: nothing is done in between.
+ * behind it, and the last result of a step for `followUps` or the end of the turn: nothing is done in between.
  */
 export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOutcome> {
   const { limits = defaultTurnLimits, now = Date.now, pay = (model) => model } = options;

@@ -111,6 +111,10 @@ async function consume(
   const { turn, history, display, withdrawals, onStop, abort, signal } = current;
   /** What the next write takes along: the loop does nothing before it. */
   const held: JournalRecord[] = [];
+  const store = async (record?: JournalRecord) => {
+    if (record) held.push(record);
+    if (held.length > 0) await lease.append(held.splice(0));
+  };
   /** Calls of the step without a result. */
   let open = history.open.length;
   const events = options.runner.run({
@@ -126,7 +130,7 @@ async function consume(
       if (taken.length > 0) display.took(taken);
       return taken;
     },
-    store: (record) => lease.append([record]),
+    store,
     emit: (event) => display.event(event),
     signal,
   });
@@ -134,17 +138,16 @@ async function consume(
     const record = recordOf(event, options.now());
     if (event.type === "assistant") open = toolCalls(event.message).length;
     if (event.type === "tool-end") open -= 1;
-    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Not
-    // behind an abort: then the files are saved first, which takes its time.
-    const isFollowed = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
-    const isHeld = isFollowed && !signal.aborted;
+    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Where the
+    // turn ends instead, the runner stores it.
+    const isHeld = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
     const change =
       event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
     if (record) held.push(record);
     if (record && !isHeld) await lease.append(held.splice(0), change);
     display.event(event);
   });
-  if (held.length > 0) await lease.append(held);
+  await store();
   return outcome;
 }
 

@@ -28,7 +28,7 @@ function authorsOf(records: readonly JournalRecord[]): string[] {
   return [...new Set(authors)].filter((id) => id !== heddle.id);
 }
 
-/** What the journal holds of the thread's last turn. */
+/** What the journal holds of the thread's last turn, oldest first. */
 export async function lastTurn(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
   const generation = await redis.hget(keys.head(thread), "generation");
   const log = keys.log(thread, Number(generation ?? 0));
@@ -36,7 +36,7 @@ export async function lastTurn(redis: Redis, thread: ThreadId): Promise<JournalR
   for (let end = -1; ; end -= page) {
     const older = (await redis.lrange(log, end - page + 1, end)).map(parse);
     const start = older.findLastIndex(({ type }) => type === "turn-start");
-    records.push(...older.slice(Math.max(start, 0)));
+    records.unshift(...older.slice(Math.max(start, 0)));
     if (start >= 0 || older.length < page) return records;
   }
 }

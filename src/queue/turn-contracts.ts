@@ -18,8 +18,11 @@ export interface TurnRunner {
     turn: string;
     history: History;
     followUps(): Promise<UserMessage[]>;
-    /** Stores what came with a message, once it was looked at. */
-    store(record: Enclosure): Promise<void>;
+    /**
+     * Stores what came with a message, once it was looked at, and with it the events that wait for another write: to be
+     * called without a record before anything that takes its time behind the last event.
+     */
+    store(record?: Enclosure): Promise<void>;
     /** For events from outside the loop, such as live output. A helper's call begins when this has resolved. */
     emit(event: AgentEvent): void | Promise<void>;
     signal: AbortSignal;

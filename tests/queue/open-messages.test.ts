@@ -62,3 +62,22 @@ test("Open are the messages that wait or are worked on, as they read now, and th
   await lease.append([], { fields: { status: "idle", progress: "" } });
   expect(ids(await open("memory", ["w"]))).toEqual(["d"]);
 });
+
+test("A message reads as its edit, however long the turn has worked since it was asked", async () => {
+  const redis = server.client();
+  const { open } = createAttendance(redis, Date.now);
+  const id = "memory:w:c:long";
+  const message: UserMessage = { role: "user", id: "a", author, text: "a", at: 1 };
+  await deliver(redis, id, message, { onlyIfSession: false, now: 1 });
+  const lease = await claimSession(redis, id);
+  await lease.take({ type: "turn-start", turn: "long", at: 1 });
+  await lease.append(
+    Array.from({ length: 150 }, () => ({ type: "tool-start", callId: "1", at: 2 }) as const),
+  );
+  await editMessage(redis, id, { message: "a", author, at: 3, text: "a, please" });
+  await lease.take();
+  const found = await open("memory", ["w"]);
+  expect(found.filter(({ thread }) => thread.thread === "long")).toMatchObject([
+    { written: { text: "a, please" } },
+  ]);
+});

@@ -113,6 +113,21 @@ describe("A mailbox", () => {
     expect(await lease.take()).toMatchObject({ withdrawn: [{ id: "m7" }], stop: { by: "Bob" } });
   });
 
+  test("reads as its last edit, also when an earlier one is told again after it", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    const author = { id: "U1", name: "Ada" };
+    const [first, last] = [5, 6].map((at) => ({ message: "m1", author, at, text: `edited at ${at}` }));
+    if (!first || !last) throw new Error("There are two edits.");
+    await deliver(redis, thread, message(1), options);
+    const told = [];
+    for (const edit of [first, last, first]) told.push(await editMessage(redis, thread, edit));
+    expect(told).toEqual(["changed", "changed", "repeated"]);
+    const lease = await claimSession(redis, thread);
+    const { taken } = await lease.take({ type: "turn-start", turn: "t", at: 7 });
+    expect(taken.map(({ text }) => text)).toEqual(["edited at 6"]);
+  });
+
   test("has nothing to stop when nothing waits or runs, and keeps no order for later", async () => {
     const redis = server.client();
     const thread = newThread();

@@ -7,7 +7,7 @@ import type { InboundEvent } from "../../src/adapters/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
-import { defaultTurnLimits } from "../../src/agent/limits.ts";
+import { defaultTurnLimits, type TurnLimits } from "../../src/agent/limits.ts";
 import { runTurn } from "../../src/agent/loop.ts";
 import { ModelError, noUsage } from "../../src/agent/llm/model.ts";
 import type { Message, UserMessage } from "../../src/agent/messages.ts";
@@ -120,6 +120,9 @@ async function worker(
     slots?: Partial<SlotLimits>;
     concurrency?: number;
     fileChanges?: TurnRunner["fileChanges"];
+    limits?: TurnLimits;
+    /** Saves the files of a turn. */
+    save?(): Promise<void>;
   },
 ) {
   const redis = server.client();
@@ -128,14 +131,14 @@ async function worker(
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
   const runner: TurnRunner = {
-    run: ({ thread, turn, history, followUps, signal }) =>
-      runTurn({
+    async *run({ thread, turn, history, followUps, store, signal }) {
+      const outcome = yield* runTurn({
         id: turn,
         history,
         model,
         system: "system",
         context: createContextKeeper({ model, counter: createTokenCounter() }),
-        limits: defaultTurnLimits,
+        limits: options.limits ?? defaultTurnLimits,
         tools: createDispatcher({
           tools: options.tools ?? [],
           services: {
@@ -148,7 +151,11 @@ async function worker(
         followUps,
         signal,
         now: Date.now,
-      }),
+      });
+      await store();
+      await options.save?.();
+      return outcome;
+    },
     killAll: async () => ({ commands: 1, processes: 2, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
@@ -607,6 +614,23 @@ describe("A worker", () => {
       [...first, "tool-result", "assistant", "tool-start"],
     ]);
     expect((seen[1]?.writes ?? 0) - (seen[0]?.writes ?? 0)).toBe(2);
+  });
+
+  test("has the result of a call in the journal before the files are saved, where a limit ends the turn behind it", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const saved: string[][] = [];
+    const { tool, release } = waitingTool();
+    release();
+    await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }],
+      tools: [tool],
+      limits: { ...defaultTurnLimits, tokens: 1 },
+      save: async () => void saved.push((await readJournal(redis, threadId(thread))).map(({ type }) => type)),
+    });
+    await says("wait");
+    await answer(chat, "Nothing was said");
+    expect(saved).toEqual([["turn-start", "user", "assistant", "tool-start", "tool-result"]]);
   });
 
   test("that shuts down hands its turn over, and the next one repeats no call", async () => {

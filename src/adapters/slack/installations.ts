@@ -74,7 +74,9 @@ export function createInstallations(
   /** With the next token where this one ends soon: one process gets it, all others go on with this one. */
   const renewed = async (teamId: string, stored: Stored): Promise<Stored> => {
     if (!stored.rotation || !isEnding(stored.rotation, now())) return stored;
-    if (!(await redis.set(renewingKey(teamId), "1", "EX", renewingSeconds, "NX"))) return stored;
+    // Without room in Redis the next token would be lost, and this one serves until its end.
+    const noted = redis.set(renewingKey(teamId), "1", "EX", renewingSeconds, "NX").catch(() => null);
+    if ((await noted) === null) return stored;
     // Another process may have been done just before.
     const latest = await read(teamId);
     if (!latest?.rotation || !isEnding(latest.rotation, now())) return latest ?? stored;

@@ -9,16 +9,20 @@
   Output
     1  it waited and was changed
     2  the correction waits for the running turn
-    3  either, when it was told before
+    3  told before: nothing was changed
     0  not a message that waits or is being worked on
 ]]
 local mail = redis.call("LRANGE", KEYS[2], 0, -1)
 for index, entry in ipairs(mail) do
   local record = cjson.decode(entry)
   if record.message.id == ARGV[1] then
+    -- Told again, it must not undo a later one.
+    if not redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) then
+      return 3
+    end
     record.message.text = ARGV[2]
     redis.call("LSET", KEYS[2], index - 1, cjson.encode(record))
-    return redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) and 1 or 3
+    return 1
   end
 end
 if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER", KEYS[3], ARGV[1]) == 0 then

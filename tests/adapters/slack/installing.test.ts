@@ -222,6 +222,23 @@ describe("workspaces that install the app", () => {
       await find();
       expect(tokens()).toHaveLength(2);
     });
+
+    test("go on with the old token while Redis has no room for another, and get it later", async ({
+      skip,
+    }) => {
+      if (redis.server.kind === "embedded") skip("the embedded server has no limit of memory");
+      const { tokens, pass, find } = await rotating();
+      pass(11 * hour);
+      await redis.client().config("SET", "maxmemory", "1");
+      try {
+        expect(await find()).toEqual([tokens()[0], tokens()[0]]);
+      } finally {
+        await redis.client().config("SET", "maxmemory", "0");
+      }
+      expect(tokens()).toHaveLength(1);
+      await find();
+      expect(tokens()).toHaveLength(2);
+    });
   });
 
   test("are told apart at the start by the scopes that they have not granted", async () => {
