@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { parseThreadId, type ThreadId } from "./adapters/adapter.ts";
-import { loadVocabulary } from "./agent/context/bpe.ts";
 import { openMcpPool } from "./agent/mcp/pool.ts";
 import { createPolicy } from "./agent/policy.ts";
 import { channelSettings } from "./channel-settings.ts";
@@ -186,8 +185,6 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     onError,
   });
   const presence = await startPresence({ redis, describe: () => diary.describe(), onError });
-  // Before many turns need it at once; until it is there, counts are estimates.
-  loadVocabulary().catch(onError);
   return {
     async close() {
       await Promise.all([worker.close(), ticks.close()]);

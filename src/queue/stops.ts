@@ -39,7 +39,7 @@ export async function watchStops(
   };
   subscriber.on("ready", checkAll);
   // Commands that wait for a lost Redis would all be sent when it is back.
-  const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs);
+  const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs).unref();
   await subscriber.subscribe(channels.stops);
 
   return {
