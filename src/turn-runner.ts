@@ -32,6 +32,7 @@ import type { Enclosures, Reading } from "./enclosures/enclosures.ts";
 import type { Models } from "./models.ts";
 import type { Budgets } from "./queue/budgets.ts";
 import { noChanges, type TurnRunner } from "./queue/turn-contracts.ts";
+import { nothingKilled } from "./sandbox/sandbox.ts";
 import type { WatchedSandbox } from "./sandbox/watched.ts";
 import type { Logger } from "./telemetry/log.ts";
 
@@ -66,8 +67,6 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser">
 
 /** What the list of skills may cost in every prompt, in tokens. */
 const catalogueTokens = 2_000;
-
-const nothingKilled = { commands: 0, processes: 0, survivors: 0 };
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {

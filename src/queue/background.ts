@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../adapters/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
-import type { KillReport } from "../sandbox/sandbox.ts";
+import { type KillReport, nothingKilled } from "../sandbox/sandbox.ts";
 import { channels, keys } from "./keys.ts";
 import type { StopWatch } from "./stops.ts";
 
@@ -159,8 +159,6 @@ export function createBackgroundJobs(options: {
     },
   };
 }
-
-const nothingKilled: KillReport = { commands: 0, processes: 0, survivors: 0 };
 
 /** Of processes on different workers. */
 export function sumOfKills(one: KillReport, other: KillReport): KillReport {

@@ -71,6 +71,9 @@ export interface KillReport {
   survivors: number;
 }
 
+/** Where nothing was running. */
+export const nothingKilled: KillReport = { commands: 0, processes: 0, survivors: 0 };
+
 export type FileFailure = {
   ok: false;
   reason:

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Cage, type Cages, watchingCages } from "./cages.ts";
 import { type CagedLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
 import { leaveUnitGroup, unitGroup } from "./unit-group.ts";
+import { isCalled } from "../system-error.ts";
 
 /** The strictest way that works here, tried with a real process. */
 export async function findCages(limits: CagedLimits): Promise<Cages> {
@@ -109,8 +110,7 @@ function ifThere<T>(read: () => T, absent: T): T {
     return read();
   } catch (error) {
     // ENODEV: the group went while its file was open.
-    const isGone = error instanceof Error && "code" in error && /^(ENOENT|ENODEV)$/.test(String(error.code));
-    if (isGone) return absent;
+    if (isCalled(error, "ENOENT", "ENODEV")) return absent;
     throw error;
   }
 }

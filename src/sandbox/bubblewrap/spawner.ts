@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { ExecEnd, KillReport } from "../sandbox.ts";
+import { type ExecEnd, type KillReport, nothingKilled } from "../sandbox.ts";
 import { launchEnvironment } from "./command-line.ts";
 import type { ThreadFolder } from "./host.ts";
 import type { Ending, LaunchRequest } from "./launch.ts";
@@ -47,7 +47,7 @@ export function createSpawner(settings: SpawnerSettings, log: (line: string) => 
   return {
     tier: () => connection().tier,
     launch: (folder, request) => (closed ? refused : connection().launch(folder, request)),
-    proveDead: async (launches) => (launches.length > 0 ? connection().proveDead(launches) : nothingToProve),
+    proveDead: async (launches) => (launches.length > 0 ? connection().proveDead(launches) : nothingKilled),
     async close() {
       closed = true;
       await current?.close();
@@ -64,7 +64,6 @@ const refused: Launched = {
   }),
   kill() {},
 };
-const nothingToProve: KillReport = { commands: 0, processes: 0, survivors: 0 };
 
 interface Connection extends Omit<Spawner, "tier"> {
   readonly tier: Promise<LimitTier>;

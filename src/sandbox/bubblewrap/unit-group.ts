@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isCalled } from "../system-error.ts";
 import { launchEnvironment } from "./command-line.ts";
 
 /** The control group (version 2) of a systemd service in which this process is directly. */
@@ -76,7 +77,7 @@ function move(pid: string, to: string): void {
   try {
     writeFileSync(join(to, "cgroup.procs"), pid);
   } catch (error) {
-    const hasEnded = error instanceof Error && "code" in error && error.code === "ESRCH";
-    if (!hasEnded) throw error;
+    // It has ended.
+    if (!isCalled(error, "ESRCH")) throw error;
   }
 }

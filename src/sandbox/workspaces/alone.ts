@@ -1,4 +1,5 @@
 import { rmSync, statSync, utimes, writeFileSync } from "node:fs";
+import { isCalled } from "../system-error.ts";
 
 /** Who works keeps the time of the file fresh; who has not for so long has died, or another machine's clock is off. */
 const beatMs = 20_000;
@@ -28,7 +29,7 @@ function take(file: string): boolean {
     writeFileSync(file, "", { flag: "wx" });
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (isCalled(error, "EEXIST")) return false;
     throw error;
   }
 }

@@ -13,6 +13,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { isCalled } from "../system-error.ts";
 
 /** A saved workspace. */
 export interface SavedWorkspace {
@@ -179,8 +180,4 @@ function ignore(...codes: string[]): (error: unknown) => undefined {
     if (!isCalled(error, ...codes)) throw error;
     return undefined;
   };
-}
-
-function isCalled(error: unknown, ...codes: string[]): boolean {
-  return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
