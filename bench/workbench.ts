@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { parseThreadId, type ThreadId } from "../src/adapters/adapter.ts";
+import { parseThreadId, type ThreadId } from "../src/chat/adapter.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import type { LanguageModel } from "../src/agent/llm/model.ts";
 import { runTurn } from "../src/agent/loop.ts";

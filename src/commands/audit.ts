@@ -4,12 +4,12 @@ import type { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
-import { openRedis } from "../redis.ts";
+import { openRedis } from "../app/redis.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
 import { checkedLog, holdingAudit } from "../telemetry/audit/files.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
-import { setUp, UsageError } from "./setup.ts";
-import { withoutControls } from "./terminal-view.ts";
+import { setUp, UsageError } from "./context.ts";
+import { withoutControls } from "./run/terminal-view.ts";
 
 const usage =
   "Write heddle audit verify [--anchor <n>:<hash>], heddle audit show [--thread <thread>], or heddle audit export [file.jsonl] [--thread <thread>].";

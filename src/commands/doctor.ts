@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
-import type { Finding } from "../adapters/adapter.ts";
+import type { Finding } from "../chat/adapter.ts";
 import { McpConfigError } from "../agent/mcp/config.ts";
-import type { SetUp } from "../foundation.ts";
+import type { SetUp } from "../app/context.ts";
 import { ConfigError } from "../config/load.ts";
-import { checks } from "./doctor-checks.ts";
-import { setUp } from "./setup.ts";
+import { checks } from "./doctor/checks.ts";
+import { setUp } from "./context.ts";
 
 /** How long a check may take, in milliseconds. */
 const limitMs = 10_000;

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { hasWorker, isAlive } from "../queue/presence.ts";
-import { openRedis } from "../redis.ts";
-import { setUp, UsageError } from "./setup.ts";
+import { openRedis } from "../app/redis.ts";
+import { setUp, UsageError } from "./context.ts";
 
 /**
  * For the health check of a container: exits with 0 while the Heddle of this host says in Redis that it serves.

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { loadConfig } from "../config/load.ts";
-import { UsageError } from "./setup.ts";
+import { UsageError } from "./context.ts";
 
 /** Prints what a platform's admin pastes, or opens, to create or invite the app. */
 export async function command(args: string[]): Promise<number> {

@@ -1,20 +1,20 @@
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { type Foundation, layFoundation, type Running } from "../foundation.ts";
-import { startWorker } from "../worker.ts";
-import { threadId } from "../adapters/adapter.ts";
+import { type Foundation, layFoundation, type Running } from "../app/context.ts";
+import { startWorker } from "../app/worker.ts";
+import { threadId } from "../chat/adapter.ts";
 import { consoleMessageRef } from "../adapters/local/conversations.ts";
 import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { Question } from "../agent/questions.ts";
-import { type Models, openModels } from "../models.ts";
+import { type Models, openModels } from "../app/models.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { followLive } from "../queue/live.ts";
-import { setUp, UsageError } from "./setup.ts";
-import { watchTask } from "./task-watch.ts";
-import { decideAtTerminal } from "./terminal-decision.ts";
-import { terminalView } from "./terminal-view.ts";
+import { setUp, UsageError } from "./context.ts";
+import { watchTask } from "./run/task-watch.ts";
+import { decideAtTerminal } from "./run/terminal-decision.ts";
+import { terminalView } from "./run/terminal-view.ts";
 
 /** Exit codes: 0 answered, 1 failed or refused, 3 a limit was reached, 130 stopped. */
 function exitCode(outcome: TurnOutcome): number {

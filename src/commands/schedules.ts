@@ -1,10 +1,10 @@
 import { describeSchedule } from "../agent/tools/schedules.ts";
 import { consoleAuthor } from "../adapters/local/door.ts";
-import { type Foundation, layFoundation } from "../foundation.ts";
+import { type Foundation, layFoundation } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedule-clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
-import { setUp, UsageError } from "./setup.ts";
-import { withoutControls } from "./terminal-view.ts";
+import { setUp, UsageError } from "./context.ts";
+import { withoutControls } from "./run/terminal-view.ts";
 
 /** Lists what is planned in all threads, or cancels one. */
 export async function command(args: string[]): Promise<number> {

@@ -1,12 +1,12 @@
 import { flushCompileCache } from "node:module";
 import { hostname } from "node:os";
-import { type Foundation, layFoundation, type Running, type SetUp } from "../foundation.ts";
-import { startGateway } from "../gateway.ts";
-import { startWorker } from "../worker.ts";
+import { type Foundation, layFoundation, type Running, type SetUp } from "../app/context.ts";
+import { startGateway } from "../app/gateway.ts";
+import { startWorker } from "../app/worker.ts";
 import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
 import { serveMetrics } from "../adapters/local/metrics.ts";
 import { ConfigError } from "../config/load.ts";
-import { openModels } from "../models.ts";
+import { openModels } from "../app/models.ts";
 import { startHeartbeat } from "../queue/presence.ts";
 import type { Role } from "./start.ts";
 

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { isSupervised, supervise } from "./supervisor.ts";
-import { setUp, UsageError } from "./setup.ts";
+import { setUp, UsageError } from "./context.ts";
 
 const roles = ["all", "gateway", "worker"] as const;
 

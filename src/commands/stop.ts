@@ -1,7 +1,7 @@
-import { layFoundation } from "../foundation.ts";
+import { layFoundation } from "../app/context.ts";
 import { consoleAuthor } from "../adapters/local/door.ts";
-import { parseThreadId, threadId } from "../adapters/adapter.ts";
-import { setUp, UsageError } from "./setup.ts";
+import { parseThreadId, threadId } from "../chat/adapter.ts";
+import { setUp, UsageError } from "./context.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */
 export async function command(args: string[]): Promise<number> {

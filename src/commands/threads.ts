@@ -2,12 +2,12 @@ import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import { textOf, toolCalls, userText } from "../agent/messages.ts";
 import { describeCall } from "../progress/describe.ts";
-import { titleOf } from "../progress/title.ts";
+import { titleOf } from "../chat/title.ts";
 import { createOverview, type SessionLine } from "../queue/overview.ts";
 import { readJournal } from "../queue/sessions.ts";
-import { openRedis } from "../redis.ts";
-import { setUp, UsageError } from "./setup.ts";
-import { withoutControls } from "./terminal-view.ts";
+import { openRedis } from "../app/redis.ts";
+import { setUp, UsageError } from "./context.ts";
+import { withoutControls } from "./run/terminal-view.ts";
 
 const listed = 100;
 const titleChars = 60;

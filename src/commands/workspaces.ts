@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { cleanPolicy, openSandboxBackend } from "../sandbox/open.ts";
+import { cleanPolicy, openSandboxBackend } from "../app/sandbox.ts";
 import type { Workspaces } from "../sandbox/sandbox.ts";
-import { setUp, UsageError } from "./setup.ts";
+import { setUp, UsageError } from "./context.ts";
 
 const usage =
   "Write heddle workspaces list, heddle workspaces export <thread> [file.tar], or heddle workspaces clean.";

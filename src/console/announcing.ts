@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ChatSurface, Door } from "../adapters/adapter.ts";
+import type { ChatSurface, Door } from "../chat/adapter.ts";
 import { announceSession } from "../queue/live.ts";
 import { createNaming } from "./names.ts";
 

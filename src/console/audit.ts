@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { AuditLine } from "../adapters/local/operations.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
 import { latestEntries } from "../telemetry/audit/files.ts";
-import { parseThreadId } from "../adapters/adapter.ts";
+import { parseThreadId } from "../chat/adapter.ts";
 import { excerpt, type Mask } from "./excerpt.ts";
 import { channelId, namesOf } from "./names.ts";
 

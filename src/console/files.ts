@@ -1,4 +1,4 @@
-import { threadId } from "../adapters/adapter.ts";
+import { threadId } from "../chat/adapter.ts";
 import type { WorkspaceFiles } from "../adapters/local/services.ts";
 import type { WatchedSandbox } from "../sandbox/watched.ts";
 

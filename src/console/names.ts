@@ -5,7 +5,7 @@ import {
   parseThreadId,
   type ThreadId,
   type ThreadRef,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { keys } from "../queue/keys.ts";
 
 /** A channel or a person. */

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { WorkerReport } from "../adapters/local/operations.ts";
 import { readPresence } from "../queue/presence.ts";
 import { openQuestions } from "../queue/questions.ts";

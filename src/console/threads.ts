@@ -1,8 +1,8 @@
 import type { ThreadBook, ThreadLine } from "../adapters/local/operations.ts";
-import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
+import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { Redis } from "ioredis";
-import { titleOf } from "../progress/title.ts";
+import { titleOf } from "../chat/title.ts";
 import { platformMessage } from "../queue/amendments.ts";
 import { channels } from "../queue/keys.ts";
 import type { LiveFeed } from "../queue/live.ts";

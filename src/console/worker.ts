@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import type { WorkerReport } from "../adapters/local/operations.ts";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
 import type { Drive } from "../queue/turns.ts";
 import type { WatchedSandbox } from "../sandbox/watched.ts";

@@ -5,7 +5,7 @@ import {
   SurfaceError,
   type ThreadId,
   type ThreadRef,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { type Enclosure, withEnclosure } from "../agent/history.ts";
 import type { AttachmentHandle, Image, Message, Quote, UserMessage } from "../agent/messages.ts";
 import { createFileBringer, type Destination, type FileLimits } from "./files.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type AttachmentHandle, type ChatSurface, SurfaceError } from "../adapters/adapter.ts";
+import { type AttachmentHandle, type ChatSurface, SurfaceError } from "../chat/adapter.ts";
 import { imageType, maxImageBytes } from "../agent/images.ts";
 import type { Image } from "../agent/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";

@@ -1,4 +1,4 @@
-import type { Author, InboundEvent, ThreadRef } from "../adapters/adapter.ts";
+import type { Author, InboundEvent, ThreadRef } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
 
 /** `requester`: whoever asked for the turn. Administrators always may. */

@@ -6,7 +6,7 @@ import {
   type ThreadRef,
   threadId,
   type Verdict,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import type { Budgets } from "../queue/budgets.ts";
 import { deliver } from "../queue/mailbox.ts";
 import { type PausedTurn, pausedTurn } from "../queue/paused.ts";

@@ -6,7 +6,7 @@ import {
   type ThreadRef,
   threadId,
   type Verdict,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { plainName, type Quote } from "../agent/messages.ts";
 import { deleteMessage, editMessage } from "../queue/amendments.ts";
 import type { Budgets } from "../queue/budgets.ts";

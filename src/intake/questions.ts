@@ -1,11 +1,5 @@
 import type { Redis } from "ioredis";
-import {
-  type Author,
-  type InboundEvent,
-  type ThreadId,
-  threadId,
-  type Verdict,
-} from "../adapters/adapter.ts";
+import { type Author, type InboundEvent, type ThreadId, threadId, type Verdict } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import { decide, openQuestions } from "../queue/questions.ts";

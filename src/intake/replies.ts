@@ -6,7 +6,7 @@ import type {
   MessageRef,
   ThreadRef,
   Verdict,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { keys } from "../queue/keys.ts";
 import { markMessage } from "../queue/marks.ts";
 import { postNotice } from "../queue/notices.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import { describeSchedule, type Schedule } from "../agent/tools/schedules.ts";
 import { cancelSchedule } from "../queue/schedules.ts";
 

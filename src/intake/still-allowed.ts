@@ -1,4 +1,4 @@
-import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../adapters/adapter.ts";
+import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
 import type { Access } from "./access.ts";
 

@@ -1,4 +1,4 @@
-import type { InboundEvent } from "../adapters/adapter.ts";
+import type { InboundEvent } from "../chat/adapter.ts";
 import type { Enclosed, UserMessage } from "../agent/messages.ts";
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;

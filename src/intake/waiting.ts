@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type ChatSurface, type InboundEvent, type ThreadId, threadId } from "../adapters/adapter.ts";
+import { type ChatSurface, type InboundEvent, type ThreadId, threadId } from "../chat/adapter.ts";
 import { waitingIn } from "../queue/mailbox.ts";
 import { sessionStatus } from "../queue/sessions.ts";
 import type { Replies } from "./replies.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { type InboundEvent, type ThreadId, threadId, type Verdict } from "../adapters/adapter.ts";
+import { type InboundEvent, type ThreadId, threadId, type Verdict } from "../chat/adapter.ts";
 import { keys } from "../queue/keys.ts";
 import { readStop } from "../queue/mailbox.ts";
 import { listSchedules, type ScheduleDeed } from "../queue/schedules.ts";

@@ -1,11 +1,11 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
-import type { ActionButton, OutboundMessage } from "../adapters/adapter.ts";
+import type { ActionButton, OutboundMessage } from "../chat/adapter.ts";
 import type { Receipt } from "../queue/turn-contracts.ts";
 import { continueAction, type PausedTurn } from "../queue/paused.ts";
 import { rateAction } from "../queue/ratings.ts";
-import { cutText } from "./title.ts";
+import { cutText } from "../chat/title.ts";
 
 /** Words and figures that are the same on every platform. */
 

@@ -5,7 +5,7 @@ import {
   type OutboundMessage,
   SurfaceError,
   type ThreadRef,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { faultPoint } from "../queue/fault.ts";
 import type { OutputScheduler } from "../queue/output.ts";
 import { LeaseLost } from "../queue/session.ts";

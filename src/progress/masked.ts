@@ -1,4 +1,4 @@
-import type { ChatSurface, OutboundMessage, ShownCall } from "../adapters/adapter.ts";
+import type { ChatSurface, OutboundMessage, ShownCall } from "../chat/adapter.ts";
 
 type Mask = (text: string) => string;
 

@@ -5,7 +5,7 @@ import {
   type OutboundMessage,
   parseThreadId,
   type ThreadId,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turn-contracts.ts";

@@ -1,4 +1,4 @@
-import type { ChatSurface, ThreadRef } from "../adapters/adapter.ts";
+import type { ChatSurface, ThreadRef } from "../chat/adapter.ts";
 
 /** The sign that the agent does something at this moment, on platforms that have one. */
 export interface ThreadStatus {

@@ -1,4 +1,4 @@
-import type { ShownCall } from "../adapters/adapter.ts";
+import type { ShownCall } from "../chat/adapter.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import { count, describeCall, gistOf } from "./describe.ts";
 

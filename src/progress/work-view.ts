@@ -1,4 +1,4 @@
-import type { CallList, OutboundMessage } from "../adapters/adapter.ts";
+import type { CallList, OutboundMessage } from "../chat/adapter.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { type Attendance, parseThreadId, type ThreadRef } from "../adapters/adapter.ts";
+import { type Attendance, parseThreadId, type ThreadRef } from "../chat/adapter.ts";
 import { keys } from "./keys.ts";
 import { openMessages } from "./open-messages.ts";
 

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import { type KillReport, nothingKilled } from "../sandbox/sandbox.ts";
 import { channels, keys } from "./keys.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { DayBudgets } from "../adapters/adapter.ts";
+import type { DayBudgets } from "../chat/adapter.ts";
 import { noUsage } from "../agent/llm/model.ts";
 import type { BudgetSettings } from "./budgets.ts";
 import { keys } from "./keys.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
-import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
+import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import { isFromPerson } from "../agent/messages.ts";

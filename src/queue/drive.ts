@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { MessageRef, ThreadId } from "../chat/adapter.ts";
 import { type History, isUndecided, type OpenCall, type OpenTurn, replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { isFromPerson } from "../agent/messages.ts";

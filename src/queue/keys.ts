@@ -1,4 +1,4 @@
-import type { MessageRef, ThreadId, ThreadRef } from "../adapters/adapter.ts";
+import type { MessageRef, ThreadId, ThreadRef } from "../chat/adapter.ts";
 import type { NoteScope } from "../agent/tools/notes.ts";
 
 /**

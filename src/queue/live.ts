@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import { channels } from "./keys.ts";
 
 /** `delta`: what a model has streamed since the last event of the same type. */

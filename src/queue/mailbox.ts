@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { MessageRef, ThreadId } from "../adapters/adapter.ts";
+import type { MessageRef, ThreadId } from "../chat/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import type { ChatSurface, MessageMark, MessageRef } from "../adapters/adapter.ts";
+import type { ChatSurface, MessageMark, MessageRef } from "../chat/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
 import type { OutputScheduler } from "./output.ts";

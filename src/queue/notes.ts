@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
+import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
 import { type Note, type NoteScope, noteScopes, type NoteStore } from "../agent/tools/notes.ts";
 import { keys } from "./keys.ts";

@@ -1,4 +1,4 @@
-import type { ChatSurface, ThreadRef } from "../adapters/adapter.ts";
+import type { ChatSurface, ThreadRef } from "../chat/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import type { OutputScheduler } from "./output.ts";
 

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { type MessageRef, type OpenMessage, type ThreadRef, threadId } from "../adapters/adapter.ts";
+import { type MessageRef, type OpenMessage, type ThreadRef, threadId } from "../chat/adapter.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { platformMessage, textOfEdit } from "./amendments.ts";
 import { keys } from "./keys.ts";

@@ -7,7 +7,7 @@ import {
   parseThreadId,
   SurfaceError,
   type ThreadId,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { keys } from "./keys.ts";
 import { markMessage } from "./marks.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type ChatSurface, type MessageRef, SurfaceError, type ThreadRef } from "../adapters/adapter.ts";
+import { type ChatSurface, type MessageRef, SurfaceError, type ThreadRef } from "../chat/adapter.ts";
 import { keys } from "./keys.ts";
 import { scripts } from "./scripts.ts";
 

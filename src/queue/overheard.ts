@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { Quote } from "../agent/messages.ts";
 import { keys } from "./keys.ts";
 import { scriptJson, scripts } from "./scripts.ts";

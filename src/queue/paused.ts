@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { OutboundMessage, ThreadId } from "../adapters/adapter.ts";
+import type { OutboundMessage, ThreadId } from "../chat/adapter.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { keys } from "./keys.ts";

@@ -6,7 +6,7 @@ import {
   parseThreadId,
   SurfaceError,
   type ThreadRef,
-} from "../adapters/adapter.ts";
+} from "../chat/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { rememberMessages } from "./mailbox.ts";
 import type { OutboxEntry, OutboxOptions } from "./outbox.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { type ThreadId, threadId, type ThreadRef } from "../adapters/adapter.ts";
+import { type ThreadId, threadId, type ThreadRef } from "../chat/adapter.ts";
 import { keys } from "./keys.ts";
 import { readJournal } from "./sessions.ts";
 import { dayIn, type Rating, subjects } from "./usage.ts";

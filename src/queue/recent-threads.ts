@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { parseThreadId, type RecentThread, type RecentThreads } from "../adapters/adapter.ts";
+import { parseThreadId, type RecentThread, type RecentThreads } from "../chat/adapter.ts";
 import { firstMessage, listSessions } from "./sessions.ts";
 
 /** So many of the latest sessions are looked through. */

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { heddle } from "../agent/messages.ts";
 import { keys } from "./keys.ts";

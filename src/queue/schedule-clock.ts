@@ -1,6 +1,6 @@
 import { type Job, Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import { queuePrefix, scheduleQueueName } from "./keys.ts";
 import type { StoredSchedule } from "./schedules.ts";
 import { eventStream } from "./turns.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../adapters/adapter.ts";
+import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../chat/adapter.ts";
 import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
 import { instant } from "../agent/tools/schedules.ts";
 import { faultPoint } from "./fault.ts";

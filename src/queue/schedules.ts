@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CronExpressionParser } from "cron-parser";
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import { heddle, type Speaker, type UserMessage } from "../agent/messages.ts";
 import type { Schedule, ScheduleStore, When } from "../agent/tools/schedules.ts";
 import type { ScheduleClock } from "./schedule-clock.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { StopOrder } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import type { UserMessage } from "../agent/messages.ts";

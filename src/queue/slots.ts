@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { parseThreadId, type ThreadId } from "../adapters/adapter.ts";
+import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
 import { keys } from "./keys.ts";
 import { waitingIn } from "./mailbox.ts";
 import { scripts } from "./scripts.ts";

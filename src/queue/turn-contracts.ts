@@ -1,4 +1,4 @@
-import type { MessageRef, OutboundMessage, ThreadId } from "../adapters/adapter.ts";
+import type { MessageRef, OutboundMessage, ThreadId } from "../chat/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { Enclosure, History, OpenTurn } from "../agent/history.ts";
 import type { ToolCall, UserMessage } from "../agent/messages.ts";

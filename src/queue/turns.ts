@@ -1,6 +1,6 @@
 import { DelayedError, type Job, Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import { faultPoint } from "./fault.ts";
 import { waitingIn } from "./mailbox.ts";
 import { keys, queueName, queuePrefix } from "./keys.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { type InboundEvent, type Reconnect, reconnects, SurfaceError } from "../adapters/adapter.ts";
+import { type InboundEvent, type Reconnect, reconnects, SurfaceError } from "../chat/adapter.ts";
 import { readBacklog } from "../queue/backlog.ts";
 import { measuredModel } from "./measured-model.ts";
 import { measuredSandbox } from "./measured-sandbox.ts";

@@ -1,4 +1,4 @@
-import type { ChatSurface, Door, ThreadId } from "../adapters/adapter.ts";
+import type { ChatSurface, Door, ThreadId } from "../chat/adapter.ts";
 import type { LanguageModel } from "../agent/llm/model.ts";
 import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turn-contracts.ts";
 import type { OutputScheduler } from "../queue/output.ts";

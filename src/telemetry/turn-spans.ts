@@ -1,5 +1,5 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
-import type { ThreadId } from "../adapters/adapter.ts";
+import type { ThreadId } from "../chat/adapter.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { within } from "../../src/commands/doctor.ts";
-import { judgeNode } from "../../src/commands/doctor-checks.ts";
-import { httpClockAheadMs, judgeClock } from "../../src/commands/doctor-clock.ts";
+import { judgeNode } from "../../src/commands/doctor/checks.ts";
+import { httpClockAheadMs, judgeClock } from "../../src/commands/doctor/clock.ts";
 
 test("an older Node than package.json asks for is an error that says how to get a newer one", () => {
   const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } };

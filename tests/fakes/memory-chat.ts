@@ -5,7 +5,7 @@ import {
   type OutboundMessage,
   type RoomMessage,
   SurfaceError,
-} from "../../src/adapters/adapter.ts";
+} from "../../src/chat/adapter.ts";
 
 /** A message as people would see it. */
 export interface Shown {

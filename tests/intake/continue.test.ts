@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Author, OutboundMessage } from "../../src/adapters/adapter.ts";
+import type { Author, OutboundMessage } from "../../src/chat/adapter.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
 import type { BudgetSettings } from "../../src/queue/budgets.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

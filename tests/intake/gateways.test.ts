@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import type { Attendance, ChatAdapter, ChatSurface } from "../../src/adapters/adapter.ts";
+import type { Attendance, ChatAdapter, ChatSurface } from "../../src/chat/adapter.ts";
 import { createSlackSurface } from "../../src/adapters/slack/surface.ts";
 import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";

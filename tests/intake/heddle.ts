@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type ChatSurface, type Door, parseThreadId } from "../../src/adapters/adapter.ts";
+import { type ChatSurface, type Door, parseThreadId } from "../../src/chat/adapter.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../src/agent/llm/model.ts";
 import { allowAll } from "../../src/agent/policy.ts";
@@ -19,7 +19,7 @@ import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { createTurnRunner } from "../../src/turn-runner.ts";
+import { createTurnRunner } from "../../src/app/agent-runner.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import { plainEnclosures } from "../enclosures/plain.ts";
 import type { TestRedis } from "../fakes/redis.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Author, InboundEvent } from "../../src/adapters/adapter.ts";
+import type { Author, InboundEvent } from "../../src/chat/adapter.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Author, SurfaceError } from "../../src/adapters/adapter.ts";
+import { type Author, SurfaceError } from "../../src/chat/adapter.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { stillAllowed } from "../../src/intake/still-allowed.ts";

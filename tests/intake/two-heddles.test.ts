@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Author, ChatSurface, InboundEvent } from "../../src/adapters/adapter.ts";
+import type { Author, ChatSurface, InboundEvent } from "../../src/chat/adapter.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { openHeddle } from "./heddle.ts";

@@ -18,7 +18,7 @@ import { watchStops } from "../../src/queue/stops.ts";
 import { noChanges, type TurnRunner } from "../../src/queue/turn-contracts.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { createTurnRunner } from "../../src/turn-runner.ts";
+import { createTurnRunner } from "../../src/app/agent-runner.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import { plainEnclosures } from "../enclosures/plain.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

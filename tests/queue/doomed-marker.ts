@@ -1,6 +1,6 @@
 /** A process that is killed while it marks a message: `doomed-marker.ts <socket of Redis> <ref as JSON>`. */
 import { Redis } from "ioredis";
-import type { MessageRef } from "../../src/adapters/adapter.ts";
+import type { MessageRef } from "../../src/chat/adapter.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { threadId } from "../../src/adapters/adapter.ts";
+import { threadId } from "../../src/chat/adapter.ts";
 import { followLive, livePublisher } from "../../src/queue/live.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

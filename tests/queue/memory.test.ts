@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { threadId } from "../../src/adapters/adapter.ts";
+import { threadId } from "../../src/chat/adapter.ts";
 import type { StopOrder } from "../../src/agent/events.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { settingsSchema } from "../../src/config/schema.ts";

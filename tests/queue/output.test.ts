@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChatSurface, SurfaceError } from "../../src/adapters/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../src/chat/adapter.ts";
 import { createAttendance } from "../../src/queue/attendance.ts";
 import { keys } from "../../src/queue/keys.ts";
 import { deliver } from "../../src/queue/mailbox.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { Author, InboundEvent, MessageRef, ThreadRef } from "../../src/adapters/adapter.ts";
+import type { Author, InboundEvent, MessageRef, ThreadRef } from "../../src/chat/adapter.ts";
 import { createContextKeeper } from "../../src/agent/context/compaction.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
@@ -29,7 +29,7 @@ import { readJournal } from "../../src/queue/sessions.ts";
 import { createSlots } from "../../src/queue/slots.ts";
 import { watchStops } from "../../src/queue/stops.ts";
 import { openTurnQueue, startTurnWorker } from "../../src/queue/turns.ts";
-import { SurfaceError, threadId } from "../../src/adapters/adapter.ts";
+import { SurfaceError, threadId } from "../../src/chat/adapter.ts";
 import { memoryChat, type Shown } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { scriptedModel, type Reply } from "../fakes/scripted-model.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ThreadRef, threadId } from "../../src/adapters/adapter.ts";
+import { type ThreadRef, threadId } from "../../src/chat/adapter.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { AssistantMessage } from "../../src/agent/messages.ts";

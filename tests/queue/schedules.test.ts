@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { parseThreadId, SurfaceError } from "../../src/adapters/adapter.ts";
+import { parseThreadId, SurfaceError } from "../../src/chat/adapter.ts";
 import { heddle, type UserMessage } from "../../src/agent/messages.ts";
 import type { When } from "../../src/agent/tools/schedules.ts";
 import { settingsSchema } from "../../src/config/schema.ts";

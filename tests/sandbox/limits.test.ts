@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { sandboxTools } from "../../src/agent/tools/core.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import { limitsOf } from "../../src/sandbox/open.ts";
+import { limitsOf } from "../../src/app/sandbox.ts";
 import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";

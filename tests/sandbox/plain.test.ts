@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
-import { openSandboxBackend } from "../../src/sandbox/open.ts";
+import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { seatbeltProfile } from "../../src/sandbox/plain/seatbelt.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./ground.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import { cleanPolicy } from "../../src/sandbox/open.ts";
+import { cleanPolicy } from "../../src/app/sandbox.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
 import { closedFolder, dataFolder, output } from "./ground.ts";

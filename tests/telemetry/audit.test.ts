@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { InboundEvent } from "../../src/adapters/adapter.ts";
+import type { InboundEvent } from "../../src/chat/adapter.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { heddle, type ToolCall } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type ChatSurface, reconnects, SurfaceError } from "../../src/adapters/adapter.ts";
+import { type ChatSurface, reconnects, SurfaceError } from "../../src/chat/adapter.ts";
 import { createGate } from "../../src/adapters/local/gate.ts";
 import { serveMetrics } from "../../src/adapters/local/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/llm/model.ts";

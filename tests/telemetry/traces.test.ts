@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Door, InboundEvent } from "../../src/adapters/adapter.ts";
+import type { Door, InboundEvent } from "../../src/chat/adapter.ts";
 import type { TurnOutcome } from "../../src/agent/events.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { AssistantMessage, UserMessage } from "../../src/agent/messages.ts";

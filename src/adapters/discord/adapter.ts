@@ -1,7 +1,7 @@
 import { GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
-import type { Attendance, Author, ChatAdapter, Door, InboundEvent, ThreadRef } from "../adapter.ts";
-import { type Attending, attend } from "../attend.ts";
+import type { Attendance, Author, ChatAdapter, Door, InboundEvent, ThreadRef } from "../../chat/adapter.ts";
+import { type Attending, attend } from "../../chat/missed-events.ts";
 import { catchUp } from "./catch-up.ts";
 import { identify, tokenError } from "./check.ts";
 import { registerCommands } from "./commands.ts";

@@ -1,6 +1,6 @@
 import type { REST } from "discord.js";
 import { z } from "zod";
-import { type AttachmentHandle, SurfaceError } from "../adapter.ts";
+import { type AttachmentHandle, SurfaceError } from "../../chat/adapter.ts";
 import { surfaceError } from "./errors.ts";
 
 export const attachmentSchema = z.object({

@@ -1,7 +1,7 @@
 import { GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { networkCode } from "../../agent/network-code.ts";
-import type { Finding } from "../adapter.ts";
+import type { Finding } from "../../chat/adapter.ts";
 import { areRegistered } from "./commands.ts";
 import type { Identity } from "./events.ts";
 import { inviteLink } from "./manifest.ts";

@@ -1,6 +1,6 @@
 import { MessageType } from "discord.js";
 import { z } from "zod";
-import type { Author, InboundEvent, ThreadRef } from "../adapter.ts";
+import type { Author, InboundEvent, ThreadRef } from "../../chat/adapter.ts";
 import { attachmentHandle, attachmentSchema } from "./attachments.ts";
 import { readId } from "./buttons.ts";
 import { emojiName } from "./inbound-text.ts";

@@ -6,7 +6,7 @@ import {
   Options,
   SimpleShardingStrategy,
 } from "discord.js";
-import { type Reconnect, reconnects } from "../adapter.ts";
+import { type Reconnect, reconnects } from "../../chat/adapter.ts";
 import { closedFor } from "./check.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 

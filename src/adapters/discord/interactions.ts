@@ -1,6 +1,6 @@
 import { InteractionType, type REST } from "discord.js";
 import type { BaseLogger } from "pino";
-import type { Author, InboundEvent, ThreadRef, Verdict } from "../adapter.ts";
+import type { Author, InboundEvent, ThreadRef, Verdict } from "../../chat/adapter.ts";
 import { fieldId, readId } from "./buttons.ts";
 import type { Identity } from "./events.ts";
 import { interactionSchema, type Of } from "./interaction-schema.ts";

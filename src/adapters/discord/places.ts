@@ -1,4 +1,4 @@
-import type { MessageRef, ThreadRef } from "../adapter.ts";
+import type { MessageRef, ThreadRef } from "../../chat/adapter.ts";
 
 /**
  * Where things are on Discord, in the words of the contract.

@@ -7,7 +7,7 @@ import {
   Routes,
 } from "discord.js";
 import { z } from "zod";
-import { problemOf, type Verdict } from "../adapter.ts";
+import { problemOf, type Verdict } from "../../chat/adapter.ts";
 import { nobody } from "./render.ts";
 import { refusalCode } from "./rest.ts";
 

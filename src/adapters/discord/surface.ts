@@ -11,7 +11,7 @@ import {
   type RoomMessage,
   SurfaceError,
   type ThreadRef,
-} from "../adapter.ts";
+} from "../../chat/adapter.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { surfaceError } from "./errors.ts";
 import { createPeople } from "./people.ts";

@@ -1,7 +1,7 @@
 import { ApplicationCommandType, InteractionResponseType, type InteractionType, Routes } from "discord.js";
-import { cutText } from "../../progress/title.ts";
-import type { AttachmentHandle, Author, InboundEvent, RoomMessage } from "../adapter.ts";
-import { threadWord } from "../thread-word.ts";
+import { cutText } from "../../chat/title.ts";
+import type { AttachmentHandle, Author, InboundEvent, RoomMessage } from "../../chat/adapter.ts";
+import { threadWord } from "../../chat/thread-command.ts";
 import { attachmentHandle } from "./attachments.ts";
 import { taskForm } from "./buttons.ts";
 import { authorOf, type Base, type Of } from "./interaction-schema.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
-import type { ChatAdapter, Door } from "../adapter.ts";
+import type { ChatAdapter, Door } from "../../chat/adapter.ts";
 import { answerApi } from "./api.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleAuthor, createLocalDoor } from "./door.ts";

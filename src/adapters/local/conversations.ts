@@ -1,10 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
-import { titleOf } from "../../progress/title.ts";
-import { threadId } from "../adapter.ts";
-import { threadWord } from "../thread-word.ts";
-import type { AttachmentHandle, MessageMark, MessageRef, OutboundMessage, ThreadRef } from "../adapter.ts";
+import { titleOf } from "../../chat/title.ts";
+import { threadId } from "../../chat/adapter.ts";
+import { threadWord } from "../../chat/thread-command.ts";
+import type {
+  AttachmentHandle,
+  MessageMark,
+  MessageRef,
+  OutboundMessage,
+  ThreadRef,
+} from "../../chat/adapter.ts";
 
 /**
  * The console's conversations. They live in Redis because the worker that writes an answer and the process

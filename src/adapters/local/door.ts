@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Redis } from "ioredis";
-import type { AttachmentHandle, Author, Door, ThreadRef, Verdict } from "../adapter.ts";
+import type { AttachmentHandle, Author, Door, ThreadRef, Verdict } from "../../chat/adapter.ts";
 import { Conversations, consoleMessageRef, consoleThread } from "./conversations.ts";
 
 /** What a person at the console or at the terminal can do. The methods throw when the {@link Door} throws. */

@@ -1,6 +1,6 @@
 import { basename } from "node:path/posix";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
-import { parseThreadId, type ThreadRef } from "../adapter.ts";
+import { parseThreadId, type ThreadRef } from "../../chat/adapter.ts";
 import { threadExists } from "./conversation-routes.ts";
 import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
 import { download, json, problem, readBody } from "./http.ts";

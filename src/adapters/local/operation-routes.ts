@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseThreadId, type ThreadId } from "../adapter.ts";
+import { parseThreadId, type ThreadId } from "../../chat/adapter.ts";
 import { json, problem } from "./http.ts";
 import type { Reply } from "./http.ts";
 import type { ThreadLine } from "./operations.ts";

@@ -1,5 +1,5 @@
 import type { FileEntry, FileFailure, Problem } from "../../sandbox/sandbox.ts";
-import type { Author, ThreadRef } from "../adapter.ts";
+import type { Author, ThreadRef } from "../../chat/adapter.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LocalDoor } from "./door.ts";
 import type { Gate } from "./gate.ts";

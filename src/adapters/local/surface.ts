@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
-import { cutMarkdown, splitMarkdown } from "../../progress/markdown.ts";
-import { SurfaceError } from "../adapter.ts";
-import type { ChatSurface, MessageRef, ThreadRef } from "../adapter.ts";
+import { cutMarkdown, splitMarkdown } from "../../chat/markdown.ts";
+import { SurfaceError } from "../../chat/adapter.ts";
+import type { ChatSurface, MessageRef, ThreadRef } from "../../chat/adapter.ts";
 import {
   Conversations,
   consoleMessageRef,

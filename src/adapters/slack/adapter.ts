@@ -6,8 +6,8 @@ import type {
   Door,
   InboundEvent,
   RecentThreads,
-} from "../adapter.ts";
-import { attend } from "../attend.ts";
+} from "../../chat/adapter.ts";
+import { attend } from "../../chat/missed-events.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";
 import { checkToken } from "./check.ts";

@@ -1,5 +1,5 @@
 import type { types } from "@slack/bolt";
-import type { ActionButton, OutboundMessage } from "../adapter.ts";
+import type { ActionButton, OutboundMessage } from "../../chat/adapter.ts";
 
 /** The action of the Stop button. */
 export const stopAction = "heddle_stop";

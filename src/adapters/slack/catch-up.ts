@@ -1,6 +1,12 @@
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import { type Attendance, type InboundEvent, type ThreadId, type ThreadRef, threadId } from "../adapter.ts";
+import {
+  type Attendance,
+  type InboundEvent,
+  type ThreadId,
+  type ThreadRef,
+  threadId,
+} from "../../chat/adapter.ts";
 import type { EventReader } from "./events.ts";
 import { refusalCode } from "./web.ts";
 

@@ -1,7 +1,7 @@
 import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { pino } from "pino";
 import { networkCode } from "../../agent/network-code.ts";
-import type { Finding } from "../adapter.ts";
+import type { Finding } from "../../chat/adapter.ts";
 import type { SlackAdapterOptions } from "./adapter.ts";
 import type { chooseWorkspaces } from "./choice.ts";
 import { neededScope } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AttachmentHandle, InboundEvent, ThreadRef } from "../adapter.ts";
+import type { AttachmentHandle, InboundEvent, ThreadRef } from "../../chat/adapter.ts";
 import { stopAction } from "./buttons.ts";
 import { fileHandle } from "./files.ts";
 import { mentions, readableText } from "./inbound-text.ts";

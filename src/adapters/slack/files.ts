@@ -1,4 +1,4 @@
-import { type AttachmentHandle, SurfaceError } from "../adapter.ts";
+import { type AttachmentHandle, SurfaceError } from "../../chat/adapter.ts";
 import { surfaceError } from "./errors.ts";
 import type { WebClient } from "@slack/web-api";
 import type { SlackAccess } from "./web.ts";

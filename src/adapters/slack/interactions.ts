@@ -1,6 +1,6 @@
 import type { App, types } from "@slack/bolt";
 import { z } from "zod";
-import { type Door, type InboundEvent, problemOf } from "../adapter.ts";
+import { type Door, type InboundEvent, problemOf } from "../../chat/adapter.ts";
 import { actNow, askFirst, offeredId, stopAction } from "./buttons.ts";
 import type { Desk, DeskOf } from "./desk.ts";
 import { askForSentence, pressSchema, problemInModal, readSubmission, sentenceModal } from "./modals.ts";

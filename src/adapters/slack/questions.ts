@@ -1,9 +1,9 @@
 import type { App } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
-import { cutMarkdown } from "../../progress/markdown.ts";
-import type { Author, Door, InboundEvent, RoomMessage } from "../adapter.ts";
-import { threadWord } from "../thread-word.ts";
+import { cutMarkdown } from "../../chat/markdown.ts";
+import type { Author, Door, InboundEvent, RoomMessage } from "../../chat/adapter.ts";
+import { threadWord } from "../../chat/thread-command.ts";
 import { escape, inert, messageChars, mrkdwn } from "./blocks.ts";
 import type { Desk, DeskOf } from "./desk.ts";
 import { milliseconds } from "./events.ts";

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, MessageRef, RoomMessage, ThreadRef } from "../adapter.ts";
+import type { Author, MessageRef, RoomMessage, ThreadRef } from "../../chat/adapter.ts";
 import { readableText } from "./inbound-text.ts";
 import type { People } from "./people.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
-import { type Reconnect, reconnects } from "../adapter.ts";
+import { type Reconnect, reconnects } from "../../chat/adapter.ts";
 import { tokenError } from "./check.ts";
 import { type Line, logUnacknowledged } from "./line.ts";
 import { clientOptions, type SlackServer } from "./web.ts";

@@ -1,5 +1,5 @@
 import type { WebClient } from "@slack/web-api";
-import { wholeAnswer } from "../../progress/markdown.ts";
+import { wholeAnswer } from "../../chat/markdown.ts";
 import {
   type ChatSurface,
   isTaken,
@@ -8,7 +8,7 @@ import {
   type MessageRef,
   SurfaceError,
   type ThreadRef,
-} from "../adapter.ts";
+} from "../../chat/adapter.ts";
 import {
   type Layout,
   messageChars,

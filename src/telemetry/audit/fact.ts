@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { InboundEvent, ThreadId, Verdict } from "../../adapters/adapter.ts";
+import type { InboundEvent, ThreadId, Verdict } from "../../chat/adapter.ts";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
 import { cutText } from "../../agent/well-formed.ts";

@@ -2,7 +2,7 @@ import { MessageFlags } from "discord.js";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import type { OutboundMessage, ThreadRef, Verdict } from "../../../src/adapters/adapter.ts";
+import type { OutboundMessage, ThreadRef, Verdict } from "../../../src/chat/adapter.ts";
 import { timeOf } from "../../../src/adapters/discord/places.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";

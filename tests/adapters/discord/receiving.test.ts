@@ -2,12 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ChannelType } from "discord.js";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  type InboundEvent,
-  type OpenMessage,
-  reconnects,
-  type Verdict,
-} from "../../../src/adapters/adapter.ts";
+import { type InboundEvent, type OpenMessage, reconnects, type Verdict } from "../../../src/chat/adapter.ts";
 import { buttonRows } from "../../../src/adapters/discord/buttons.ts";
 import { createEventReader } from "../../../src/adapters/discord/events.ts";
 import { createPeople } from "../../../src/adapters/discord/people.ts";

@@ -7,7 +7,7 @@ import type {
   Door,
   InboundEvent,
   Verdict,
-} from "../../../src/adapters/adapter.ts";
+} from "../../../src/chat/adapter.ts";
 import { createDiscordAdapter, type DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
 import { createDiscordSurface, type DiscordSurfaceOptions } from "../../../src/adapters/discord/surface.ts";
 import {

@@ -6,7 +6,7 @@ import {
   type OutboundMessage,
   SurfaceError,
   type ThreadRef,
-} from "../../../src/adapters/adapter.ts";
+} from "../../../src/chat/adapter.ts";
 import type { FakeDiscord, FakeDiscordOptions, Person } from "../../fakes/discord/fake-discord.ts";
 import type { FakeChannel, FakeMessage } from "../../fakes/discord/world.ts";
 import { fakeDiscord, surfaceOf } from "./stage.ts";

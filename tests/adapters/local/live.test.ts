@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ThreadRef } from "../../../src/adapters/adapter.ts";
+import type { ThreadRef } from "../../../src/chat/adapter.ts";
 import { newConsoleThread } from "../../../src/adapters/local/door.ts";
 import { Streams } from "../../../src/adapters/local/streams.ts";
 import { call, openStream } from "./requests.ts";

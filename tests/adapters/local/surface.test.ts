@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { SurfaceError } from "../../../src/adapters/adapter.ts";
-import type { ChatSurface, OutboundMessage, ThreadRef } from "../../../src/adapters/adapter.ts";
+import { SurfaceError } from "../../../src/chat/adapter.ts";
+import type { ChatSurface, OutboundMessage, ThreadRef } from "../../../src/chat/adapter.ts";
 import { Conversations } from "../../../src/adapters/local/conversations.ts";
 import { newConsoleThread } from "../../../src/adapters/local/door.ts";
 import { createLocalSurface } from "../../../src/adapters/local/surface.ts";

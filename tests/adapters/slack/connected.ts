@@ -9,7 +9,7 @@ import type {
   InboundEvent,
   RecentThreads,
   Verdict,
-} from "../../../src/adapters/adapter.ts";
+} from "../../../src/chat/adapter.ts";
 import { createSlackAdapter, type SlackAdapterOptions } from "../../../src/adapters/slack/adapter.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import type { OutboundMessage, ThreadRef } from "../../../src/adapters/adapter.ts";
+import type { OutboundMessage, ThreadRef } from "../../../src/chat/adapter.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, type TestContext, test } from "vitest";
-import { reconnects } from "../../../src/adapters/adapter.ts";
+import { reconnects } from "../../../src/chat/adapter.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { adapterFor, nobodyWasHere, recordingDoor } from "./connected.ts";
 

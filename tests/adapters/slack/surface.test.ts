@@ -6,7 +6,7 @@ import {
   type OutboundMessage,
   SurfaceError,
   type ThreadRef,
-} from "../../../src/adapters/adapter.ts";
+} from "../../../src/chat/adapter.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import {

@@ -1,16 +1,16 @@
 import type { Redis } from "ioredis";
-import { type Author, type ChatAdapter, type ChatSurface, threadId } from "./adapters/adapter.ts";
-import { createLocalSurface } from "./adapters/local/surface.ts";
-import type { SkillLibrary } from "./agent/skills/library.ts";
+import { type Author, type ChatAdapter, type ChatSurface, threadId } from "../chat/adapter.ts";
+import { createLocalSurface } from "../adapters/local/surface.ts";
+import type { SkillLibrary } from "../agent/skills/library.ts";
 import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
-import type { Access } from "./intake/access.ts";
-import { nobodyOnDiscord } from "./config/access.ts";
-import { type Config, ConfigError } from "./config/load.ts";
-import type { Environment } from "./config/environment.ts";
-import { createAttendance } from "./queue/attendance.ts";
-import { createDayBudgets } from "./queue/budget-state.ts";
-import { createRecentThreads } from "./queue/recent-threads.ts";
-import type { Logger } from "./telemetry/log.ts";
+import type { Access } from "../intake/access.ts";
+import { nobodyOnDiscord } from "../config/access.ts";
+import { type Config, ConfigError } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
+import { createAttendance } from "../queue/attendance.ts";
+import { createDayBudgets } from "../queue/budget-state.ts";
+import { createRecentThreads } from "../queue/recent-threads.ts";
+import type { Logger } from "../telemetry/log.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
 interface Ground {
@@ -27,15 +27,15 @@ export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<
     const workspaces = await slackWorkspaces({ config, log, redis });
     const server = slackServer({ config, log });
     if ("client" in workspaces) {
-      const { createWorkspacesSurface } = await import("./adapters/slack/workspaces-surface.ts");
+      const { createWorkspacesSurface } = await import("../adapters/slack/workspaces-surface.ts");
       surfaces.set("slack", createWorkspacesSurface(workspaces.installations, server));
     } else {
-      const { createSlackSurface } = await import("./adapters/slack/surface.ts");
+      const { createSlackSurface } = await import("../adapters/slack/surface.ts");
       surfaces.set("slack", createSlackSurface({ ...server, ...workspaces }));
     }
   }
   if (environment.DISCORD_TOKEN) {
-    const { createDiscordSurface } = await import("./adapters/discord/surface.ts");
+    const { createDiscordSurface } = await import("../adapters/discord/surface.ts");
     surfaces.set(
       "discord",
       createDiscordSurface({
@@ -65,8 +65,8 @@ export async function openAdapters({
     access.mayAsk({ platform, workspace }, author);
   if (wantsSlack(environment)) {
     const [{ createSlackAdapter }, { chooseEvents }] = await Promise.all([
-      import("./adapters/slack/adapter.ts"),
-      import("./adapters/slack/choice.ts"),
+      import("../adapters/slack/adapter.ts"),
+      import("../adapters/slack/choice.ts"),
     ]);
     adapters.push(
       createSlackAdapter({
@@ -84,7 +84,7 @@ export async function openAdapters({
   if (environment.DISCORD_TOKEN) {
     const nobody = nobodyOnDiscord(settings.access);
     if (nobody) log.warn(nobody);
-    const { createDiscordAdapter } = await import("./adapters/discord/adapter.ts");
+    const { createDiscordAdapter } = await import("../adapters/discord/adapter.ts");
     adapters.push(
       createDiscordAdapter({
         ...discordAccess(environment, environment.DISCORD_TOKEN),
@@ -118,10 +118,10 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
 }
 
 async function slackWorkspaces({ config, log, redis }: Ground) {
-  const { chooseWorkspaces } = await import("./adapters/slack/choice.ts");
+  const { chooseWorkspaces } = await import("../adapters/slack/choice.ts");
   const choice = chosen(() => chooseWorkspaces(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
-  const { createInstallations } = await import("./adapters/slack/installations.ts");
+  const { createInstallations } = await import("../adapters/slack/installations.ts");
   return {
     ...choice,
     installations: createInstallations(redis, choice.client, slackServer({ config, log })),

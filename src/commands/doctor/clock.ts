@@ -1,4 +1,4 @@
-import type { Finding } from "../adapters/adapter.ts";
+import type { Finding } from "../../chat/adapter.ts";
 
 /** Beyond this a stop may miss what it was meant for, and Slack's signed requests soon count as too old. */
 const toleratedMs = 5_000;

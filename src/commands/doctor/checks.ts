@@ -1,19 +1,19 @@
-import manifest from "../../package.json" with { type: "json" };
-import type { Finding } from "../adapters/adapter.ts";
-import { checkAccess } from "../agent/llm/access.ts";
-import { openMcpPool } from "../agent/mcp/pool.ts";
-import { createSkillLibrary } from "../agent/skills/library.ts";
-import type { Skill, SkillSet } from "../agent/skills/library.ts";
-import { type SetUp, shippedSkills } from "../foundation.ts";
-import { nobodyOnDiscord } from "../config/access.ts";
-import { type Config, strangeVariables } from "../config/load.ts";
-import { chooseModel, namedModel } from "../config/model-choice.ts";
-import { furtherModels } from "../models.ts";
-import { clockAheadMs } from "../queue/redis/inspect.ts";
-import { openRedis } from "../redis.ts";
-import { checkDisk } from "../sandbox/checks.ts";
-import { openSandboxBackend } from "../sandbox/open.ts";
-import { httpClockAheadMs, judgeClock } from "./doctor-clock.ts";
+import manifest from "../../../package.json" with { type: "json" };
+import type { Finding } from "../../chat/adapter.ts";
+import { checkAccess } from "../../agent/llm/access.ts";
+import { openMcpPool } from "../../agent/mcp/pool.ts";
+import { createSkillLibrary } from "../../agent/skills/library.ts";
+import type { Skill, SkillSet } from "../../agent/skills/library.ts";
+import { type SetUp, shippedSkills } from "../../app/context.ts";
+import { nobodyOnDiscord } from "../../config/access.ts";
+import { type Config, strangeVariables } from "../../config/load.ts";
+import { chooseModel, namedModel } from "../../config/model-choice.ts";
+import { furtherModels } from "../../app/models.ts";
+import { clockAheadMs } from "../../queue/redis/inspect.ts";
+import { openRedis } from "../../app/redis.ts";
+import { checkDisk } from "../../sandbox/checks.ts";
+import { openSandboxBackend } from "../../app/sandbox.ts";
+import { httpClockAheadMs, judgeClock } from "./clock.ts";
 
 /** Looks at one part of the installation. What it throws becomes an error line; it should end soon after the signal. */
 export type Check = (setup: SetUp, signal: AbortSignal) => Promise<Finding[]>;
@@ -159,8 +159,8 @@ async function checkSlackApp({ config: { environment, settings } }: SetUp): Prom
     return [{ level: "note", text }];
   }
   const [{ checkSlack }, { chooseEvents, chooseWorkspaces }] = await Promise.all([
-    import("../adapters/slack/check.ts"),
-    import("../adapters/slack/choice.ts"),
+    import("../../adapters/slack/check.ts"),
+    import("../../adapters/slack/choice.ts"),
   ]);
   return await checkSlack({
     workspaces: chooseWorkspaces(environment, settings.slack.workspaces),
@@ -174,7 +174,7 @@ async function checkDiscordApp({ config: { environment, settings } }: SetUp): Pr
   if (!DISCORD_TOKEN) {
     return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord”)" }];
   }
-  const { checkDiscord } = await import("../adapters/discord/check.ts");
+  const { checkDiscord } = await import("../../adapters/discord/check.ts");
   const findings = await checkDiscord({
     token: DISCORD_TOKEN,
     ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),

@@ -1,6 +1,6 @@
 import { createMasker } from "../agent/context/mask.ts";
 import { readMcpConfig } from "../agent/mcp/config.ts";
-import type { SetUp } from "../foundation.ts";
+import type { SetUp } from "../app/context.ts";
 import { loadConfig } from "../config/load.ts";
 import { createLog } from "../telemetry/log.ts";
 

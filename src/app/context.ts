@@ -1,33 +1,33 @@
 import { fileURLToPath } from "node:url";
 import type { Redis } from "ioredis";
-import { type ChatSurface, type Door, parseThreadId, threadId } from "./adapters/adapter.ts";
-import type { Masker } from "./agent/context/mask.ts";
-import type { McpConfig } from "./agent/mcp/config.ts";
-import { createSkillLibrary, type SkillLibrary } from "./agent/skills/library.ts";
+import { type ChatSurface, type Door, parseThreadId, threadId } from "../chat/adapter.ts";
+import type { Masker } from "../agent/context/mask.ts";
+import type { McpConfig } from "../agent/mcp/config.ts";
+import { createSkillLibrary, type SkillLibrary } from "../agent/skills/library.ts";
 import { modelChoicesIn } from "./channel-settings.ts";
-import type { Config } from "./config/load.ts";
-import { announcing } from "./console/announcing.ts";
-import { statusOf } from "./console/status.ts";
-import { type Access, createAccess } from "./intake/access.ts";
-import { createIntake } from "./intake/intake.ts";
+import type { Config } from "../config/load.ts";
+import { announcing } from "../console/announcing.ts";
+import { statusOf } from "../console/status.ts";
+import { type Access, createAccess } from "../intake/access.ts";
+import { createIntake } from "../intake/intake.ts";
 import { openSurfaces } from "./platforms.ts";
-import { maskedSurface } from "./progress/masked.ts";
-import { type Budgets, createBudgets } from "./queue/budgets.ts";
-import { addMovedBytes } from "./queue/moved-bytes.ts";
-import { postNotice } from "./queue/notices.ts";
-import { createRatings } from "./queue/ratings.ts";
-import { createOutputScheduler, type OutputScheduler } from "./queue/output.ts";
-import type { RedisServer } from "./queue/redis/server.ts";
-import { aheadOf } from "./queue/slots.ts";
-import { openTurnQueue, type TurnQueue } from "./queue/turns.ts";
+import { maskedSurface } from "../progress/masked.ts";
+import { type Budgets, createBudgets } from "../queue/budgets.ts";
+import { addMovedBytes } from "../queue/moved-bytes.ts";
+import { postNotice } from "../queue/notices.ts";
+import { createRatings } from "../queue/ratings.ts";
+import { createOutputScheduler, type OutputScheduler } from "../queue/output.ts";
+import type { RedisServer } from "../queue/redis/server.ts";
+import { aheadOf } from "../queue/slots.ts";
+import { openTurnQueue, type TurnQueue } from "../queue/turns.ts";
 import { openRedis } from "./redis.ts";
-import { openSandboxBackend } from "./sandbox/open.ts";
-import { type WatchedSandbox, watchSandbox } from "./sandbox/watched.ts";
-import type { Logger } from "./telemetry/log.ts";
-import { openTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
+import { openSandboxBackend } from "./sandbox.ts";
+import { type WatchedSandbox, watchSandbox } from "../sandbox/watched.ts";
+import type { Logger } from "../telemetry/log.ts";
+import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 
 /** The skills that come with Heddle. */
-export const shippedSkills = fileURLToPath(new URL("../skills", import.meta.url));
+export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.url));
 
 /** What a command begins with. */
 export interface SetUp {

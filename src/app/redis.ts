@@ -1,6 +1,6 @@
-import type { Config } from "./config/load.ts";
-import { connectRedis } from "./queue/redis/connect.ts";
-import type { RedisLog, RedisServer } from "./queue/redis/server.ts";
+import type { Config } from "../config/load.ts";
+import { connectRedis } from "../queue/redis/connect.ts";
+import type { RedisLog, RedisServer } from "../queue/redis/server.ts";
 
 /**
  * The Redis that this installation is configured for.

@@ -1,5 +1,5 @@
-import { parseThreadId, type ThreadId } from "./adapters/adapter.ts";
-import type { Settings } from "./config/schema.ts";
+import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
+import type { Settings } from "../config/schema.ts";
 
 export type ChannelSettings = Settings["channels"][string];
 

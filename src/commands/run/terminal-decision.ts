@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import type { Question } from "../agent/questions.ts";
+import type { Question } from "../../agent/questions.ts";
 
 /** A press of one of the question's buttons, as `intake/questions.ts` reads it. */
 export interface Press {

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { noUsage } from "../../src/agent/llm/model.ts";
-import { createAsker } from "../../src/agent/questions.ts";
-import { watchTask } from "../../src/commands/task-watch.ts";
-import type { LiveEvent } from "../../src/progress/reporter.ts";
-import { deliver, orderStop } from "../../src/queue/mailbox.ts";
-import { asked } from "../../src/queue/questions.ts";
-import { claimSession } from "../../src/queue/session.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { noUsage } from "../../../src/agent/llm/model.ts";
+import { createAsker } from "../../../src/agent/questions.ts";
+import { watchTask } from "../../../src/commands/run/task-watch.ts";
+import type { LiveEvent } from "../../../src/progress/reporter.ts";
+import { deliver, orderStop } from "../../../src/queue/mailbox.ts";
+import { asked } from "../../../src/queue/questions.ts";
+import { claimSession } from "../../../src/queue/session.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
 beforeAll(async () => {

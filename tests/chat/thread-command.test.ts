@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { threadWord } from "../../src/adapters/thread-word.ts";
+import { threadWord } from "../../src/chat/thread-command.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
 import { scheduleWordsIn } from "../../src/intake/schedule-words.ts";
 import { isStatusWord } from "../../src/intake/status-word.ts";

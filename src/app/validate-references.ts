@@ -1,8 +1,8 @@
-import { globMatcher } from "./agent/policy.ts";
-import { askUser } from "./agent/tools/ask-user.ts";
-import { sandboxTools, sessionTools } from "./agent/tools/core.ts";
-import { ConfigError } from "./config/load.ts";
-import type { Settings } from "./config/schema.ts";
+import { globMatcher } from "../agent/policy.ts";
+import { askUser } from "../agent/tools/ask-user.ts";
+import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
+import { ConfigError } from "../config/load.ts";
+import type { Settings } from "../config/schema.ts";
 
 /**
  * Refuses names of tools and skills in the settings that stand for nothing: a rule about a tool that does not exist

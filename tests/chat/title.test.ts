@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { titleOf } from "../../src/progress/title.ts";
+import { titleOf } from "../../src/chat/title.ts";
 
 test.each([
   ["## **Tests** of `loom_io`", "Tests of loom_io"],

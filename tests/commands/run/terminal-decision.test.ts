@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { Question } from "../../src/agent/questions.ts";
-import { decideAtTerminal } from "../../src/commands/terminal-decision.ts";
+import type { Question } from "../../../src/agent/questions.ts";
+import { decideAtTerminal } from "../../../src/commands/run/terminal-decision.ts";
 
 const about = { id: "q1", callId: "c1", tool: "bash", requester: { id: "U1", name: "Ada" } };
 const times = { askedAt: 0, expiresAt: 1 };

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cutMarkdown, splitMarkdown } from "../../src/progress/markdown.ts";
+import { cutMarkdown, splitMarkdown } from "../../src/chat/markdown.ts";
 
 const limit = 400;
 
