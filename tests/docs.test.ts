@@ -46,7 +46,7 @@ test("every link and every path in the pages leads somewhere", () => {
 
 test("docs/architecture.md names everything that lies in src, and every key of Redis", () => {
   const page = read("docs/architecture.md");
-  const [code = ""] = read("src/queue/keys.ts").split("/** Channels of pub/sub");
+  const [code = ""] = read("src/queue/redis/keys.ts").split("/** Channels of pub/sub");
   const keys = [...code.matchAll(/(?:session\(thread, [`"]|heddle:\{?)([\w-]+)/g)].map(([, key = ""]) => key);
   expect(keys.length).toBeGreaterThan(30);
   const rooms = readdirSync(join(root, "src"));

@@ -1,4 +1,3 @@
-import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../chat/adapter.ts";
 import {
   type CompactionPolicy,
   type ContextKeeper,
@@ -13,12 +12,12 @@ import { createPaidModel } from "../agent/llm/paid.ts";
 import { runTurn } from "../agent/loop.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
 import { isFromPerson, type Speaker, type UserMessage } from "../agent/messages.ts";
+import type { Policy } from "../agent/policy.ts";
 import { systemPrompt } from "../agent/prompt.ts";
 import { noteIndex } from "../agent/recall.ts";
 import { skillCatalogue } from "../agent/skills/catalogue.ts";
 import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import type { Policy } from "../agent/policy.ts";
 import { createTaskTool } from "../agent/sub-agent.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/breaker.ts";
@@ -27,14 +26,16 @@ import { createDispatcher, type DispatcherOptions } from "../agent/tools/dispatc
 import type { NoteStore } from "../agent/tools/notes.ts";
 import type { ScheduleStore } from "../agent/tools/schedules.ts";
 import type { Tool, ToolServices } from "../agent/tools/tool.ts";
-import { type ChannelSettings, isListed } from "./channel-settings.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { Enclosures, Reading } from "../enclosures/enclosures.ts";
-import type { Models } from "./models.ts";
-import type { Budgets } from "../queue/budgets.ts";
-import { noChanges, type TurnRunner } from "../queue/turn-contracts.ts";
+import type { Budgets } from "../queue/budgets/budgets.ts";
+import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
 import { nothingKilled } from "../sandbox/sandbox.ts";
 import type { WatchedSandbox } from "../sandbox/watched.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { type ChannelSettings, isListed } from "./channel-settings.ts";
+import type { Models } from "./models.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;

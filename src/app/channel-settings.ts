@@ -1,4 +1,4 @@
-import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { Settings } from "../config/schema.ts";
 
 export type ChannelSettings = Settings["channels"][string];

@@ -1,13 +1,13 @@
-import type { ChatAdapter } from "../chat/adapter.ts";
 import { createLocalAdapter } from "../adapters/local/adapter.ts";
 import type { ConsoleStatus } from "../adapters/local/services.ts";
-import { openOperations } from "../console/operations.ts";
+import type { ChatAdapter } from "../chat/adapter.ts";
 import { workspaceFiles } from "../console/files.ts";
-import { openAdapters } from "./platforms.ts";
-import { hasWorker } from "../queue/presence.ts";
-import { limitsOf } from "./sandbox.ts";
+import { openOperations } from "../console/operations.ts";
+import { hasWorker } from "../queue/turns/presence.ts";
 import { auditFolder, keepAudit } from "../telemetry/telemetry.ts";
 import type { Foundation, Running } from "./context.ts";
+import { openAdapters } from "./platforms.ts";
+import { limitsOf } from "./sandbox.ts";
 
 /** Something that the operator has to put right before Heddle can start. */
 class StartError extends Error {

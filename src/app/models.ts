@@ -1,11 +1,11 @@
-import type { ThreadId } from "../chat/adapter.ts";
 import { createFallbackModel } from "../agent/llm/fallback.ts";
 import type { LanguageModel } from "../agent/llm/model.ts";
 import { openModel } from "../agent/llm/open.ts";
-import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
+import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { chooseModel, type ModelChoice, namedModel } from "../config/model-choice.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 
 export interface Models {
   /** Answers where nothing else is said, with the configured others to fall back on. */

@@ -1,16 +1,19 @@
 import type { Redis } from "ioredis";
-import { type Author, type ChatAdapter, type ChatSurface, threadId } from "../chat/adapter.ts";
 import { createLocalSurface } from "../adapters/local/surface.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
-import type { Access } from "../intake/access.ts";
+import type { ChatAdapter } from "../chat/adapter.ts";
+import type { Author } from "../chat/inbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import { threadId } from "../chat/threads.ts";
 import { nobodyOnDiscord } from "../config/access.ts";
-import { type Config, ConfigError } from "../config/load.ts";
 import type { Environment } from "../config/environment.ts";
-import { createAttendance } from "../queue/attendance.ts";
-import { createDayBudgets } from "../queue/budget-state.ts";
-import { createRecentThreads } from "../queue/recent-threads.ts";
+import { type Config, ConfigError } from "../config/load.ts";
+import type { Access } from "../intake/access.ts";
+import { createDayBudgets } from "../queue/budgets/state.ts";
+import { createAttendance } from "../queue/session/last-seen.ts";
+import { createRecentThreads } from "../queue/session/recent-threads.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
 interface Ground {

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
-import { hasWorker, isAlive } from "../queue/presence.ts";
 import { openRedis } from "../app/redis.ts";
+import { hasWorker, isAlive } from "../queue/turns/presence.ts";
 import { setUp, UsageError } from "./context.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { describeSchedule } from "../agent/tools/schedules.ts";
 import { consoleAuthor } from "../adapters/local/door.ts";
+import { describeSchedule } from "../agent/tools/schedules.ts";
 import { type Foundation, layFoundation } from "../app/context.ts";
-import { openScheduleClock } from "../queue/schedule-clock.ts";
-import { cancelSchedule, listSchedules } from "../queue/schedules.ts";
+import { openScheduleClock } from "../queue/schedules/clock.ts";
+import { cancelSchedule, listSchedules } from "../queue/schedules/schedules.ts";
 import { setUp, UsageError } from "./context.ts";
 import { withoutControls } from "./run/terminal-view.ts";
 

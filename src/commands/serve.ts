@@ -1,13 +1,13 @@
 import { flushCompileCache } from "node:module";
 import { hostname } from "node:os";
-import { type Foundation, layFoundation, type Running, type SetUp } from "../app/context.ts";
-import { startGateway } from "../app/gateway.ts";
-import { startWorker } from "../app/worker.ts";
 import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
 import { serveMetrics } from "../adapters/local/metrics.ts";
-import { ConfigError } from "../config/load.ts";
+import { type Foundation, layFoundation, type Running, type SetUp } from "../app/context.ts";
+import { startGateway } from "../app/gateway.ts";
 import { openModels } from "../app/models.ts";
-import { startHeartbeat } from "../queue/presence.ts";
+import { startWorker } from "../app/worker.ts";
+import { ConfigError } from "../config/load.ts";
+import { startHeartbeat } from "../queue/turns/presence.ts";
 import type { Role } from "./start.ts";
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */

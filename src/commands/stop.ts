@@ -1,6 +1,6 @@
-import { layFoundation } from "../app/context.ts";
 import { consoleAuthor } from "../adapters/local/door.ts";
-import { parseThreadId, threadId } from "../chat/adapter.ts";
+import { layFoundation } from "../app/context.ts";
+import { parseThreadId, threadId } from "../chat/threads.ts";
 import { setUp, UsageError } from "./context.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */

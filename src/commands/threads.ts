@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import { textOf, toolCalls, userText } from "../agent/messages.ts";
-import { describeCall } from "../progress/describe.ts";
-import { titleOf } from "../chat/title.ts";
-import { createOverview, type SessionLine } from "../queue/overview.ts";
-import { readJournal } from "../queue/sessions.ts";
 import { openRedis } from "../app/redis.ts";
+import { titleOf } from "../chat/title.ts";
+import { describeCall } from "../progress/describe.ts";
+import { readJournal } from "../queue/session/journal.ts";
+import { createOverview, type SessionLine } from "../queue/session/overview.ts";
 import { setUp, UsageError } from "./context.ts";
 import { withoutControls } from "./run/terminal-view.ts";
 

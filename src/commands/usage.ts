@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { addUsage } from "../agent/llm/model.ts";
-import { lastDays, readUsage, type UsageRow } from "../queue/usage.ts";
 import { openRedis } from "../app/redis.ts";
+import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import { setUp, UsageError } from "./context.ts";
 
 const dimensionOf = { day: "all", user: "user", channel: "channel", model: "model" } as const;

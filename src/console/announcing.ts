@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
-import type { ChatSurface, Door } from "../chat/adapter.ts";
-import { announceSession } from "../queue/live.ts";
+import type { Door } from "../chat/inbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import { announceSession } from "../queue/outbox/live.ts";
 import { createNaming } from "./names.ts";
 
 /**

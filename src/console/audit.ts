@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import type { AuditLine } from "../adapters/local/operations.ts";
+import { parseThreadId } from "../chat/threads.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
 import { latestEntries } from "../telemetry/audit/files.ts";
-import { parseThreadId } from "../chat/adapter.ts";
 import { excerpt, type Mask } from "./excerpt.ts";
 import { channelId, namesOf } from "./names.ts";
 

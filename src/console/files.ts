@@ -1,5 +1,5 @@
-import { threadId } from "../chat/adapter.ts";
 import type { WorkspaceFiles } from "../adapters/local/services.ts";
+import { threadId } from "../chat/threads.ts";
 import type { WatchedSandbox } from "../sandbox/watched.ts";
 
 /** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */

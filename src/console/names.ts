@@ -1,12 +1,8 @@
 import type { Redis } from "ioredis";
-import {
-  type Author,
-  type ChatSurface,
-  parseThreadId,
-  type ThreadId,
-  type ThreadRef,
-} from "../chat/adapter.ts";
-import { keys } from "../queue/keys.ts";
+import type { Author } from "../chat/inbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
+import { keys } from "../queue/redis/keys.ts";
 
 /** A channel or a person. */
 type NamedId = `${string}:${string}:${string}`;

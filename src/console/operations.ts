@@ -1,13 +1,13 @@
 import type { Redis } from "ioredis";
 import type { Operations } from "../adapters/local/operations.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import type { BudgetSettings } from "../queue/budgets.ts";
-import { createLiveFeed } from "../queue/live.ts";
+import type { BudgetSettings } from "../queue/budgets/budgets.ts";
+import { createLiveFeed } from "../queue/outbox/live.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
-import type { TurnQueue } from "../queue/turns.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
-import type { Mask } from "./excerpt.ts";
 import { reportAudit } from "./audit.ts";
+import type { Mask } from "./excerpt.ts";
 import { reportSystem } from "./system.ts";
 import { createThreadBook } from "./threads.ts";
 import { reportUsage } from "./usage.ts";

@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../chat/adapter.ts";
 import type { WorkerReport } from "../adapters/local/operations.ts";
-import { readPresence } from "../queue/presence.ts";
-import { openQuestions } from "../queue/questions.ts";
-import { sessionStatus } from "../queue/sessions.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import { openQuestions } from "../queue/session/open-questions.ts";
+import { sessionStatus } from "../queue/session/sessions.ts";
+import { readPresence } from "../queue/turns/presence.ts";
 
 /** What `/status` tells a thread: how it stands there, and which of the agent's tools are missing and why. */
 export async function statusOf(redis: Redis, thread: ThreadId): Promise<string> {

@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { SystemReport, ThreadBook, WorkerReport } from "../adapters/local/operations.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import { readPresence } from "../queue/presence.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
-import type { TurnQueue } from "../queue/turns.ts";
+import { readPresence } from "../queue/turns/presence.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
 

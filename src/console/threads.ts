@@ -1,16 +1,16 @@
-import type { ThreadBook, ThreadLine } from "../adapters/local/operations.ts";
-import { parseThreadId, type ThreadId } from "../chat/adapter.ts";
-import type { AgentEvent } from "../agent/events.ts";
 import type { Redis } from "ioredis";
+import type { ThreadBook, ThreadLine } from "../adapters/local/operations.ts";
+import type { AgentEvent } from "../agent/events.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { titleOf } from "../chat/title.ts";
-import { platformMessage } from "../queue/amendments.ts";
-import { channels } from "../queue/keys.ts";
-import type { LiveFeed } from "../queue/live.ts";
-import { createOverview, type SessionLine } from "../queue/overview.ts";
-import { continueAction, pausedTurn } from "../queue/paused.ts";
-import { channelId, namesOf } from "./names.ts";
-import { readJournalSlice } from "../queue/sessions.ts";
+import type { LiveFeed } from "../queue/outbox/live.ts";
+import { channels } from "../queue/redis/keys.ts";
+import { readJournalSlice } from "../queue/session/journal.ts";
+import { platformMessage } from "../queue/session/message-changes.ts";
+import { createOverview, type SessionLine } from "../queue/session/overview.ts";
+import { continueAction, pausedTurn } from "../queue/session/paused-turn.ts";
 import type { Mask } from "./excerpt.ts";
+import { channelId, namesOf } from "./names.ts";
 import { endingOf, passingOf, timelineOf } from "./timeline.ts";
 
 const listedThreads = 200;

@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { UsageReport, UsageShare } from "../adapters/local/operations.ts";
 import { addUsage, noUsage } from "../agent/llm/model.ts";
-import { readBudgets } from "../queue/budget-state.ts";
-import type { BudgetSettings } from "../queue/budgets.ts";
-import { lastDays, readUsage, type UsageRow } from "../queue/usage.ts";
+import type { BudgetSettings } from "../queue/budgets/budgets.ts";
+import { readBudgets } from "../queue/budgets/state.ts";
+import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import type { Mask } from "./excerpt.ts";
 import { namesOf } from "./names.ts";
 

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import type { WorkerReport } from "../adapters/local/operations.ts";
-import type { ThreadId } from "../chat/adapter.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
-import type { Drive } from "../queue/turns.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import type { Drive } from "../queue/turns/turn-worker.ts";
 import type { WatchedSandbox } from "../sandbox/watched.ts";
 import type { Mask } from "./excerpt.ts";
 

@@ -1,13 +1,8 @@
-import {
-  type Author,
-  type ChatSurface,
-  parseThreadId,
-  SurfaceError,
-  type ThreadId,
-  type ThreadRef,
-} from "../chat/adapter.ts";
 import { type Enclosure, withEnclosure } from "../agent/history.ts";
 import type { AttachmentHandle, Image, Message, Quote, UserMessage } from "../agent/messages.ts";
+import type { Author } from "../chat/inbound.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
 import { createFileBringer, type Destination, type FileLimits } from "./files.ts";
 import { type Quotation, quoted } from "./quote.ts";
 

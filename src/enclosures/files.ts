@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { type AttachmentHandle, type ChatSurface, SurfaceError } from "../chat/adapter.ts";
 import { imageType, maxImageBytes } from "../agent/images.ts";
-import type { Image } from "../agent/messages.ts";
+import type { AttachmentHandle, Image } from "../agent/messages.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { numberedName, safeFileName } from "./file-name.ts";
 

@@ -1,5 +1,6 @@
-import type { Author, InboundEvent, ThreadRef } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
+import type { Author, InboundEvent } from "../chat/inbound.ts";
+import type { ThreadRef } from "../chat/threads.ts";
 
 /** `requester`: whoever asked for the turn. Administrators always may. */
 type Who = "everyone" | "requester" | "administrators";

@@ -1,16 +1,10 @@
 import type { Redis } from "ioredis";
-import {
-  type Author,
-  type InboundEvent,
-  type ThreadId,
-  type ThreadRef,
-  threadId,
-  type Verdict,
-} from "../chat/adapter.ts";
-import type { Budgets } from "../queue/budgets.ts";
-import { deliver } from "../queue/mailbox.ts";
-import { type PausedTurn, pausedTurn } from "../queue/paused.ts";
-import type { TurnQueue } from "../queue/turns.ts";
+import type { Author, InboundEvent, Verdict } from "../chat/inbound.ts";
+import { type ThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
+import type { Budgets } from "../queue/budgets/budgets.ts";
+import { deliver } from "../queue/session/mailbox.ts";
+import { type PausedTurn, pausedTurn } from "../queue/session/paused-turn.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
 /** Somebody lets a turn go on that a limit has ended. `budget`: the one that was extended for it. */
 export interface ContinueDeed {

@@ -1,23 +1,18 @@
-import {
-  type Door,
-  type InboundEvent,
-  type MessageRef,
-  type ThreadId,
-  type ThreadRef,
-  threadId,
-  type Verdict,
-} from "../chat/adapter.ts";
 import { plainName, type Quote } from "../agent/messages.ts";
-import { deleteMessage, editMessage } from "../queue/amendments.ts";
-import type { Budgets } from "../queue/budgets.ts";
-import { keys } from "../queue/keys.ts";
-import { deliver, orderStop, rememberMessages, threadOfMessage } from "../queue/mailbox.ts";
-import { overhear, rehear } from "../queue/overheard.ts";
-import { turnToContinue } from "../queue/paused.ts";
-import { type Ratings, ratingIn } from "../queue/ratings.ts";
-import { isOutOfMemory, OutOfMemory } from "../queue/redis/memory.ts";
-import { lastRequesters, requestersOf } from "../queue/requesters.ts";
-import type { ScheduleDeed } from "../queue/schedules.ts";
+import type { Door, InboundEvent, Verdict } from "../chat/inbound.ts";
+import { type MessageRef, type ThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
+import type { Budgets } from "../queue/budgets/budgets.ts";
+import { ratingIn, type Ratings } from "../queue/budgets/ratings.ts";
+import { keys } from "../queue/redis/keys.ts";
+import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
+import type { ScheduleDeed } from "../queue/schedules/schedules.ts";
+import { deliver } from "../queue/session/mailbox.ts";
+import { deleteMessage, editMessage } from "../queue/session/message-changes.ts";
+import { rememberMessages, threadOfMessage } from "../queue/session/message-threads.ts";
+import { turnToContinue } from "../queue/session/paused-turn.ts";
+import { lastRequesters, requestersOf } from "../queue/session/requesters.ts";
+import { overhear, rehear } from "../queue/session/unauthorized.ts";
+import { orderStop } from "../queue/turns/stops.ts";
 import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
 import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";

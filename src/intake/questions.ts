@@ -1,9 +1,10 @@
 import type { Redis } from "ioredis";
-import { type Author, type InboundEvent, type ThreadId, threadId, type Verdict } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
-import { decide, openQuestions } from "../queue/questions.ts";
-import type { TurnQueue } from "../queue/turns.ts";
+import type { Author, InboundEvent, Verdict } from "../chat/inbound.ts";
+import { type ThreadId, threadId } from "../chat/threads.ts";
+import { decide, openQuestions } from "../queue/session/open-questions.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
 export interface QuestionOptions {
   redis: Redis;

@@ -1,16 +1,12 @@
 import type { Redis } from "ioredis";
-import type {
-  ChatSurface,
-  InboundEvent,
-  MessageMark,
-  MessageRef,
-  ThreadRef,
-  Verdict,
-} from "../chat/adapter.ts";
-import { keys } from "../queue/keys.ts";
-import { markMessage } from "../queue/marks.ts";
-import { postNotice } from "../queue/notices.ts";
-import type { OutputScheduler } from "../queue/output.ts";
+import type { InboundEvent, Verdict } from "../chat/inbound.ts";
+import type { MessageMark } from "../chat/outbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../chat/threads.ts";
+import { markMessage } from "../queue/outbox/marks.ts";
+import { postNotice } from "../queue/outbox/notices.ts";
+import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import { keys } from "../queue/redis/keys.ts";
 
 /** How often a channel's people without permission are told so, each of them. */
 const strangerSeconds = 600;

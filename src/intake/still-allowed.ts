@@ -1,5 +1,6 @@
-import { type ChatSurface, parseThreadId, SurfaceError, type ThreadId } from "../chat/adapter.ts";
 import type { Speaker } from "../agent/messages.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { Access } from "./access.ts";
 
 /** `why` is a sentence for the thread. */

@@ -1,5 +1,5 @@
-import type { InboundEvent } from "../chat/adapter.ts";
 import type { Enclosed, UserMessage } from "../agent/messages.ts";
+import type { InboundEvent } from "../chat/inbound.ts";
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type ChatSurface, type InboundEvent, type ThreadId, threadId } from "../chat/adapter.ts";
-import { waitingIn } from "../queue/mailbox.ts";
-import { sessionStatus } from "../queue/sessions.ts";
+import type { InboundEvent } from "../chat/inbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import { type ThreadId, threadId } from "../chat/threads.ts";
+import { waitingIn } from "../queue/session/mailbox.ts";
+import { sessionStatus } from "../queue/session/sessions.ts";
 import type { Replies } from "./replies.ts";
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;

@@ -1,9 +1,10 @@
 import type { Redis } from "ioredis";
-import { type InboundEvent, type ThreadId, threadId, type Verdict } from "../chat/adapter.ts";
-import { keys } from "../queue/keys.ts";
-import { readStop } from "../queue/mailbox.ts";
-import { listSchedules, type ScheduleDeed } from "../queue/schedules.ts";
-import { setVerbosity, type Verbosity } from "../queue/sessions.ts";
+import type { InboundEvent, Verdict } from "../chat/inbound.ts";
+import { type ThreadId, threadId } from "../chat/threads.ts";
+import { keys } from "../queue/redis/keys.ts";
+import { listSchedules, type ScheduleDeed } from "../queue/schedules/schedules.ts";
+import { setVerbosity, type Verbosity } from "../queue/session/verbosity.ts";
+import { readStop } from "../queue/turns/stops.ts";
 import type { Replies } from "./replies.ts";
 import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
 import { isStatusWord } from "./status-word.ts";

@@ -1,11 +1,11 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
-import type { ActionButton, OutboundMessage } from "../chat/adapter.ts";
-import type { Receipt } from "../queue/turn-contracts.ts";
-import { continueAction, type PausedTurn } from "../queue/paused.ts";
-import { rateAction } from "../queue/ratings.ts";
+import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { cutText } from "../chat/title.ts";
+import { rateAction } from "../queue/budgets/ratings.ts";
+import { continueAction, type PausedTurn } from "../queue/session/paused-turn.ts";
+import type { Receipt } from "../queue/turns/contracts.ts";
 
 /** Words and figures that are the same on every platform. */
 

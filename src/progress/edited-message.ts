@@ -1,14 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  type ChatSurface,
-  type MessageRef,
-  type OutboundMessage,
-  SurfaceError,
-  type ThreadRef,
-} from "../chat/adapter.ts";
-import { faultPoint } from "../queue/fault.ts";
-import type { OutputScheduler } from "../queue/output.ts";
-import { LeaseLost } from "../queue/session.ts";
+import type { OutboundMessage } from "../chat/outbound.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../chat/threads.ts";
+import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import { faultPoint } from "../queue/redis/failpoint.ts";
+import { LeaseLost } from "../queue/session/lease.ts";
 
 /** One message that is edited in place: the latest content wins, edits keep the platform's pace. */
 export interface EditedMessage {

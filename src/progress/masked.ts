@@ -1,4 +1,5 @@
-import type { ChatSurface, OutboundMessage, ShownCall } from "../chat/adapter.ts";
+import type { OutboundMessage, ShownCall } from "../chat/outbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
 
 type Mask = (text: string) => string;
 

@@ -1,8 +1,8 @@
-import type { ActionButton, OutboundMessage } from "../chat/adapter.ts";
 import type { ToolCall } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
-import { duration } from "./describe.ts";
+import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { cutText } from "../chat/title.ts";
+import { duration } from "./describe.ts";
 
 /** The messages that put a question to people and say how it ended. */
 

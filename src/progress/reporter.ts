@@ -1,19 +1,14 @@
-import {
-  type ChatSurface,
-  type MessageMark,
-  type MessageRef,
-  type OutboundMessage,
-  parseThreadId,
-  type ThreadId,
-} from "../chat/adapter.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { UserMessage } from "../agent/messages.ts";
-import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turn-contracts.ts";
-import { platformMessage } from "../queue/amendments.ts";
-import type { OutboxEntry } from "../queue/outbox.ts";
-import type { OutputScheduler } from "../queue/output.ts";
-import { isOver } from "../queue/stops.ts";
-import type { Verbosity } from "../queue/sessions.ts";
+import type { MessageMark, OutboundMessage } from "../chat/outbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import { type MessageRef, parseThreadId, type ThreadId } from "../chat/threads.ts";
+import type { OutboxEntry } from "../queue/outbox/contracts.ts";
+import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import { platformMessage } from "../queue/session/message-changes.ts";
+import type { Verbosity } from "../queue/session/verbosity.ts";
+import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
+import { isOver } from "../queue/turns/stops.ts";
 import { closingMessages, count, duration, pausedMessage, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
 import { maskedMessage } from "./masked.ts";

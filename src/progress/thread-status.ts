@@ -1,4 +1,5 @@
-import type { ChatSurface, ThreadRef } from "../chat/adapter.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import type { ThreadRef } from "../chat/threads.ts";
 
 /** The sign that the agent does something at this moment, on platforms that have one. */
 export interface ThreadStatus {

@@ -1,5 +1,5 @@
-import type { ShownCall } from "../chat/adapter.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import type { ShownCall } from "../chat/outbound.ts";
 import { count, describeCall, gistOf } from "./describe.ts";
 
 /** The calls of a turn as its thread shows them. */

@@ -1,7 +1,7 @@
-import type { CallList, OutboundMessage } from "../chat/adapter.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import type { CallList, OutboundMessage } from "../chat/outbound.ts";
 import { checklist, count, describeCompaction, duration } from "./describe.ts";
 import { createToolList, fenced } from "./tool-list.ts";
 

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { type InboundEvent, type Reconnect, reconnects, SurfaceError } from "../chat/adapter.ts";
-import { readBacklog } from "../queue/backlog.ts";
+import { type Reconnect, reconnects } from "../chat/adapter.ts";
+import type { InboundEvent } from "../chat/inbound.ts";
+import { SurfaceError } from "../chat/surface.ts";
+import { readBacklog } from "../queue/turns/backlog.ts";
 import { measuredModel } from "./measured-model.ts";
 import { measuredSandbox } from "./measured-sandbox.ts";
 import type { Observer } from "./observer.ts";

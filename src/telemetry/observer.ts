@@ -1,7 +1,9 @@
-import type { ChatSurface, Door, ThreadId } from "../chat/adapter.ts";
 import type { LanguageModel } from "../agent/llm/model.ts";
-import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turn-contracts.ts";
-import type { OutputScheduler } from "../queue/output.ts";
+import type { Door } from "../chat/inbound.ts";
+import type { ChatSurface } from "../chat/surface.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 
 /**

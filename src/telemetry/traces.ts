@@ -1,7 +1,7 @@
 import { diag, DiagLogLevel, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { BatchSpanProcessor, NodeTracerProvider, type TracerConfig } from "@opentelemetry/sdk-trace-node";
-import { SurfaceError } from "../chat/adapter.ts";
+import { SurfaceError } from "../chat/surface.ts";
 import type { Logger } from "./log.ts";
 import type { Observer } from "./observer.ts";
 import { behind, traceparent } from "./trace-context.ts";

@@ -1,10 +1,10 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
-import type { ThreadId } from "../chat/adapter.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { Usage } from "../agent/llm/model.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
-import type { ShownTurn, TurnDisplay } from "../queue/turn-contracts.ts";
-import type { OutboxEntry } from "../queue/outbox.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import type { OutboxEntry } from "../queue/outbox/contracts.ts";
+import type { ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { behind, remoteSpan, traceparent } from "./trace-context.ts";
 
 /** Makes what somebody wrote fit to leave the house. */

@@ -1,9 +1,9 @@
 /** The operator's pages of the console, as a person uses them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/llm/model.ts";
-import { channels, keys } from "../../src/queue/keys.ts";
-import { livePublisher } from "../../src/queue/live.ts";
-import { startPresence } from "../../src/queue/presence.ts";
+import { channels, keys } from "../../src/queue/redis/keys.ts";
+import { livePublisher } from "../../src/queue/outbox/live.ts";
+import { startPresence } from "../../src/queue/turns/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/local/sessions.ts";
 import { chromiumPath, closeBrowser, noChromium, openBrowser, openDesk, shot } from "./desk.ts";

@@ -1,7 +1,7 @@
 /** A day in a team's life, for whoever looks at the pages of operators. */
 import { noUsage } from "../../src/agent/llm/model.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
-import { createBudgets } from "../../src/queue/budgets.ts";
+import { createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/local/sessions.ts";
 import type { TestConsole } from "../adapters/local/start-console.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { WorkerReport } from "../../src/adapters/local/operations.ts";
 import { statusOf } from "../../src/console/status.ts";
-import { startPresence } from "../../src/queue/presence.ts";
+import { startPresence } from "../../src/queue/turns/presence.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { lastDays, readUsage } from "../../src/queue/usage.ts";
+import { lastDays, readUsage } from "../../src/queue/budgets/usage.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newPlace, type Place } from "./program.ts";
 import { acts, settings } from "./scenario/acts.ts";

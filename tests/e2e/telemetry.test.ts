@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { keys } from "../../src/queue/keys.ts";
+import { keys } from "../../src/queue/redis/keys.ts";
 import { call } from "../adapters/local/requests.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startCollector } from "../fakes/otlp.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Enclosed, type UserMessage, userText } from "../../src/agent/messages.ts";
-import { SurfaceError } from "../../src/chat/adapter.ts";
+import { SurfaceError } from "../../src/chat/surface.ts";
 import { createEnclosures } from "../../src/enclosures/enclosures.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { workspaces } from "../agent/tools/workspace.ts";

@@ -1,11 +1,7 @@
-import {
-  type ChatSurface,
-  type MessageMark,
-  type MessageRef,
-  type OutboundMessage,
-  type RoomMessage,
-  SurfaceError,
-} from "../../src/chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
+import type { MessageMark, OutboundMessage } from "../../src/chat/outbound.ts";
+import type { MessageRef } from "../../src/chat/threads.ts";
+import type { RoomMessage } from "../../src/chat/inbound.ts";
 
 /** A message as people would see it. */
 export interface Shown {

@@ -1,7 +1,7 @@
 import type { TurnOutcome } from "../../src/agent/events.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
-import { isOver } from "../../src/queue/stops.ts";
+import { isOver } from "../../src/queue/turns/stops.ts";
 
 /** Everything that is known about one thread when all is quiet again. */
 export interface Evidence {

@@ -1,7 +1,8 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { openClient } from "../../src/queue/redis/client.ts";
 import { parseRedisUrl } from "../../src/queue/redis/url.ts";
-import { listSessions, readJournal } from "../../src/queue/sessions.ts";
+import { listSessions } from "../../src/queue/session/sessions.ts";
+import { readJournal } from "../../src/queue/session/journal.ts";
 import { running } from "../e2e/processes.ts";
 import {
   caughtUp,

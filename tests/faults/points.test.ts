@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
-import type { FaultPoint } from "../../src/queue/fault.ts";
-import { keys } from "../../src/queue/keys.ts";
+import type { FaultPoint } from "../../src/queue/redis/failpoint.ts";
+import { keys } from "../../src/queue/redis/keys.ts";
 import type { Program } from "../e2e/program.ts";
 import { buttonsOf } from "../fakes/slack/blocks.ts";
 import type { FakeSlack } from "../fakes/slack/fake-slack.ts";
@@ -191,7 +191,7 @@ const limited: Scenario = {
 /** Who comes to each point, and when: a new one does not compile without a scenario. */
 const scenarios: Record<FaultPoint, [Scenario, ...Scenario[]]> = {
   deliver: [receiving, planning],
-  overhear: [overhearing],
+  "store-unauthorized": [overhearing],
   list: [receiving, planning],
   remember: [receiving, working],
   wake: [receiving, passingOn, planning],
@@ -201,14 +201,14 @@ const scenarios: Record<FaultPoint, [Scenario, ...Scenario[]]> = {
   stop: [passingOn],
   edit: [editing],
   delete: [deleting],
-  enter: [working],
-  rest: [working],
+  "enter-slot": [working],
+  unlist: [working],
   decide: [deciding],
-  permit: [working],
+  "acquire-write": [working],
   pause: [limited],
-  audit: [receiving, working],
+  "append-audit": [receiving, working],
   reserve: [working],
-  book: [working],
+  charge: [working],
   post: [working, stopped, asking],
   reply: [planning],
   progress: [working],

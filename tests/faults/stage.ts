@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { threadId, type ThreadId } from "../../src/chat/adapter.ts";
+import { threadId, type ThreadId } from "../../src/chat/threads.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { newPlace, patienceMs, type Program } from "../e2e/program.ts";
@@ -21,7 +21,7 @@ export interface Stage {
   readonly model: FakeModelServer;
   readonly redis: RedisProcess;
   /**
-   * Starts a process and waits until it is ready. @param fault see src/queue/fault.ts @param version the folder of
+   * Starts a process and waits until it is ready. @param fault see src/queue/redis/failpoint.ts @param version the folder of
    * another version of this repository
    */
   start(role: Role, fault?: string, version?: string): Promise<Program>;

@@ -3,7 +3,7 @@
  * all processes at once, and one after the other in both orders. See scripts/try-upgrade.js.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { keys } from "../../src/queue/keys.ts";
+import { keys } from "../../src/queue/redis/keys.ts";
 import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
 import type { Program } from "../e2e/program.ts";
 import { buttonsOf } from "../fakes/slack/blocks.ts";

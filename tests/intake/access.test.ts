@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Author, InboundEvent } from "../../src/chat/adapter.ts";
+import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Author, OutboundMessage } from "../../src/chat/adapter.ts";
+import type { Author } from "../../src/chat/inbound.ts";
+import type { OutboundMessage } from "../../src/chat/outbound.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
-import type { BudgetSettings } from "../../src/queue/budgets.ts";
+import type { BudgetSettings } from "../../src/queue/budgets/budgets.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import type { Reply } from "../fakes/scripted-model.ts";

@@ -1,10 +1,12 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import type { Attendance, ChatAdapter, ChatSurface } from "../../src/chat/adapter.ts";
+import type { Attendance } from "../../src/chat/downtime.ts";
+import type { ChatAdapter } from "../../src/chat/adapter.ts";
+import type { ChatSurface } from "../../src/chat/surface.ts";
 import { createSlackSurface } from "../../src/adapters/slack/surface.ts";
 import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
-import { createAttendance } from "../../src/queue/attendance.ts";
+import { createAttendance } from "../../src/queue/session/last-seen.ts";
 import { adapterFor as discordAdapter, surfaceOf } from "../adapters/discord/stage.ts";
 import { adapterFor as slackAdapter, nobodyWasHere } from "../adapters/slack/connected.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { App } from "@slack/bolt";
 import { Client, Events, GatewayDispatchEvents } from "discord.js";
 import { describe, expect, test, vi } from "vitest";
-import type { Author, InboundEvent } from "../../src/chat/adapter.ts";
+import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import type { Press } from "../../src/adapters/discord/buttons.ts";
 import { routes } from "../../src/adapters/local/api.ts";
 import { settingsSchema } from "../../src/config/schema.ts";

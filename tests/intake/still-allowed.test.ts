@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type Author, SurfaceError } from "../../src/chat/adapter.ts";
+import type { Author } from "../../src/chat/inbound.ts";
+import { SurfaceError } from "../../src/chat/surface.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { stillAllowed } from "../../src/intake/still-allowed.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Author, ChatSurface, InboundEvent } from "../../src/chat/adapter.ts";
+import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
+import type { ChatSurface } from "../../src/chat/surface.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { openHeddle } from "./heddle.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { noChanges } from "../../src/queue/turn-contracts.ts";
+import { noChanges } from "../../src/queue/turns/contracts.ts";
 import { noUsage, type Usage } from "../../src/agent/llm/model.ts";
 import { closingMessages } from "../../src/progress/describe.ts";
 

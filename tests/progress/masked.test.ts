@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChatSurface } from "../../src/chat/adapter.ts";
+import type { ChatSurface } from "../../src/chat/surface.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import { maskedSurface } from "../../src/progress/masked.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

@@ -3,9 +3,9 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { ToolStatus } from "../../src/agent/messages.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
-import { noChanges, type Receipt } from "../../src/queue/turn-contracts.ts";
-import { createOutputScheduler } from "../../src/queue/output.ts";
-import type { Verbosity } from "../../src/queue/sessions.ts";
+import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
+import { createOutputScheduler } from "../../src/queue/outbox/rate-limit.ts";
+import type { Verbosity } from "../../src/queue/session/verbosity.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { InboundEvent } from "../../src/chat/adapter.ts";
+import type { InboundEvent } from "../../src/chat/inbound.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { heddle, type ToolCall } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
-import { noChanges, type TurnDisplay } from "../../src/queue/turn-contracts.ts";
-import { keys } from "../../src/queue/keys.ts";
+import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
+import { keys } from "../../src/queue/redis/keys.ts";
 import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
 import { type AuditFact, deedFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
 import {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type ChatSurface, reconnects, SurfaceError } from "../../src/chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
+import { reconnects } from "../../src/chat/adapter.ts";
 import { createGate } from "../../src/adapters/local/gate.ts";
 import { serveMetrics } from "../../src/adapters/local/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/llm/model.ts";
-import { keys } from "../../src/queue/keys.ts";
-import { deliver } from "../../src/queue/mailbox.ts";
-import { noChanges, type Receipt } from "../../src/queue/turn-contracts.ts";
-import { createOutputScheduler } from "../../src/queue/output.ts";
+import { keys } from "../../src/queue/redis/keys.ts";
+import { deliver } from "../../src/queue/session/mailbox.ts";
+import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
+import { createOutputScheduler } from "../../src/queue/outbox/rate-limit.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { call } from "../adapters/local/requests.ts";

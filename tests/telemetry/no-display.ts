@@ -1,4 +1,4 @@
-import type { ShownTurn, TurnDisplay } from "../../src/queue/turn-contracts.ts";
+import type { ShownTurn, TurnDisplay } from "../../src/queue/turns/contracts.ts";
 
 /** A display that shows nothing, for what looks on. */
 export const noDisplay: TurnDisplay = {

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Door, InboundEvent } from "../../src/chat/adapter.ts";
+import type { Door, InboundEvent } from "../../src/chat/inbound.ts";
 import type { TurnOutcome } from "../../src/agent/events.ts";
 import { noUsage } from "../../src/agent/llm/model.ts";
 import type { AssistantMessage, UserMessage } from "../../src/agent/messages.ts";
-import { noChanges, type TurnDisplay } from "../../src/queue/turn-contracts.ts";
-import type { OutboxEntry } from "../../src/queue/outbox.ts";
+import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
+import type { OutboxEntry } from "../../src/queue/outbox/contracts.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { openTraces, type TracesOptions } from "../../src/telemetry/traces.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

@@ -1,7 +1,10 @@
 import { GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
-import type { Attendance, Author, ChatAdapter, Door, InboundEvent, ThreadRef } from "../../chat/adapter.ts";
-import { type Attending, attend } from "../../chat/missed-events.ts";
+import type { ChatAdapter } from "../../chat/adapter.ts";
+import type { Attendance } from "../../chat/downtime.ts";
+import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
+import { attend, type Attending } from "../../chat/missed-events.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { catchUp } from "./catch-up.ts";
 import { identify, tokenError } from "./check.ts";
 import { registerCommands } from "./commands.ts";

@@ -1,6 +1,7 @@
 import type { REST } from "discord.js";
 import { z } from "zod";
-import { type AttachmentHandle, SurfaceError } from "../../chat/adapter.ts";
+import type { AttachmentHandle } from "../../agent/messages.ts";
+import { SurfaceError } from "../../chat/surface.ts";
 import { surfaceError } from "./errors.ts";
 
 export const attachmentSchema = z.object({

@@ -6,7 +6,7 @@ import {
   ComponentType,
   TextInputStyle,
 } from "discord.js";
-import type { ActionButton, OutboundMessage } from "../../chat/adapter.ts";
+import type { ActionButton, OutboundMessage } from "../../chat/outbound.ts";
 
 /**
  * Buttons and forms, and what their ids say. An id has at most 100 characters and is all that comes back with a

@@ -1,7 +1,8 @@
 import { type REST, Routes } from "discord.js";
 import type { BaseLogger } from "pino";
 import { z } from "zod";
-import type { InboundEvent, OpenMessage } from "../../chat/adapter.ts";
+import type { OpenMessage } from "../../chat/downtime.ts";
+import type { InboundEvent } from "../../chat/inbound.ts";
 import type { EventReader } from "./events.ts";
 import type { People } from "./people.ts";
 import { byTime, directWorkspace, snowflakeAt, spotOf, timeOf } from "./places.ts";

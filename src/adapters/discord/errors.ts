@@ -1,6 +1,6 @@
 import { DiscordAPIError, HTTPError, RateLimitError } from "discord.js";
-import { SurfaceError, type SurfaceErrorKind } from "../../chat/adapter.ts";
 import { isUnsent } from "../../chat/network.ts";
+import { SurfaceError, type SurfaceErrorKind } from "../../chat/surface.ts";
 
 /**
  * What Discord's codes mean for whoever wants to write; a code that is not listed is `rejected`.

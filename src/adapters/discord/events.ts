@@ -1,6 +1,7 @@
 import { MessageType } from "discord.js";
 import { z } from "zod";
-import type { Author, InboundEvent, ThreadRef } from "../../chat/adapter.ts";
+import type { Author, InboundEvent } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { attachmentHandle, attachmentSchema } from "./attachments.ts";
 import { readId } from "./buttons.ts";
 import { emojiName } from "./inbound-text.ts";

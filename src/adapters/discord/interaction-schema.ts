@@ -1,7 +1,7 @@
 import { ApplicationCommandType, InteractionType } from "discord.js";
 import { z } from "zod";
+import type { Author } from "../../chat/inbound.ts";
 import { attachmentSchema } from "./attachments.ts";
-import type { Author } from "../../chat/adapter.ts";
 import { describePerson, memberSchema, userSchema } from "./people.ts";
 
 const baseSchema = z.object({

@@ -1,6 +1,7 @@
 import { InteractionType, type REST } from "discord.js";
 import type { BaseLogger } from "pino";
-import type { Author, InboundEvent, ThreadRef, Verdict } from "../../chat/adapter.ts";
+import type { Author, InboundEvent, Verdict } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { fieldId, readId } from "./buttons.ts";
 import type { Identity } from "./events.ts";
 import { interactionSchema, type Of } from "./interaction-schema.ts";

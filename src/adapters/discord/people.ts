@@ -1,6 +1,6 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { Author } from "../../chat/adapter.ts";
+import type { Author } from "../../chat/inbound.ts";
 import { directWorkspace } from "./places.ts";
 import { refusalCode } from "./rest.ts";
 

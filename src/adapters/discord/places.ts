@@ -1,4 +1,4 @@
-import type { MessageRef, ThreadRef } from "../../chat/adapter.ts";
+import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 
 /**
  * Where things are on Discord, in the words of the contract.

@@ -1,6 +1,7 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { RoomMessage, ThreadRef } from "../../chat/adapter.ts";
+import type { RoomMessage } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { readableText } from "./inbound-text.ts";
 import { describePerson, type People, userSchema } from "./people.ts";
 import { byTime, timeOf } from "./places.ts";

@@ -1,6 +1,6 @@
 import { MessageFlags, type RESTPostAPIChannelMessageJSONBody } from "discord.js";
 import { cutMarkdown, splitMarkdown, wholeAnswer } from "../../chat/markdown.ts";
-import type { OutboundMessage } from "../../chat/adapter.ts";
+import type { OutboundMessage } from "../../chat/outbound.ts";
 import { buttonRows } from "./buttons.ts";
 import { discordMarkdown } from "./markdown.ts";
 

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  type APIInteractionResponse,
   InteractionResponseType,
   MessageFlags,
-  type APIInteractionResponse,
   type REST,
   Routes,
 } from "discord.js";
 import { z } from "zod";
-import { problemOf, type Verdict } from "../../chat/adapter.ts";
+import { problemOf, type Verdict } from "../../chat/inbound.ts";
 import { nobody } from "./render.ts";
 import { refusalCode } from "./rest.ts";
 

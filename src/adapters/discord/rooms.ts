@@ -1,6 +1,6 @@
 import { ChannelType, type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { ThreadRef } from "../../chat/adapter.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { directWorkspace } from "./places.ts";
 
 /** A channel, thread or direct conversation, as far as it matters where something is said. */

@@ -1,17 +1,10 @@
 import { createHash } from "node:crypto";
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import {
-  type ChatSurface,
-  isTaken,
-  type MarkOptions,
-  type MessageMark,
-  type MessageRef,
-  type OutboundMessage,
-  type RoomMessage,
-  SurfaceError,
-  type ThreadRef,
-} from "../../chat/adapter.ts";
+import type { RoomMessage } from "../../chat/inbound.ts";
+import type { MarkOptions, MessageMark, OutboundMessage } from "../../chat/outbound.ts";
+import { type ChatSurface, isTaken, SurfaceError } from "../../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { surfaceError } from "./errors.ts";
 import { createPeople } from "./people.ts";

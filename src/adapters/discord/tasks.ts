@@ -1,7 +1,8 @@
 import { ApplicationCommandType, InteractionResponseType, type InteractionType, Routes } from "discord.js";
-import { cutText } from "../../chat/title.ts";
-import type { AttachmentHandle, Author, InboundEvent, RoomMessage } from "../../chat/adapter.ts";
+import type { AttachmentHandle } from "../../agent/messages.ts";
+import type { Author, InboundEvent, RoomMessage } from "../../chat/inbound.ts";
 import { threadWord } from "../../chat/thread-command.ts";
+import { cutText } from "../../chat/title.ts";
 import { attachmentHandle } from "./attachments.ts";
 import { taskForm } from "./buttons.ts";
 import { authorOf, type Base, type Of } from "./interaction-schema.ts";

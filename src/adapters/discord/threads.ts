@@ -1,7 +1,7 @@
 import { type REST, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { z } from "zod";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { titleOf } from "../../chat/title.ts";
-import type { ThreadRef } from "../../chat/adapter.ts";
 import { readableText } from "./inbound-text.ts";
 import { nobody } from "./render.ts";
 import { refusalCode } from "./rest.ts";

@@ -1,16 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
-import { titleOf } from "../../chat/title.ts";
-import { threadId } from "../../chat/adapter.ts";
+import type { AttachmentHandle } from "../../agent/messages.ts";
+import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
 import { threadWord } from "../../chat/thread-command.ts";
-import type {
-  AttachmentHandle,
-  MessageMark,
-  MessageRef,
-  OutboundMessage,
-  ThreadRef,
-} from "../../chat/adapter.ts";
+import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
+import { titleOf } from "../../chat/title.ts";
 
 /**
  * The console's conversations. They live in Redis because the worker that writes an answer and the process

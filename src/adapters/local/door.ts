@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Redis } from "ioredis";
-import type { AttachmentHandle, Author, Door, ThreadRef, Verdict } from "../../chat/adapter.ts";
-import { Conversations, consoleMessageRef, consoleThread } from "./conversations.ts";
+import type { AttachmentHandle } from "../../agent/messages.ts";
+import type { Author, Door, Verdict } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
+import { consoleMessageRef, consoleThread, Conversations } from "./conversations.ts";
 
 /** What a person at the console or at the terminal can do. The methods throw when the {@link Door} throws. */
 export interface LocalDoor {

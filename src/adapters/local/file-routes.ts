@@ -1,10 +1,9 @@
 import { basename } from "node:path/posix";
+import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
-import { parseThreadId, type ThreadRef } from "../../chat/adapter.ts";
 import { threadExists } from "./conversation-routes.ts";
 import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
-import { download, json, problem, readBody } from "./http.ts";
-import type { Reply } from "./http.ts";
+import { download, json, problem, readBody, type Reply } from "./http.ts";
 import { isSession } from "./operation-routes.ts";
 import { type ApiCall, nothingHere, type Route } from "./route.ts";
 import type { Services } from "./services.ts";

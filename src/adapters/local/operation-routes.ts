@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { parseThreadId, type ThreadId } from "../../chat/adapter.ts";
-import { json, problem } from "./http.ts";
-import type { Reply } from "./http.ts";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { json, problem, type Reply } from "./http.ts";
 import type { ThreadLine } from "./operations.ts";
 import { type ApiCall, type Route, withBody } from "./route.ts";
 import type { Services } from "./services.ts";

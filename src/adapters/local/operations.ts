@@ -1,5 +1,5 @@
+import type { ThreadId } from "../../chat/threads.ts";
 import type { Problem } from "../../sandbox/sandbox.ts";
-import type { ThreadId } from "../../chat/adapter.ts";
 
 /**
  * What the console shows an operator beside the conversations: contracts, kept by whoever starts the console.

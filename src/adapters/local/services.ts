@@ -1,5 +1,6 @@
+import type { Author } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import type { FileEntry, FileFailure, Problem } from "../../sandbox/sandbox.ts";
-import type { Author, ThreadRef } from "../../chat/adapter.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LocalDoor } from "./door.ts";
 import type { Gate } from "./gate.ts";

@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
 import { cutMarkdown, splitMarkdown } from "../../chat/markdown.ts";
-import { SurfaceError } from "../../chat/adapter.ts";
-import type { ChatSurface, MessageRef, ThreadRef } from "../../chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import {
-  Conversations,
+  type ConsoleContent,
   consoleMessageRef,
   consoleThread,
+  Conversations,
   maxUploadBytes,
   parseMessageRef,
 } from "./conversations.ts";
-import type { ConsoleContent } from "./conversations.ts";
 
 const messageChars = 100_000;
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { ThreadId } from "../../chat/adapter.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import type { Passing, ThreadBook } from "./operations.ts";
 import { Streams } from "./streams.ts";
 

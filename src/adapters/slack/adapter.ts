@@ -1,12 +1,7 @@
-import type {
-  Attendance,
-  Author,
-  ChatAdapter,
-  DayBudgets,
-  Door,
-  InboundEvent,
-  RecentThreads,
-} from "../../chat/adapter.ts";
+import type { ChatAdapter } from "../../chat/adapter.ts";
+import type { Attendance } from "../../chat/downtime.ts";
+import type { DayBudgets, RecentThreads } from "../../chat/home.ts";
+import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
 import { attend } from "../../chat/missed-events.ts";
 import { createApp } from "./bolt.ts";
 import { catchUp } from "./catch-up.ts";

@@ -1,5 +1,5 @@
 import type { types } from "@slack/bolt";
-import type { ActionButton, OutboundMessage } from "../../chat/adapter.ts";
+import type { ActionButton, OutboundMessage } from "../../chat/outbound.ts";
 
 /** The action of the Stop button. */
 export const stopAction = "heddle_stop";

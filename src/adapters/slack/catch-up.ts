@@ -1,12 +1,8 @@
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import {
-  type Attendance,
-  type InboundEvent,
-  type ThreadId,
-  type ThreadRef,
-  threadId,
-} from "../../chat/adapter.ts";
+import type { Attendance } from "../../chat/downtime.ts";
+import type { InboundEvent } from "../../chat/inbound.ts";
+import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import type { EventReader } from "./events.ts";
 import { refusalCode } from "./web.ts";
 

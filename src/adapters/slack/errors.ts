@@ -1,6 +1,6 @@
 import { WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
-import { SurfaceError, type SurfaceErrorKind } from "../../chat/adapter.ts";
 import { isUnsent } from "../../chat/network.ts";
+import { SurfaceError, type SurfaceErrorKind } from "../../chat/surface.ts";
 import { refusalCode } from "./web.ts";
 
 /** What Slack's codes mean for whoever wants to write; a code that is not listed is `rejected`. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
-import type { AttachmentHandle, InboundEvent, ThreadRef } from "../../chat/adapter.ts";
+import type { AttachmentHandle } from "../../agent/messages.ts";
+import type { InboundEvent } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import { stopAction } from "./buttons.ts";
 import { fileHandle } from "./files.ts";
 import { mentions, readableText } from "./inbound-text.ts";

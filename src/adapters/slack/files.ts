@@ -1,6 +1,7 @@
-import { type AttachmentHandle, SurfaceError } from "../../chat/adapter.ts";
-import { surfaceError } from "./errors.ts";
 import type { WebClient } from "@slack/web-api";
+import type { AttachmentHandle } from "../../agent/messages.ts";
+import { SurfaceError } from "../../chat/surface.ts";
+import { surfaceError } from "./errors.ts";
 import type { SlackAccess } from "./web.ts";
 
 /** Where Slack keeps the files of its workspaces. The token goes to no other host. */

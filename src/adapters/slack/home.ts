@@ -1,7 +1,7 @@
 import type { types } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import type { DayBudgets, RecentThread, RecentThreads } from "../../chat/home.ts";
 import { titleOf } from "../../chat/title.ts";
-import type { DayBudgets, RecentThread, RecentThreads } from "../../chat/adapter.ts";
 import { escape, inert, mrkdwn } from "./blocks.ts";
 import type { Desk } from "./desk.ts";
 import { slashCommand } from "./manifest.ts";

@@ -1,10 +1,10 @@
 import type { App, types } from "@slack/bolt";
 import { z } from "zod";
-import { type Door, type InboundEvent, problemOf } from "../../chat/adapter.ts";
+import { type Door, type InboundEvent, problemOf } from "../../chat/inbound.ts";
 import { actNow, askFirst, offeredId, stopAction } from "./buttons.ts";
 import type { Desk, DeskOf } from "./desk.ts";
-import { askForSentence, pressSchema, problemInModal, readSubmission, sentenceModal } from "./modals.ts";
 import { milliseconds } from "./events.ts";
+import { askForSentence, pressSchema, problemInModal, readSubmission, sentenceModal } from "./modals.ts";
 import { refusalCode } from "./web.ts";
 
 const pressedSchema = z.object({

@@ -1,6 +1,6 @@
-import type { BaseLogger } from "pino";
 import type { UsersInfoResponse, WebClient } from "@slack/web-api";
-import type { Author } from "../../chat/adapter.ts";
+import type { BaseLogger } from "pino";
+import type { Author } from "../../chat/inbound.ts";
 import { refusalCode } from "./web.ts";
 
 /** How long a person's name and standing are believed: a demoted account must lose its rights soon. */

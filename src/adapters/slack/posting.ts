@@ -1,5 +1,5 @@
 import type { ChatPostMessageArguments, WebClient } from "@slack/web-api";
-import type { ThreadRef } from "../../chat/adapter.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import type { Layout, RenderedMessage } from "./blocks.ts";
 import { refusesLayout } from "./errors.ts";
 

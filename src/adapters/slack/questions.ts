@@ -1,15 +1,15 @@
 import type { App } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
+import type { Author, Door, InboundEvent, RoomMessage } from "../../chat/inbound.ts";
 import { cutMarkdown } from "../../chat/markdown.ts";
-import type { Author, Door, InboundEvent, RoomMessage } from "../../chat/adapter.ts";
 import { threadWord } from "../../chat/thread-command.ts";
 import { escape, inert, messageChars, mrkdwn } from "./blocks.ts";
 import type { Desk, DeskOf } from "./desk.ts";
 import { milliseconds } from "./events.ts";
 import { readableText } from "./inbound-text.ts";
 import { openModal, placeOf } from "./interactions.ts";
-import { slashCommand, aboutShortcut } from "./manifest.ts";
+import { aboutShortcut, slashCommand } from "./manifest.ts";
 import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
 import { refusalCode } from "./web.ts";
 

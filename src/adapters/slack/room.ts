@@ -1,6 +1,7 @@
 import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, MessageRef, RoomMessage, ThreadRef } from "../../chat/adapter.ts";
+import type { Author, RoomMessage } from "../../chat/inbound.ts";
+import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import { readableText } from "./inbound-text.ts";
 import type { People } from "./people.ts";
 

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import { type ThreadId, type ThreadRef, threadId } from "../../chat/adapter.ts";
+import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { refusalCode } from "./web.ts";
 
 /**

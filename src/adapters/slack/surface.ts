@@ -1,14 +1,8 @@
 import type { WebClient } from "@slack/web-api";
 import { wholeAnswer } from "../../chat/markdown.ts";
-import {
-  type ChatSurface,
-  isTaken,
-  type MarkOptions,
-  type MessageMark,
-  type MessageRef,
-  SurfaceError,
-  type ThreadRef,
-} from "../../chat/adapter.ts";
+import type { MarkOptions, MessageMark } from "../../chat/outbound.ts";
+import { type ChatSurface, isTaken, SurfaceError } from "../../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import {
   type Layout,
   messageChars,

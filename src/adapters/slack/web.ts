@@ -1,6 +1,6 @@
 import { type Logger, LogLevel, WebAPIPlatformError, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import type { MessageMark } from "../../chat/adapter.ts";
+import type { MessageMark } from "../../chat/outbound.ts";
 
 /** Where Slack is. */
 export interface SlackServer {

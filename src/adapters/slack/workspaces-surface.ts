@@ -1,4 +1,4 @@
-import { type ChatSurface, SurfaceError } from "../../chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { workspaceOf } from "./files.ts";
 import type { Installations } from "./installations.ts";
 import { createSlackSurface } from "./surface.ts";

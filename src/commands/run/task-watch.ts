@@ -1,16 +1,17 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../../chat/adapter.ts";
 import type { TurnOutcome } from "../../agent/events.ts";
 import { isUndecided, replay } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { noUsage } from "../../agent/llm/model.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import { closingMessages } from "../../progress/describe.ts";
 import type { LiveEvent } from "../../progress/reporter.ts";
-import { readStop } from "../../queue/mailbox.ts";
-import { isTelling } from "../../queue/outbox.ts";
-import { openQuestions } from "../../queue/questions.ts";
-import { readJournal, sessionStatus } from "../../queue/sessions.ts";
-import { noChanges } from "../../queue/turn-contracts.ts";
+import { isTelling } from "../../queue/outbox/outbox.ts";
+import { readJournal } from "../../queue/session/journal.ts";
+import { openQuestions } from "../../queue/session/open-questions.ts";
+import { sessionStatus } from "../../queue/session/sessions.ts";
+import { noChanges } from "../../queue/turns/contracts.ts";
+import { readStop } from "../../queue/turns/stops.ts";
 
 /**
  * Events are lost with a connection to Redis, and with a worker that dies. This looks at what is stored, and tells of a

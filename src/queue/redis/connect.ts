@@ -1,4 +1,4 @@
-import { connectLocal } from "./local.ts";
+import { connectLocal } from "./local/local.ts";
 import { connectRemote } from "./remote.ts";
 import type { RedisLog, RedisServer } from "./server.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { openControl } from "./control.ts";
+import { openControl } from "./connect-with-retry.ts";
 import { inspect } from "./inspect.ts";
-import { type RedisLog, type RedisServer, RedisUnavailable, redisServer } from "./server.ts";
+import { type RedisLog, type RedisServer, redisServer, RedisUnavailable } from "./server.ts";
 import { parseRedisUrl } from "./url.ts";
 
 export interface RemoteSettings {

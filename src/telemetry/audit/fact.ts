@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import type { InboundEvent, ThreadId, Verdict } from "../../chat/adapter.ts";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
 import { cutText } from "../../agent/well-formed.ts";
+import type { InboundEvent, Verdict } from "../../chat/inbound.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import type { IntakeDeed } from "../../intake/intake.ts";
-import type { ScheduleDeed } from "../../queue/schedules.ts";
+import type { ScheduleDeed } from "../../queue/schedules/schedules.ts";
 
 /** What is done that no observed contract shows. */
 export type Deed = IntakeDeed | ScheduleDeed;

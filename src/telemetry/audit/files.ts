@@ -3,9 +3,9 @@ import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Redis } from "ioredis";
-import { keys } from "../../queue/keys.ts";
-import { auditHead, auditLines } from "./log.ts";
+import { keys } from "../../queue/redis/keys.ts";
 import { type AuditEntry, follow, genesis, type Link } from "./chain.ts";
+import { auditHead, auditLines } from "./log.ts";
 
 /** `000000000123.jsonl`: the entries from number 123 on, one a line. */
 const fileName = /^\d{12}\.jsonl$/;

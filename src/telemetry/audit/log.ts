@@ -1,9 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { keys } from "../../queue/keys.ts";
-import { scripts } from "../../queue/scripts.ts";
+import { keys } from "../../queue/redis/keys.ts";
+import { loadScript } from "../../queue/redis/script.ts";
 import { chained, genesis, type Link } from "./chain.ts";
 import type { AuditFact } from "./fact.ts";
+
+const appendAuditScript = loadScript(new URL("append-audit.lua", import.meta.url));
 
 /** Writes the audit log, which all processes share: one chain, in one order. */
 export interface AuditLog {
@@ -55,8 +57,8 @@ export function openAuditLog(
         lines.push(line);
         last = link;
       }
-      // See the header of audit.lua.
-      const [written, n, hash] = (await scripts.audit.run(
+      // See the header of append-audit.lua.
+      const [written, n, hash] = (await appendAuditScript.run(
         redis,
         [keys.audit, keys.auditHead],
         [before.n + 1, before.hash, last.hash, ...lines],

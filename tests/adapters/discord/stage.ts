@@ -1,13 +1,9 @@
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import type {
-  Attendance,
-  ChatAdapter,
-  ChatSurface,
-  Door,
-  InboundEvent,
-  Verdict,
-} from "../../../src/chat/adapter.ts";
+import type { Attendance } from "../../../src/chat/downtime.ts";
+import type { ChatAdapter } from "../../../src/chat/adapter.ts";
+import type { ChatSurface } from "../../../src/chat/surface.ts";
+import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import { createDiscordAdapter, type DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
 import { createDiscordSurface, type DiscordSurfaceOptions } from "../../../src/adapters/discord/surface.ts";
 import {

@@ -1,12 +1,8 @@
 import { MessageFlags } from "discord.js";
 import { describe, expect, test } from "vitest";
-import {
-  type ChatSurface,
-  type MessageRef,
-  type OutboundMessage,
-  SurfaceError,
-  type ThreadRef,
-} from "../../../src/chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../../src/chat/threads.ts";
+import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { FakeDiscord, FakeDiscordOptions, Person } from "../../fakes/discord/fake-discord.ts";
 import type { FakeChannel, FakeMessage } from "../../fakes/discord/world.ts";
 import { fakeDiscord, surfaceOf } from "./stage.ts";

@@ -2,12 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ThreadRef } from "../../../src/chat/adapter.ts";
+import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { newConsoleThread } from "../../../src/adapters/local/door.ts";
 import { Streams } from "../../../src/adapters/local/streams.ts";
 import { call, openStream } from "./requests.ts";
-import { startConsole } from "./start-console.ts";
-import type { TestConsole } from "./start-console.ts";
+import { startConsole, type TestConsole } from "./start-console.ts";
 
 let console: TestConsole;
 let thread: ThreadRef;

@@ -3,8 +3,8 @@ import type { Redis } from "ioredis";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { noUsage, type Usage } from "../../../src/agent/llm/model.ts";
 import type { AssistantPart, ToolStatus } from "../../../src/agent/messages.ts";
-import { deliver } from "../../../src/queue/mailbox.ts";
-import { claimSession, type SessionLease } from "../../../src/queue/session.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { claimSession, type SessionLease } from "../../../src/queue/session/lease.ts";
 
 export const usageOf = (cost: number, tokens: Partial<Usage> = {}): Usage => ({
   ...noUsage,

@@ -7,19 +7,19 @@ import { fileURLToPath } from "node:url";
 import { createLocalAdapter } from "../../../src/adapters/local/adapter.ts";
 import type { ConsoleStatus } from "../../../src/adapters/local/services.ts";
 import { createLocalSurface } from "../../../src/adapters/local/surface.ts";
-import { threadId } from "../../../src/chat/adapter.ts";
-import type { ChatSurface, Door, InboundEvent, Verdict } from "../../../src/chat/adapter.ts";
+import { threadId } from "../../../src/chat/threads.ts";
+import type { ChatSurface } from "../../../src/chat/surface.ts";
+import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import { createMasker } from "../../../src/agent/context/mask.ts";
 import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { openOperations } from "../../../src/console/operations.ts";
-import type { BudgetSettings } from "../../../src/queue/budgets.ts";
-import { readPresence } from "../../../src/queue/presence.ts";
-import { openTurnQueue } from "../../../src/queue/turns.ts";
+import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
+import { readPresence } from "../../../src/queue/turns/presence.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
-import { startRedis } from "../../fakes/redis.ts";
-import type { TestRedis } from "../../fakes/redis.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 export type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 

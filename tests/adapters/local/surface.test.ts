@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { SurfaceError } from "../../../src/chat/adapter.ts";
-import type { ChatSurface, OutboundMessage, ThreadRef } from "../../../src/chat/adapter.ts";
+import { SurfaceError, type ChatSurface } from "../../../src/chat/surface.ts";
+import type { OutboundMessage } from "../../../src/chat/outbound.ts";
+import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { Conversations } from "../../../src/adapters/local/conversations.ts";
 import { newConsoleThread } from "../../../src/adapters/local/door.ts";
 import { createLocalSurface } from "../../../src/adapters/local/surface.ts";
-import { startRedis } from "../../fakes/redis.ts";
-import type { TestRedis } from "../../fakes/redis.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 describe.each([
   ["the machine's Redis", false],

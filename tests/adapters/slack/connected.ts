@@ -1,15 +1,10 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import type {
-  Attendance,
-  ChatAdapter,
-  DayBudgets,
-  Door,
-  InboundEvent,
-  RecentThreads,
-  Verdict,
-} from "../../../src/chat/adapter.ts";
+import type { Attendance } from "../../../src/chat/downtime.ts";
+import type { DayBudgets, RecentThreads } from "../../../src/chat/home.ts";
+import type { ChatAdapter } from "../../../src/chat/adapter.ts";
+import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import { createSlackAdapter, type SlackAdapterOptions } from "../../../src/adapters/slack/adapter.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 

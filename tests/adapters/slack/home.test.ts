@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RecentThread } from "../../../src/chat/adapter.ts";
+import type { RecentThread } from "../../../src/chat/home.ts";
 import { connected, nobodyWasHere, settled } from "./connected.ts";
 
 test("The home tab shows a person's own threads, with links where they still are", async () => {

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import type { OutboundMessage, ThreadRef } from "../../../src/chat/adapter.ts";
+import type { OutboundMessage } from "../../../src/chat/outbound.ts";
+import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type AttachmentHandle, SurfaceError } from "../../../src/chat/adapter.ts";
+import type { AttachmentHandle } from "../../../src/agent/messages.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 

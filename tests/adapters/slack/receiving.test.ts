@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { InboundEvent, OpenMessage, Verdict } from "../../../src/chat/adapter.ts";
+import type { InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
+import type { OpenMessage } from "../../../src/chat/downtime.ts";
 import { buttonRow } from "../../../src/adapters/slack/buttons.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";

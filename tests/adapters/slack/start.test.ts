@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import type { Door } from "../../../src/chat/adapter.ts";
+import type { Door } from "../../../src/chat/inbound.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/check.ts";
 import { chooseEvents, chooseWorkspaces } from "../../../src/adapters/slack/choice.ts";

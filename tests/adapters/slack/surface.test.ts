@@ -1,12 +1,8 @@
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  type ChatSurface,
-  type MessageRef,
-  type OutboundMessage,
-  SurfaceError,
-  type ThreadRef,
-} from "../../../src/chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../../src/chat/threads.ts";
+import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import {

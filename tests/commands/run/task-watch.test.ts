@@ -4,9 +4,10 @@ import { noUsage } from "../../../src/agent/llm/model.ts";
 import { createAsker } from "../../../src/agent/questions.ts";
 import { watchTask } from "../../../src/commands/run/task-watch.ts";
 import type { LiveEvent } from "../../../src/progress/reporter.ts";
-import { deliver, orderStop } from "../../../src/queue/mailbox.ts";
-import { asked } from "../../../src/queue/questions.ts";
-import { claimSession } from "../../../src/queue/session.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { orderStop } from "../../../src/queue/turns/stops.ts";
+import { asked } from "../../../src/queue/session/open-questions.ts";
+import { claimSession } from "../../../src/queue/session/lease.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;

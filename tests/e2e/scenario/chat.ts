@@ -1,4 +1,4 @@
-import type { MessageMark } from "../../../src/chat/adapter.ts";
+import type { MessageMark } from "../../../src/chat/outbound.ts";
 
 /** What the scenario can say about a chat, in words that are the same on every platform. */
 

@@ -1,4 +1,4 @@
-import type { MessageMark } from "../../../src/chat/adapter.ts";
+import type { MessageMark } from "../../../src/chat/outbound.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
 import { patienceMs } from "../program.ts";

@@ -1,4 +1,4 @@
-import type { MessageMark } from "../../../src/chat/adapter.ts";
+import type { MessageMark } from "../../../src/chat/outbound.ts";
 import { buttonsOf, visibleBlocks } from "../../fakes/slack/blocks.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";

@@ -1,8 +1,8 @@
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { queuePrefix } from "../../../src/queue/keys.ts";
+import { queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
-import { lookSeconds } from "../../../src/queue/turns.ts";
+import { lookSeconds } from "../../../src/queue/turns/turn-worker.ts";
 import {
   caughtUp,
   hasRedisServer,

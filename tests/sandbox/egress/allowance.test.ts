@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { keys } from "../../../src/queue/keys.ts";
-import { addMovedBytes } from "../../../src/queue/moved-bytes.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { addMovedBytes } from "../../../src/queue/budgets/transferred-bytes.ts";
 import { type Allowance, type DayCounter, dayAllowance } from "../../../src/sandbox/egress/allowance.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

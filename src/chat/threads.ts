@@ -1,0 +1,36 @@
+/**
+ * The contracts between chat platforms and the rest of Heddle. Words of a platform (`ts`, snowflake, envelope)
+ * stay inside its adapter.
+ */
+
+/** A place to talk. All four parts are opaque to everybody but the adapter of `platform`. */
+export interface ThreadRef {
+  platform: string;
+  workspace: string;
+  channel: string;
+  thread: string;
+}
+
+/** `platform:workspace:channel:thread`; no part contains a colon. */
+export type ThreadId = string;
+
+export function threadId(ref: ThreadRef): ThreadId {
+  return `${ref.platform}:${ref.workspace}:${ref.channel}:${ref.thread}`;
+}
+
+export function parseThreadId(id: ThreadId): ThreadRef {
+  const [platform, workspace, channel, thread, ...rest] = id.split(":");
+  if (!platform || !workspace || !channel || !thread || rest.length > 0) {
+    throw new Error(`"${id}" is not a thread: expected platform:workspace:channel:thread.`);
+  }
+  return { platform, workspace, channel, thread };
+}
+
+/** A message on a platform; enough to edit it, to react to it, and to find its thread again. */
+export interface MessageRef {
+  platform: string;
+  workspace: string;
+  channel: string;
+  /** Unique within the channel. */
+  message: string;
+}

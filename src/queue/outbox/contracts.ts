@@ -1,0 +1,33 @@
+import type { Redis } from "ioredis";
+import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
+import type { ChatSurface } from "../../chat/surface.ts";
+import type { MessageRef } from "../../chat/threads.ts";
+import { mark } from "./outbox.ts";
+import type { OutputScheduler } from "./rate-limit.ts";
+
+/**
+ * What the thread must show in the end, whatever happens to the worker. It is stored together with the record
+ * that it tells of, and removed when the platform has taken it.
+ */
+export type OutboxEntry =
+  /**
+   * `begun`: ms since the epoch of the first attempt; with it the message may already be there. `question`: its id;
+   * where it was posted is noted, so that it can be edited.
+   */
+  | { do: "post"; message: OutboundMessage; begun?: number; attempts: number; question?: string }
+  /** Edits the message that the head's field refers to, if there is one. */
+  | { do: "edit"; field: "progress" | `asked:${string}`; message: OutboundMessage }
+  /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
+  | { do: "settle"; message: OutboundMessage | null; since: number }
+  | { do: "mark"; ref: MessageRef; mark: MessageMark };
+
+export interface OutboxOptions {
+  redis: Redis;
+  surface: ChatSurface;
+  output: OutputScheduler;
+  /** Ends the waiting for a rate limit; what is left is done by the next flush. */
+  signal: AbortSignal;
+  /** Resolves when nobody else writes to the progress message, with whether there may be one that the head does not know. */
+  progressQuiet: Promise<boolean>;
+  onProblem(problem: string, error: unknown): void;
+}

@@ -1,0 +1,21 @@
+import type { ChatSurface } from "../../chat/surface.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
+import { faultPoint } from "../redis/failpoint.ts";
+import type { OutputScheduler } from "./rate-limit.ts";
+
+/** A short notice is of no use later, ms. */
+const uselessMs = 60_000;
+
+/** Says something short in a thread. Nobody waits for it, and nothing is lost with it. */
+export function postNotice(
+  thread: ThreadRef,
+  { key, markdown }: { key: string; markdown: string },
+  by: { surface: ChatSurface; output: OutputScheduler; onProblem(problem: string, error: unknown): void },
+): void {
+  const { surface, output } = by;
+  output
+    .write(surface, thread, "question", AbortSignal.timeout(uselessMs), () =>
+      faultPoint("reply", () => surface.post(thread, { kind: "notice", markdown }, key)),
+    )
+    .catch((error: unknown) => by.onProblem("A short notice could not be posted.", error));
+}

@@ -1,0 +1,152 @@
+import type { Redis } from "ioredis";
+import type { OutboundMessage } from "../../chat/outbound.ts";
+import { SurfaceError } from "../../chat/surface.ts";
+import { type MessageRef, parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { faultPoint } from "../redis/failpoint.ts";
+import { keys } from "../redis/keys.ts";
+import type { SessionLease } from "../session/lease.ts";
+import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
+import { findPosted, type MarkEntry, maxAttempts, pause, post } from "./deliver.ts";
+import { markMessage } from "./marks.ts";
+
+/**
+ * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
+ *
+ * @returns the marks and edits that are still being made: nothing else has to wait for them
+ */
+export async function flushOutbox(
+  lease: SessionLease,
+  options: OutboxOptions,
+): Promise<{ rest: Promise<void> }> {
+  const stored = await options.redis.hgetall(keys.outbox(lease.thread));
+  const entries = Object.entries(stored)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    // Only outbox entries are ever stored there.
+    .map(([key, json]) => ({ key, entry: JSON.parse(json) as OutboxEntry }));
+  const untilAborted = (work: Promise<void>) =>
+    work.catch((error: unknown) => {
+      if (!options.signal.aborted || error !== options.signal.reason) throw error;
+    });
+  await untilAborted(
+    (async () => {
+      for (const { key, entry } of entries)
+        if (entry.do === "post") await post(lease, key, entry, marksBeside(key, entries), options);
+      const mayBeShown = await options.progressQuiet;
+      for (const { key, entry } of entries)
+        if (entry.do === "settle") await settle(lease, key, entry, mayBeShown, options);
+    })(),
+  );
+  const rest = entries.map(async ({ key, entry }) => {
+    if (entry.do === "mark") await mark(lease, key, entry, options);
+    if (entry.do === "edit") await edit(lease, key, entry, options);
+  });
+  return { rest: untilAborted(Promise.all(rest).then(() => undefined)) };
+}
+
+/** Whether the thread must still be told how its turn has ended; marks and edits may come later. */
+export async function isTelling(redis: Redis, thread: ThreadId): Promise<boolean> {
+  // Only outbox entries are ever stored there.
+  const entries = (await redis.hvals(keys.outbox(thread))).map((json) => JSON.parse(json) as OutboxEntry);
+  return entries.some((entry) => entry.do === "post" || entry.do === "settle");
+}
+
+/** The marks that say of what a turn's last message answers that it was answered. */
+function marksBeside(key: string, entries: readonly { key: string; entry: OutboxEntry }[]): MarkEntry[] {
+  const [turn] = key.split(":");
+  return entries.flatMap(({ key: other, entry }) =>
+    other.startsWith(`${turn}:`) && entry.do === "mark" && entry.mark === "answered"
+      ? [{ key: other, entry }]
+      : [],
+  );
+}
+
+async function edit(
+  lease: SessionLease,
+  key: string,
+  entry: Extract<OutboxEntry, { do: "edit" }>,
+  options: OutboxOptions,
+): Promise<void> {
+  const { surface, output, signal } = options;
+  const { field, message } = entry;
+  await attempt(`A message in ${lease.thread} could not be edited.`, options, async () => {
+    const json = (await lease.head())[field];
+    if (!json) return;
+    const ref = JSON.parse(json) as MessageRef;
+    await output.write(surface, ref, "question", signal, () =>
+      faultPoint("settle", () => surface.edit(ref, message)),
+    );
+  });
+  // The progress message goes on; a question, or an offer, has ended with its edit.
+  const fields = field === "progress" ? {} : { [field]: "" };
+  await lease.append([], { fields, done: { [key]: JSON.stringify(entry) } });
+}
+
+/** Nobody is frozen for longer and then goes on. */
+const settledSeconds = 3_600;
+
+async function settle(
+  lease: SessionLease,
+  key: string,
+  { message, since }: Extract<OutboxEntry, { do: "settle" }>,
+  mayBeShown: boolean,
+  options: OutboxOptions,
+): Promise<void> {
+  const { surface, output, signal } = options;
+  const thread = parseThreadId(lease.thread);
+  // Before the edit: whoever writes later finds it.
+  await options.redis.set(keys.settled(lease.thread, key), JSON.stringify(message), "EX", settledSeconds);
+  await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
+    const { progress } = await lease.head();
+    const known = progress ? (JSON.parse(progress) as MessageRef) : undefined;
+    // Posted by a worker that died before it could note so.
+    const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since))[0] : undefined);
+    if (!ref) return;
+    await output.write(surface, thread, "progress", signal, () =>
+      faultPoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),
+    );
+  });
+  await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
+}
+
+/**
+ * The last state of a turn's progress message (null: removed), for a worker that has lost the session and wrote
+ * to it at that moment; undefined while the worker has it, or while the message is not settled.
+ */
+export async function settledSince(
+  redis: Redis,
+  lease: SessionLease,
+  turn: string,
+): Promise<OutboundMessage | null | undefined> {
+  if (await lease.holds()) return undefined;
+  const last = await redis.get(keys.settled(lease.thread, turn));
+  // Written by `settle` alone.
+  return last === null ? undefined : (JSON.parse(last) as OutboundMessage | null);
+}
+
+export async function mark(
+  lease: SessionLease,
+  key: string,
+  entry: Extract<OutboxEntry, { do: "mark" }>,
+  options: OutboxOptions,
+): Promise<void> {
+  await attempt(`A message in ${lease.thread} could not be marked as ${entry.mark}.`, options, () =>
+    markMessage(options, entry.ref, entry.mark, options.signal),
+  );
+  await lease.append([], { done: { [key]: JSON.stringify(entry) } });
+}
+
+/** Does what may be left undone if the platform refuses it. Doing it twice is the same as once. */
+async function attempt(problem: string, options: OutboxOptions, work: () => Promise<void>): Promise<void> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SurfaceError)) throw error;
+      if (error.kind === "uncertain" && attempts < maxAttempts(options.surface)) {
+        await pause(attempts, options.signal);
+        continue;
+      }
+      return options.onProblem(problem, error);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * Named fault points: with `HEDDLE_FAULT=before-append:3` (`after-…`, default the first time) this process kills
+ * itself with SIGKILL when it is about to append for the third time. Only the fault suite sets it, and outside
+ * `NODE_ENV=test` it does not exist.
+ */
+const armed =
+  process.env["NODE_ENV"] === "test"
+    ? /^(before|after)-([\w-]+)(?::(\d+))?$/.exec(process.env["HEDDLE_FAULT"] ?? "")
+    : null;
+
+/** Every write and every post has one of these names. */
+export type FaultPoint =
+  | "deliver"
+  | "store-unauthorized"
+  | "list"
+  | "remember"
+  | "wake"
+  | "claim"
+  | "take"
+  | "append"
+  | "stop"
+  | "edit"
+  | "delete"
+  | "enter-slot"
+  | "unlist"
+  | "decide"
+  | "acquire-write"
+  | "pause"
+  | "append-audit"
+  | "reserve"
+  | "charge"
+  | "post"
+  | "reply"
+  | "progress"
+  | "settle"
+  | "mark";
+
+/** Does the work, between the two fault points `before-<name>` and `after-<name>`. */
+export const faultPoint: <T>(name: FaultPoint, work: () => Promise<T>) => Promise<T> = armed
+  ? killing(armed)
+  : (_name, work) => work();
+
+function killing([, side, point, times = "1"]: RegExpExecArray): typeof faultPoint {
+  let left = Number(times);
+  return async (name, work) => {
+    const isHere = name === point && --left === 0;
+    if (isHere && side === "before") process.kill(process.pid, "SIGKILL");
+    const result = await work();
+    if (isHere && side === "after") process.kill(process.pid, "SIGKILL");
+    return result;
+  };
+}

@@ -1,0 +1,128 @@
+import type { NoteScope } from "../../agent/tools/notes.ts";
+import type { MessageRef, ThreadId, ThreadRef } from "../../chat/threads.ts";
+
+/**
+ * Names of the keys in Redis. Everything of one thread carries its id in braces, so that it lies in one
+ * cluster slot and a script may touch all of it. Other keys are single and never share a script with these.
+ */
+const session = (thread: ThreadId, part: string) => `heddle:{${thread}}:${part}`;
+
+type Channel = Pick<ThreadRef, "platform" | "workspace" | "channel">;
+
+const output = ({ platform, workspace, channel }: Channel, lane: string, part: string) =>
+  `heddle:{out:${platform}:${workspace}:${channel}}:${lane}:${part}`;
+
+const placeOf = ({ platform, workspace, channel, message }: MessageRef) =>
+  `${platform}:${workspace}:${channel}:${message}`;
+
+export const keys = {
+  /** Hash: see `HeadFields` in session.ts. */
+  head: (thread: ThreadId) => session(thread, "head"),
+  /** List of journal records. A compacted session may start a new generation; the old list stays. */
+  log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
+  /** List of `user` records that no turn has taken. */
+  mail: (thread: ThreadId) => session(thread, "mail"),
+  /** List: what people without permission wrote since a turn took messages; see overheard.ts. */
+  overheard: (thread: ThreadId) => session(thread, "overheard"),
+  /** Set: ids of the messages that the running turn works on. */
+  asked: (thread: ThreadId) => session(thread, "asked"),
+  /** JSON of the newest stop order. */
+  stop: (thread: ThreadId) => session(thread, "stop"),
+  /** Hash: worker to the time (platform's) from which on a stop ends the background jobs that it runs. */
+  jobs: (thread: ThreadId) => session(thread, "jobs"),
+  /** Hash: worker to JSON of what it ended on an order, until the thread is told. */
+  endedJobs: (thread: ThreadId) => session(thread, "ended-jobs"),
+  /** Hash: posting key to JSON of what must be in the thread. */
+  outbox: (thread: ThreadId) => session(thread, "outbox"),
+  /** JSON of the last state of a turn's progress message, for an hour. */
+  settled: (thread: ThreadId, key: string) => session(thread, `settled:${key}`),
+  /** Hash: id to JSON note. The owner is a thread, a channel or a person; a thread's are in its slot. */
+  notes: (scope: NoteScope, owner: string) => `heddle:{${owner}}:notes:${scope}`,
+  /** Hash: id to JSON of what is planned there. */
+  schedules: (thread: ThreadId) => session(thread, "schedules"),
+  /** Present for a day after the thread was told of a scheduled task that is due. */
+  announced: (thread: ThreadId, firing: string) => session(thread, `announced:${firing}`),
+  /** Bytes that the thread's commands have moved over the network on a day. */
+  moved: (thread: ThreadId, day: string) => session(thread, `moved:${day}`),
+  /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
+  seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
+
+  /** Hash: how a channel's budget of writes stands. With `line` and `tickets` in the channel's own slot. */
+  pace: (channel: Channel, lane: string) => output(channel, lane, "pace"),
+  /** Sorted set: who waits to write there, by rank and time. */
+  line: (channel: Channel, lane: string) => output(channel, lane, "line"),
+  /** Sorted set: the same, by the time at which they are taken for dead. */
+  tickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
+
+  /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
+  slots: (place: string) => `heddle:{slots}:${place}`,
+  /** Sorted set: threads whose people wait for a slot of that place, by since when. */
+  slotLine: (place: string) => `heddle:{slots}:${place}:line`,
+  /** Sorted set: the same, by the time at which they are forgotten. */
+  slotAsked: (place: string) => `heddle:{slots}:${place}:asked`,
+  /** The state of somebody's message. */
+  marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
+  /** Sorted set: who writes it to the platform at this moment. */
+  marking: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:writers`,
+  /** When a gateway last listened to a workspace, ms. */
+  present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
+  /** Present while the Heddle of that host serves. */
+  alive: (host: string) => `heddle:alive:${host}`,
+  /** Present for a day after a short reply was given to a message. */
+  replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
+
+  /** Stream: the audit log, as far as it is not in files yet. */
+  audit: "heddle:{audit}:log",
+  /** Hash: number and hash of the newest entry of the audit log. */
+  auditHead: "heddle:{audit}:head",
+  /** Present while somebody moves entries of the audit log to files, or reads all of it. */
+  auditHeld: "heddle:{audit}:held",
+  /** Hash: `<subject> <measure>` to what was used on that day. All of budgets share one cluster slot. */
+  usage: (day: string) => `heddle:{budget}:usage:${day}`,
+  /** Hash: reservation to what it sets aside in the budget of that subject and day. */
+  held: (day: string, subject: string) => `heddle:{budget}:held:${day}:${subject}`,
+  /** Set: turns for whose sake that budget was extended. */
+  extended: (day: string, subject: string) => `heddle:{budget}:extended:${day}:${subject}`,
+  /** Set: subjects whose budget of that day is nearly used up, and whose thread was told so. */
+  warned: (day: string) => `heddle:{budget}:warned:${day}`,
+  /** Present for a while after a reservation was settled. */
+  booked: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
+
+  /** What a person thinks of a turn's answer. */
+  rated: (thread: ThreadId, turn: string, person: string) => session(thread, `rated:${turn}:${person}`),
+
+  /** Set: ids of the workers that serve or have died without a word. */
+  workers: "heddle:workers",
+  /** JSON of what a worker says of itself; gone when it is silent. */
+  worker: (id: string) => `heddle:worker:${id}`,
+
+  /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
+  names: "heddle:names",
+
+  /** Which thread a message belongs to, for stops by reaction. */
+  reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
+  /** Sorted set: thread by last activity. */
+  threads: "heddle:threads",
+  /**
+   * Sorted set: threads with something to do, by the time of the last message; those that wait for people, by the
+   * time when their questions expire. The sweeper walks what is not in the future.
+   */
+  waiting: "heddle:waiting",
+} as const;
+
+/** Channels of pub/sub. */
+export const channels = {
+  /** Thread ids with a new stop order, or where a worker has told what it ended on one. */
+  stops: "heddle:stops",
+  /** Thread ids whose line in a list of sessions may have changed. */
+  sessions: "heddle:sessions",
+  /** Turn events of one thread, for live viewers. */
+  live: (thread: ThreadId) => `heddle:live:${thread}`,
+} as const;
+
+/** BullMQ's prefix; the braces keep all of its keys in one slot. */
+export const queuePrefix = "{heddle}";
+export const queueName = "turns";
+export const scheduleQueueName = "schedules";
+
+export const daySeconds = 86_400;

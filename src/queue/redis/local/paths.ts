@@ -1,0 +1,53 @@
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Redis } from "ioredis";
+import { openControl } from "../connect-with-retry.ts";
+import { type RedisLog, RedisUnavailable } from "../server.ts";
+import { isServed, socketAddress } from "./socket.ts";
+
+/** The folder of the servers that run on this machine, and what lies in it. */
+export interface Site {
+  folder: string;
+  /** Addresses of sockets. */
+  lock: string;
+  system: string;
+  embedded: string;
+  /** The file of the embedded server. */
+  snapshot: string;
+  log: RedisLog;
+}
+
+/** @throws {RedisUnavailable} when the path is too long */
+export async function openSite(dataDir: string, log: RedisLog): Promise<Site> {
+  const folder = join(resolve(dataDir), "redis");
+  // Users of a root bot's sandboxes walk through the data folder to their workspaces.
+  await mkdir(resolve(dataDir), { recursive: true, mode: 0o711 });
+  // Whoever can enter this one can talk to the server.
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return {
+    folder,
+    lock: socketAddress(folder, "lock"),
+    system: socketAddress(folder, "redis.sock"),
+    embedded: socketAddress(folder, "embedded.sock"),
+    snapshot: join(folder, "embedded.ndjson"),
+    log,
+  };
+}
+
+/**
+ * A connection to the server that runs on this socket; undefined when there is none.
+ * @throws {RedisUnavailable} when it does not answer
+ */
+export async function joinServer(address: string, log: RedisLog): Promise<Redis | undefined> {
+  if (!(await isServed(address))) return undefined;
+  const link = await openControl(
+    { options: { path: address } },
+    { patienceMs: 10_000, mayBeLate: false, log },
+  );
+  if (link.ok) return link.control;
+  // One that is being ended still takes connections.
+  if (!(await isServed(address))) return undefined;
+  throw new RedisUnavailable(
+    `The server at ${address} does not answer (${link.cause}): end that process and start again.`,
+  );
+}

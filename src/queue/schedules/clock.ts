@@ -1,0 +1,104 @@
+import { type Job, Queue, Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../../chat/threads.ts";
+import { queuePrefix, scheduleQueueName } from "../redis/keys.ts";
+import { eventStream } from "../turns/wake-queue.ts";
+import type { StoredSchedule } from "./schedules.ts";
+
+/** Which schedule a tick is for. */
+export interface Tick {
+  thread: ThreadId;
+  id: string;
+}
+
+/**
+ * Ticks when a schedule is due, on BullMQ: a delayed job for what is due once, a job scheduler for a cron
+ * pattern. What fell due while no worker ran ticks once, as soon as one runs.
+ */
+export interface ScheduleClock {
+  set(thread: ThreadId, schedule: StoredSchedule): Promise<void>;
+  /** Every thread that something may be planned in. */
+  threads(): Promise<ThreadId[]>;
+  close(): Promise<void>;
+}
+
+export function openScheduleClock(redis: Redis): ScheduleClock {
+  const queue = new Queue<Tick>(scheduleQueueName, {
+    connection: redis,
+    prefix: queuePrefix,
+    streams: eventStream,
+  });
+  queue.on("error", () => {}); // The connection's own listener reports it.
+  return {
+    async set(thread, { id, when }) {
+      const data = { thread, id };
+      if (when.kind === "cron") {
+        const repeat = { pattern: when.pattern, tz: when.timeZone };
+        await queue.upsertJobScheduler(id, repeat, { name: "tick", data, opts: jobOptions });
+      } else {
+        await queue.add("tick", data, { ...jobOptions, jobId: id, delay: Math.max(0, when.at - Date.now()) });
+      }
+    },
+    async threads() {
+      const [repeated, once] = await Promise.all([queue.getJobSchedulers(), queue.getDelayed()]);
+      const ticks = [...repeated.map(({ template }) => template?.data), ...once.map(({ data }) => data)];
+      return [...new Set(ticks.flatMap((tick) => tick?.thread ?? []))];
+    },
+    close: () => queue.close(),
+  };
+}
+
+const jobOptions = {
+  // A platform or a Redis that is away comes back.
+  attempts: 1_000,
+  backoff: { type: "fixed", delay: 5_000 },
+  removeOnComplete: true,
+  removeOnFail: { age: 604_800, count: 1_000 },
+};
+
+export interface ScheduleTicksOptions {
+  /** A connection of its own. */
+  redis: Redis;
+  /**
+   * Does what is due. It may be called again for the same `due` (ms) after a crash.
+   * @param signal aborted when this process ends: what can be left out is
+   * @returns whether the schedule is still wanted
+   */
+  fire(tick: Tick, due: number, signal: AbortSignal): Promise<"keep" | "remove">;
+  /** As with turns: a worker that is silent for this long is replaced, ms. */
+  lockMs: number;
+  onError(error: unknown): void;
+}
+
+const atOnce = 10;
+
+/** Takes the clock's ticks until closed. */
+export async function takeScheduleTicks(options: ScheduleTicksOptions): Promise<{ close(): Promise<void> }> {
+  const clock = new Queue<Tick>(scheduleQueueName, { connection: options.redis, prefix: queuePrefix });
+  clock.on("error", () => {});
+  const closing = new AbortController();
+  const processor = async (job: Job<Tick>) => {
+    // A job scheduler notes for when its job was made; the delay of a single job never changes.
+    const due = job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0);
+    const fired = await options.fire(job.data, due, closing.signal);
+    if (fired === "remove") await clock.removeJobScheduler(job.data.id);
+  };
+  const worker = new Worker<Tick>(scheduleQueueName, processor, {
+    connection: options.redis,
+    prefix: queuePrefix,
+    concurrency: atOnce,
+    lockDuration: options.lockMs,
+    stalledInterval: Math.max(1_000, Math.floor(options.lockMs / 2)),
+    maxStalledCount: 1_000,
+  });
+  worker.on("error", options.onError);
+  worker.on("failed", (_job, error) => options.onError(error));
+  await worker.waitUntilReady();
+  return {
+    async close() {
+      closing.abort();
+      await worker.close();
+      await clock.close();
+    },
+  };
+}

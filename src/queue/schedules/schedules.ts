@@ -1,0 +1,140 @@
+import { randomBytes } from "node:crypto";
+import { CronExpressionParser } from "cron-parser";
+import type { Redis } from "ioredis";
+import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
+import type { Schedule, ScheduleStore, When } from "../../agent/tools/schedules.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { keys } from "../redis/keys.ts";
+import type { ScheduleClock } from "./clock.ts";
+
+/**
+ * What is planned in a thread: a hash in its slot, which expires with its session. It is the truth; the clock
+ * only ticks. So a schedule is stored after its clock was set, and cancelled by removing it here: a clock that
+ * ticks for nothing removes itself.
+ */
+export interface StoredSchedule {
+  id: string;
+  task: string;
+  when: When;
+  author: Speaker;
+}
+
+/** For the audit log. */
+export interface ScheduleDeed {
+  action: "schedule-planned" | "schedule-fired" | "schedule-cancelled";
+  thread: ThreadId;
+  schedule: string;
+  /** Who planned it, or who cancelled it. */
+  by: Speaker;
+}
+
+export interface ScheduleLimits {
+  perThread: number;
+  /** The least time between two turns that nobody is there to ask for, ms. */
+  shortestMs: number;
+  /** A session that is silent for longer is forgotten, and its schedules with it, ms. */
+  longestMs: number;
+}
+
+export interface ThreadSchedulesOptions {
+  redis: Redis;
+  clock: Pick<ScheduleClock, "set">;
+  thread: ThreadId;
+  limits: ScheduleLimits;
+  /** The person's message that the turn works on, the last if there are several. */
+  asked(): UserMessage | undefined;
+  audit(deed: ScheduleDeed): void;
+  now(): number;
+}
+
+/** The schedules of one thread, for the turn that runs there. */
+export function threadSchedules(options: ThreadSchedulesOptions): ScheduleStore {
+  const { redis, clock, thread, limits, audit, now } = options;
+  return {
+    async add({ task, when }) {
+      const asked = options.asked();
+      if (!asked) return { refused: "nobody has asked for it in this turn." };
+      if ((await redis.hlen(keys.schedules(thread))) >= limits.perThread) {
+        return { refused: `this thread has ${limits.perThread} schedules already; cancel one first.` };
+      }
+      const refused = fault(when, limits, now(), asked.scheduled === true);
+      if (refused) return { refused };
+      // A letter first: BullMQ takes no id of digits alone.
+      const id = `s${randomBytes(4).toString("hex")}`;
+      const stored: StoredSchedule = { id, task, when, author: asked.author };
+      await clock.set(thread, stored);
+      await redis.hset(keys.schedules(thread), id, JSON.stringify(stored));
+      audit({ action: "schedule-planned", thread, schedule: id, by: asked.author });
+      return { schedule: shown(stored, now()) };
+    },
+    list: () => listSchedules(redis, thread, now()),
+    async cancel(id) {
+      const wasThere = await cancelSchedule(redis, thread, id);
+      const by = options.asked()?.author ?? heddle;
+      if (wasThere) audit({ action: "schedule-cancelled", thread, schedule: id, by });
+      return wasThere;
+    },
+  };
+}
+
+/** What is planned in a thread, the next one first. */
+export async function listSchedules(redis: Redis, thread: ThreadId, now: number): Promise<Schedule[]> {
+  const stored = await redis.hvals(keys.schedules(thread));
+  return stored.map((json) => shown(parse(json), now)).toSorted((a, b) => a.next - b.next);
+}
+
+export async function readSchedule(
+  redis: Redis,
+  thread: ThreadId,
+  id: string,
+): Promise<StoredSchedule | undefined> {
+  const json = await redis.hget(keys.schedules(thread), id);
+  return json === null ? undefined : parse(json);
+}
+
+/** False when there is no such schedule. */
+export async function cancelSchedule(redis: Redis, thread: ThreadId, id: string): Promise<boolean> {
+  return (await redis.hdel(keys.schedules(thread), id)) === 1;
+}
+
+function parse(json: string): StoredSchedule {
+  // Only `add` writes there.
+  return JSON.parse(json) as StoredSchedule;
+}
+
+function shown({ id, task, when, author }: StoredSchedule, now: number): Schedule {
+  const next = when.kind === "once" ? when.at : (occurrences(when, now, 1)[0] ?? now);
+  return { id, task, when, by: author.name, next };
+}
+
+/** So many occurrences of a pattern show how close together they come. */
+const looked = 60;
+
+/** Why nothing can be planned so. @param alone the turn itself was scheduled, so that nobody is there */
+function fault(when: When, limits: ScheduleLimits, now: number, alone: boolean): string | undefined {
+  const { shortestMs, longestMs } = limits;
+  const tooLong = `the thread would be forgotten before: plan it within ${longestMs / 86_400_000} days.`;
+  const tooShort = `the shortest interval here is ${shortestMs / 60_000} minutes.`;
+  if (when.kind === "once") {
+    if (when.at <= now) return "that time is over.";
+    if (alone && when.at < now + shortestMs) return tooShort;
+    return when.at > now + longestMs ? tooLong : undefined;
+  }
+  let times: number[];
+  try {
+    Intl.DateTimeFormat(undefined, { timeZone: when.timeZone });
+    times = occurrences(when, now, looked);
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    return `"${when.pattern}" in ${when.timeZone} is no cron pattern in a time zone (${words}).`;
+  }
+  const gaps = times.map((time, index) => time - (times[index - 1] ?? now));
+  if (gaps.slice(1).some((gap) => gap < shortestMs)) return tooShort;
+  return gaps.some((gap) => gap > longestMs) ? tooLong : undefined;
+}
+
+/** @throws for a pattern that is none */
+function occurrences(when: Extract<When, { kind: "cron" }>, after: number, count: number): number[] {
+  const times = CronExpressionParser.parse(when.pattern, { currentDate: after, tz: when.timeZone });
+  return Array.from({ length: count }, () => times.next().getTime());
+}

@@ -1,0 +1,58 @@
+import type { Redis } from "ioredis";
+import type { JournalRecord } from "../../agent/journal.ts";
+import type { UserMessage } from "../../agent/messages.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { keys } from "../redis/keys.ts";
+
+/** A session's records, oldest first; empty when there is none. */
+export async function readJournal(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
+  return (await redis.lrange(await logOf(redis, thread), 0, -1)).map(parse);
+}
+
+/** Some records in a row. `from` is the position of the first, counted from 0; a position never changes. */
+export interface JournalSlice {
+  records: JournalRecord[];
+  from: number;
+  /** How many the journal has. */
+  length: number;
+}
+
+/**
+ * At most `limit` records: those before the position `before`, or those from `from` on; the last ones without either.
+ */
+export async function readJournalSlice(
+  redis: Redis,
+  thread: ThreadId,
+  where: { before?: number | undefined; from?: number | undefined },
+  limit: number,
+): Promise<JournalSlice> {
+  const log = await logOf(redis, thread);
+  const length = await redis.llen(log);
+  const end = Math.min(where.before ?? length, length);
+  const from = Math.min(where.from ?? Math.max(0, end - limit), length);
+  const last = where.from === undefined ? end : Math.min(from + limit, length);
+  if (from >= last) return { records: [], from, length };
+  return { records: (await redis.lrange(log, from, last - 1)).map(parse), from, length };
+}
+
+/** The message that a session began with, also one that still waits. */
+export async function firstMessage(redis: Redis, thread: ThreadId): Promise<UserMessage | undefined> {
+  const entries = [
+    // The journal's first list stays when a compaction starts another.
+    ...(await redis.lrange(keys.log(thread, 0), 0, firstRecords - 1)),
+    ...(await redis.lrange(keys.mail(thread), 0, 0)),
+  ];
+  return entries.map(parse).find((record) => record.type === "user")?.message;
+}
+
+/** The first message stands behind the record of the turn's start. */
+const firstRecords = 4;
+
+async function logOf(redis: Redis, thread: ThreadId): Promise<string> {
+  return keys.log(thread, Number((await redis.hget(keys.head(thread), "generation")) ?? 0));
+}
+
+/** Only this program writes journals and mailboxes. */
+function parse(entry: string): JournalRecord {
+  return JSON.parse(entry) as JournalRecord;
+}

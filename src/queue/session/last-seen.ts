@@ -1,0 +1,48 @@
+import type { Redis } from "ioredis";
+import type { Attendance } from "../../chat/downtime.ts";
+import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
+import { keys } from "../redis/keys.ts";
+import { openMessages } from "./open-messages.ts";
+
+/** An event can be lost on its way although somebody listened, for instance by a gateway that died with it. */
+const marginMs = 60_000;
+/** Accepted messages are remembered for a day; what is older could not be told from them. */
+const longestMs = 23 * 3_600_000;
+/** People come back to a thread for some days. */
+const threadsMs = 7 * 86_400_000;
+const mostThreads = 200;
+
+/** Keeps in Redis when gateways listened, and which threads people may have written into meanwhile. */
+export function createAttendance(redis: Redis, now: () => number): Attendance {
+  return {
+    async missedSince(platform, workspace) {
+      const last = await redis.get(keys.present(platform, workspace));
+      return last === null ? undefined : Math.max(Number(last) - marginMs, now() - longestMs);
+    },
+    async present(platform, workspace) {
+      await redis.set(keys.present(platform, workspace), now());
+    },
+    async threads(platform, workspace) {
+      const active = await redis.zrange(
+        keys.threads,
+        String(now()),
+        String(now() - threadsMs),
+        "BYSCORE",
+        "REV",
+        "LIMIT",
+        0,
+        mostThreads,
+      );
+      return active.map(parseThreadId).filter(isOf(platform, [workspace]));
+    },
+    async open(platform, workspaces) {
+      const busy = await redis.zrange(keys.waiting, "0", "-1");
+      const threads = busy.map(parseThreadId).filter(isOf(platform, workspaces));
+      return (await Promise.all(threads.map((thread) => openMessages(redis, thread)))).flat();
+    },
+  };
+}
+
+function isOf(platform: string, workspaces: readonly string[]) {
+  return (thread: ThreadRef) => thread.platform === platform && workspaces.includes(thread.workspace);
+}

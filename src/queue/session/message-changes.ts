@@ -1,0 +1,95 @@
+import type { Redis } from "ioredis";
+import type { JournalRecord } from "../../agent/journal.ts";
+import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { channels, daySeconds, keys } from "../redis/keys.ts";
+import { loadScript, scriptJson } from "../redis/script.ts";
+import { heard } from "../turns/stops.ts";
+
+const editScript = loadScript(new URL("scripts/edit.lua", import.meta.url));
+const deleteScript = loadScript(new URL("scripts/delete.lua", import.meta.url));
+
+/** What people do to messages that they have sent: edit and delete them. */
+export interface Amendment {
+  /** Id of the message. */
+  message: string;
+  author: Speaker;
+  /** When it was edited or deleted, by the platform's clock, ms. */
+  at: number;
+}
+
+const separator = "~";
+const edited = "(I have edited an earlier message. It now reads:)\n";
+
+/**
+ * `changed`: it had not been taken. `passed-on`: the running turn is told. `repeated`: one of them, and it was told
+ * before. `too-late`: nobody works on it.
+ */
+export type Edited = "changed" | "passed-on" | "repeated" | "too-late";
+
+/** Once for the same edit, however often it is told. */
+export async function editMessage(
+  redis: Redis,
+  thread: ThreadId,
+  { message, author, at, text }: Amendment & { text: string },
+): Promise<Edited> {
+  const correction = told({ message, at }, author, `${edited}${text}`);
+  const result = await editScript.run(
+    redis,
+    [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
+    [message, text, scriptJson(correction), daySeconds],
+  );
+  // See the header of edit.lua.
+  return (["too-late", "changed", "passed-on", "repeated"] as const)[result as 0 | 1 | 2 | 3];
+}
+
+/** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else; `repeated`: told before. */
+export type Deleted = "withdrawn" | "passed-on" | "stopping" | "repeated" | "too-late";
+
+/** Once for the same deletion, however often it is told. */
+export async function deleteMessage(
+  redis: Redis,
+  thread: ThreadId,
+  { message, author, at }: Amendment,
+): Promise<Deleted> {
+  const note = told(
+    { message, at },
+    heddle,
+    `(${author.name} has deleted one of the messages of this task. Do no more of what only it asked for.)`,
+  );
+  const order = await heard(redis, { by: `${author.name}, who deleted the message`, at });
+  const result = await deleteScript.run(
+    redis,
+    [
+      ...[keys.head(thread), keys.mail(thread), keys.asked(thread), keys.stop(thread)],
+      keys.seen(thread, `${message}${separator}deleted`),
+    ],
+    [message, scriptJson(note), scriptJson(order), daySeconds],
+  );
+  // See the header of delete.lua.
+  const done = (["too-late", "withdrawn", "passed-on", "stopping", "repeated"] as const)[
+    result as 0 | 1 | 2 | 3 | 4
+  ];
+  if (done === "stopping" || done === "repeated") await redis.publish(channels.stops, thread);
+  return done;
+}
+
+/** What the model reads about it. */
+function told(
+  { message, at }: Pick<Amendment, "message" | "at">,
+  author: Speaker,
+  text: string,
+): Extract<JournalRecord, { type: "user" }> {
+  const id = `${message}${separator}${at}`;
+  return { type: "user", message: { role: "user", id, author, text, at } };
+}
+
+/** What an edit that the turn was told of has made of the message. */
+export function textOfEdit({ id, text }: UserMessage): string | undefined {
+  return id.includes(separator) && text.startsWith(edited) ? text.slice(edited.length) : undefined;
+}
+
+/** The message on the platform that a user message stands for: itself, or the one that was edited or deleted. */
+export function platformMessage(id: string): string {
+  return id.split(separator)[0] ?? id;
+}

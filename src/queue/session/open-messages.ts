@@ -1,0 +1,40 @@
+import type { Redis } from "ioredis";
+import type { JournalRecord } from "../../agent/journal.ts";
+import type { OpenMessage } from "../../chat/downtime.ts";
+import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
+import { keys } from "../redis/keys.ts";
+import { waitingIn } from "./mailbox.ts";
+import { platformMessage, textOfEdit } from "./message-changes.ts";
+import { lastTurn } from "./requesters.ts";
+
+/** What waits in a thread, what its running turn works on, and where that turn shows its progress. */
+export async function openMessages(redis: Redis, thread: ThreadRef): Promise<OpenMessage[]> {
+  const id = threadId(thread);
+  const [waiting, asked, [status, progress]] = await Promise.all([
+    waitingIn(redis, id),
+    redis.smembers(keys.asked(id)),
+    redis.hmget(keys.head(id), "status", "progress"),
+  ]);
+  const taken = status === "running" ? usersIn(await lastTurn(redis, id)) : [];
+  const { platform, workspace, channel } = thread;
+  const open = new Map<string, OpenMessage & { written: NonNullable<OpenMessage["written"]> }>();
+  for (const message of [...taken.filter((one) => asked.includes(one.id)), ...waiting]) {
+    const known = open.get(platformMessage(message.id));
+    const edit = textOfEdit(message);
+    if (known && edit !== undefined) known.written.text = edit;
+    // Others are no messages on the platform.
+    if (message.scheduled || platformMessage(message.id) !== message.id) continue;
+    const { author, text } = message;
+    const ref = { platform, workspace, channel, message: message.id };
+    open.set(message.id, { thread, ref, written: { author, text } });
+  }
+  return [
+    ...open.values(),
+    // Only the reporter writes it.
+    ...(status === "running" && progress ? [{ thread, ref: JSON.parse(progress) as MessageRef }] : []),
+  ];
+}
+
+function usersIn(records: readonly JournalRecord[]) {
+  return records.flatMap((record) => (record.type === "user" ? [record.message] : []));
+}

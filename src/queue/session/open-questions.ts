@@ -1,0 +1,144 @@
+import type { Redis } from "ioredis";
+import { isUndecided, type OpenCall } from "../../agent/history.ts";
+import type { JournalRecord } from "../../agent/journal.ts";
+import type { ToolCall } from "../../agent/messages.ts";
+import type { Decision, Question } from "../../agent/questions.ts";
+import type { OutboundMessage } from "../../chat/outbound.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import type { OutboxEntry } from "../outbox/contracts.ts";
+import { keys } from "../redis/keys.ts";
+import { loadScript } from "../redis/script.ts";
+import type { Change } from "./lease.ts";
+import { listThreads } from "./sweep-list.ts";
+
+const decideScript = loadScript(new URL("scripts/decide.lua", import.meta.url));
+
+/**
+ * Open questions are fields of the session's head, written with the record that asks, so that the door can check a
+ * press without the journal. A decision is a field beside it, until a worker puts it on record.
+ */
+const openField = (id: string) => `question:${id}` as const;
+const decisionField = (id: string) => `decision:${id}` as const;
+/** Where the question was posted, or by the turn's id the offer to go on with it. */
+export const postedField = (id: string) => `asked:${id}` as const;
+
+/** The questions that a thread has open, decided or not. */
+export async function openQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
+  const head = await redis.hgetall(keys.head(thread));
+  return Object.entries(head).flatMap(([field, json]) =>
+    field.startsWith(openField("")) ? [JSON.parse(json) as Question] : [],
+  );
+}
+
+/** `decided`: by this call. `earlier`: the decision that holds. `closed`: the question is not open any more. */
+export type Deciding = { kind: "decided" } | { kind: "earlier"; decision: Decision } | { kind: "closed" };
+
+/** Decides a question and lists the thread for the sweeper. When this resolves the decision survives any crash. */
+export async function decide(
+  redis: Redis,
+  thread: ThreadId,
+  question: string,
+  decision: Decision,
+  now: number,
+): Promise<Deciding> {
+  const done = await settle(redis, thread, question, decision);
+  // Also when it was decided before: that process may have died before it came here.
+  if (done.kind !== "closed") await listThreads(redis, thread, now);
+  return done;
+}
+
+async function settle(
+  redis: Redis,
+  thread: ThreadId,
+  question: string,
+  decision: Decision,
+): Promise<Deciding> {
+  const args = [question, JSON.stringify(decision)];
+  // See the header of decide.lua.
+  const result = (await decideScript.run(redis, [keys.head(thread)], args)) as number | string;
+  if (result === 0) return { kind: "closed" };
+  if (result === 1) return { kind: "decided" };
+  return { kind: "earlier", decision: JSON.parse(String(result)) as Decision };
+}
+
+/** For the write that gives up posting the question: nobody will answer it. */
+export function unasked(id: string, why: string, at: number): NonNullable<Change["fields"]> {
+  const decision: Decision = { kind: "unasked", why, at };
+  return { [decisionField(id)]: JSON.stringify(decision) };
+}
+
+/** For the write of the record that asks. */
+export function asked(question: Question, message: OutboundMessage): Change {
+  return {
+    fields: { [openField(question.id)]: JSON.stringify(question) },
+    outbox: entry(`question:${question.id}`, { do: "post", message, attempts: 0, question: question.id }),
+  };
+}
+
+/** What shows people how a question ended; without a decision the turn ended first. */
+export type Settled = (question: Question, call: ToolCall, decision?: Decision) => OutboundMessage;
+
+/**
+ * What has been decided since, and what nobody has decided in time, as records and the changes that go with them. That
+ * the time is over is a decision like a person's: whichever of them comes first holds, and the other is told so.
+ */
+export async function decisionsSince(
+  redis: Redis,
+  thread: ThreadId,
+  open: readonly OpenCall[],
+  show: Settled,
+  now: number,
+): Promise<{ records: JournalRecord[]; change: Change }> {
+  const records: JournalRecord[] = [];
+  const changes: Change[] = [];
+  for (const { call, question, decision: known } of open) {
+    if (!question || known) continue;
+    const decision = await decisionOn(redis, thread, question, now);
+    if (!decision) continue;
+    records.push({ type: "decision", question: question.id, decision, at: now });
+    changes.push(closed(question, show(question, call, decision)));
+  }
+  return { records, change: merged(changes) };
+}
+
+async function decisionOn(
+  redis: Redis,
+  thread: ThreadId,
+  question: Question,
+  now: number,
+): Promise<Decision | undefined> {
+  const expired: Decision = { kind: "expired", at: question.expiresAt };
+  if (now >= question.expiresAt) {
+    const done = await settle(redis, thread, question.id, expired);
+    return done.kind === "earlier" ? done.decision : expired;
+  }
+  const stored = await redis.hget(keys.head(thread), decisionField(question.id));
+  return stored === null ? undefined : (JSON.parse(stored) as Decision);
+}
+
+/** For the write of the turn's end: what is still open will not be decided. */
+export function abandoned(open: readonly OpenCall[], show: Settled): Change {
+  return merged(open.filter(isUndecided).map(({ question, call }) => closed(question, show(question, call))));
+}
+
+function closed({ id }: Question, message: OutboundMessage): Change {
+  return {
+    fields: { [openField(id)]: "", [decisionField(id)]: "" },
+    outbox: entry(`question:${id}:closed`, { do: "edit", field: postedField(id), message }),
+  };
+}
+
+function entry(key: string, value: OutboxEntry): Record<string, string> {
+  return { [key]: JSON.stringify(value) };
+}
+
+/** All of them as one write; of the same field the last counts. */
+export function merged(changes: readonly Omit<Change, "done">[]): Change {
+  return changes.reduce(
+    (all, { fields, outbox }) => ({
+      fields: { ...all.fields, ...fields },
+      outbox: { ...all.outbox, ...outbox },
+    }),
+    {},
+  );
+}

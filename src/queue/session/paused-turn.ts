@@ -1,0 +1,52 @@
+import type { Redis } from "ioredis";
+import type { TurnOutcome } from "../../agent/events.ts";
+import type { JournalRecord } from "../../agent/journal.ts";
+import type { OutboundMessage } from "../../chat/outbound.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import type { OutboxEntry } from "../outbox/contracts.ts";
+import { keys } from "../redis/keys.ts";
+import { postedField } from "./open-questions.ts";
+
+/** A turn that a limit has ended, and that can be gone on with. */
+export interface PausedTurn {
+  turn: string;
+  outcome: Extract<TurnOutcome, { kind: "step-limit" | "budget" }>;
+}
+
+const prefix = "continue:";
+
+/** The id of the button that goes on with a paused turn. */
+export function continueAction(turn: string): string {
+  return `${prefix}${turn}`;
+}
+
+/** The turn that such a button goes on with; undefined for another button. */
+export function turnToContinue(action: string): string | undefined {
+  return action.startsWith(prefix) ? action.slice(prefix.length) : undefined;
+}
+
+/** The thread's last turn, if a limit has ended it and nothing has happened since. */
+export async function pausedTurn(redis: Redis, thread: ThreadId): Promise<PausedTurn | undefined> {
+  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
+  const last = await redis.lindex(keys.log(thread, generation), -1);
+  if (last === null) return undefined;
+  return pausedBy(JSON.parse(last) as JournalRecord);
+}
+
+/** What becomes of the message with the button when the next turn has begun, if the head knows it. */
+export function offerTaken(
+  head: Readonly<Record<string, string>>,
+  records: readonly JournalRecord[],
+  show: (last: PausedTurn) => OutboundMessage,
+): Record<string, OutboxEntry> | undefined {
+  const last = pausedBy(records.findLast(({ type }) => type === "turn-end"));
+  if (!last || !head[postedField(last.turn)]) return undefined;
+  return { [`${last.turn}:continued`]: { do: "edit", field: postedField(last.turn), message: show(last) } };
+}
+
+/** The turn that ends with this record, if a limit has ended it. */
+function pausedBy(record: JournalRecord | undefined): PausedTurn | undefined {
+  if (record?.type !== "turn-end") return undefined;
+  const { turn, outcome } = record;
+  return outcome.kind === "step-limit" || outcome.kind === "budget" ? { turn, outcome } : undefined;
+}

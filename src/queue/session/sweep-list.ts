@@ -1,0 +1,34 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../../chat/threads.ts";
+import { faultPoint } from "../redis/failpoint.ts";
+import { keys } from "../redis/keys.ts";
+import { loadScript } from "../redis/script.ts";
+
+const unlistScript = loadScript(new URL("scripts/unlist.lua", import.meta.url));
+
+/** Lists the thread as having something to do, so that the sweeper finds it. */
+export async function listThreads(redis: Redis, thread: ThreadId, now: number): Promise<void> {
+  // Not in one pipeline: in a cluster the two keys are in different slots.
+  await faultPoint("list", () =>
+    Promise.all([redis.zadd(keys.waiting, now, thread), redis.zadd(keys.threads, now, thread)]),
+  );
+}
+
+/** When the thread was last listed as having something to do. */
+export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null> {
+  return redis.zscore(keys.waiting, thread);
+}
+
+/**
+ * Takes the thread off the list, unless it was listed anew since `listed` was read.
+ *
+ * @param until when it has something to do by itself, ms: it stays listed for then
+ */
+export async function unlist(
+  redis: Redis,
+  thread: ThreadId,
+  listed: string | null,
+  until?: number,
+): Promise<void> {
+  if (listed !== null) await unlistScript.run(redis, [keys.waiting], [thread, listed, until ?? ""]);
+}

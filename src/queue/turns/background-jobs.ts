@@ -1,0 +1,170 @@
+import type { Redis } from "ioredis";
+import type { StopOrder } from "../../agent/events.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { type KillReport, nothingKilled } from "../../sandbox/sandbox.ts";
+import { channels, keys } from "../redis/keys.ts";
+import type { StopWatch } from "./stops.ts";
+
+/**
+ * Background jobs outlive the turn that started them, on the worker where they run, while another worker may take
+ * the thread's next turn or its stop. So each worker ends its own on a stop, and says in Redis what it has ended.
+ */
+export interface BackgroundJobs {
+  /** A turn begins here: what was left running on this worker is stopped with the turn. */
+  resume(thread: ThreadId): Promise<void>;
+  /** No turn of the thread runs here any more: what it leaves running ends with a stop that is not older than `since`. */
+  leave(thread: ThreadId, since: number): Promise<void>;
+  /** What workers have ended on this order beside a turn; waits for them, within limits. Undefined: nothing. */
+  ended(thread: ThreadId, order: StopOrder): Promise<EndedJobs | undefined>;
+}
+
+export interface EndedJobs {
+  killed: KillReport;
+  /** Workers that had jobs and have not said in time what became of them. */
+  silent: number;
+  /** To be called when the thread was told, or is sure to be. */
+  forget(): Promise<void>;
+}
+
+/** As long as an order. */
+const reportSeconds = 86_400;
+
+/** What a worker has ended. */
+interface Report {
+  /** The order's time. */
+  order: number;
+  killed: KillReport;
+}
+
+interface Held {
+  unwatch(): void;
+  ending?: Promise<void>;
+}
+
+/**
+ * @param options.worker a name that no other worker has
+ * @param options.answerMs how long a stop waits for other workers. Ending hundreds of processes takes less than a second
+ */
+export function createBackgroundJobs(options: {
+  redis: Redis;
+  stops: StopWatch;
+  worker: string;
+  runner: {
+    killAll(thread: ThreadId): Promise<KillReport>;
+    jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
+  };
+  onError(error: unknown): void;
+  answerMs?: number;
+}): BackgroundJobs {
+  const { redis, stops, worker, runner, onError, answerMs = 2_000 } = options;
+  const held = new Map<ThreadId, Held>();
+
+  function letGo(thread: ThreadId): Held | undefined {
+    const known = held.get(thread);
+    held.delete(thread);
+    known?.unwatch();
+    return known;
+  }
+
+  async function end(thread: ThreadId, order: StopOrder): Promise<void> {
+    const report: Report = { order: order.at, killed: await runner.killAll(thread) };
+    letGo(thread);
+    await redis
+      .multi()
+      .hset(keys.endedJobs(thread), worker, JSON.stringify(report))
+      .expire(keys.endedJobs(thread), reportSeconds)
+      .hdel(keys.jobs(thread), worker)
+      .exec();
+    // Whoever waits for it looks again.
+    await redis.publish(channels.stops, thread);
+  }
+
+  async function hold(thread: ThreadId, since: number, left: Promise<unknown>): Promise<void> {
+    await redis.hset(keys.jobs(thread), worker, since);
+    const holding: Held = { unwatch() {} };
+    held.set(thread, holding);
+    holding.unwatch = await stops.watch(thread, (order) => {
+      if (order.at >= since) holding.ending ??= end(thread, order).catch(onError);
+    });
+    const release = async () => {
+      // A stop tells by itself that they have ended.
+      if (held.get(thread) !== holding || holding.ending) return;
+      letGo(thread);
+      await redis.hdel(keys.jobs(thread), worker);
+    };
+    void left.then(release).catch(onError);
+  }
+
+  async function look(thread: ThreadId, order: StopOrder) {
+    const [holders, reports] = await Promise.all([
+      redis.hgetall(keys.jobs(thread)),
+      redis.hgetall(keys.endedJobs(thread)),
+    ]);
+    const pending = Object.keys(holders).filter((name) => order.at >= Number(holders[name]));
+    // Only `end` writes them.
+    const told = Object.values(reports).map((text) => JSON.parse(text) as Report);
+    return {
+      pending,
+      killed: told.filter((report) => report.order === order.at).map(({ killed }) => killed),
+    };
+  }
+
+  /** Looks until every worker has said what it ended, or the time is over. */
+  async function lookUntilTold(thread: ThreadId, order: StopOrder) {
+    const first = await look(thread, order);
+    if (first.pending.length === 0) return first;
+    let changed = Promise.withResolvers<void>();
+    let late = false;
+    const unwatch = await stops.watch(thread, () => changed.resolve());
+    const timeout = setTimeout(() => {
+      late = true;
+      changed.resolve();
+    }, answerMs);
+    try {
+      for (;;) {
+        changed = Promise.withResolvers();
+        const found = await look(thread, order);
+        if (found.pending.length === 0 || late) return found;
+        await changed.promise;
+      }
+    } finally {
+      clearTimeout(timeout);
+      unwatch();
+    }
+  }
+
+  return {
+    async resume(thread) {
+      const known = letGo(thread);
+      if (known?.ending) await known.ending;
+      else if (known) await redis.hdel(keys.jobs(thread), worker);
+    },
+
+    async leave(thread, since) {
+      const left = runner.jobsLeft(thread);
+      if (left) await hold(thread, since, left).catch(onError);
+    },
+
+    async ended(thread, order) {
+      const { pending, killed } = await lookUntilTold(thread, order);
+      if (killed.length === 0 && pending.length === 0) return undefined;
+      return {
+        killed: killed.reduce(sumOfKills, nothingKilled),
+        silent: pending.length,
+        async forget() {
+          await redis.del(keys.endedJobs(thread));
+          if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
+        },
+      };
+    },
+  };
+}
+
+/** Of processes on different workers. */
+export function sumOfKills(one: KillReport, other: KillReport): KillReport {
+  return {
+    commands: one.commands + other.commands,
+    processes: one.processes + other.processes,
+    survivors: one.survivors + other.survivors,
+  };
+}

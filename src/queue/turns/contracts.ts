@@ -1,0 +1,93 @@
+import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
+import type { Enclosure, History, OpenTurn } from "../../agent/history.ts";
+import type { ToolCall, UserMessage } from "../../agent/messages.ts";
+import type { Question } from "../../agent/questions.ts";
+import type { OutboundMessage } from "../../chat/outbound.ts";
+import type { MessageRef, ThreadId } from "../../chat/threads.ts";
+import type { FileChanges, KillReport } from "../../sandbox/sandbox.ts";
+import type { OutboxEntry } from "../outbox/contracts.ts";
+import type { Settled } from "../session/open-questions.ts";
+import type { PausedTurn } from "../session/paused-turn.ts";
+import type { Verbosity } from "../session/verbosity.ts";
+
+/** The contracts between whoever drives a turn, whoever runs it and whoever shows it. */
+
+/** Runs the agent for one turn. The rest of the queue does not know how. */
+export interface TurnRunner {
+  run(input: {
+    thread: ThreadId;
+    turn: string;
+    history: History;
+    followUps(): Promise<UserMessage[]>;
+    /**
+     * Stores what came with a message, once it was looked at, and with it the events that wait for another write: to be
+     * called without a record before anything that takes its time behind the last event.
+     */
+    store(record?: Enclosure): Promise<void>;
+    /** For events from outside the loop, such as live output. A helper's call begins when this has resolved. */
+    emit(event: AgentEvent): void | Promise<void>;
+    signal: AbortSignal;
+  }): AsyncGenerator<AgentEvent, TurnOutcome>;
+  /** Ends every process of the thread, background jobs too, and counts what is left. */
+  killAll(thread: ThreadId): Promise<KillReport>;
+  /** Resolves when the last background job of the thread in this process has ended; undefined when none runs. */
+  jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
+  /** What the thread's turn has done to the files of the workspace since `since` (ms). */
+  fileChanges(thread: ThreadId, since: number): Promise<FileChanges>;
+}
+
+export const noChanges: FileChanges = { changed: [], deleted: [] };
+
+/** The facts about a turn's end, from the journal and the machine, never from what the model claims. */
+export interface Receipt {
+  outcome: TurnOutcome;
+  /** The waiting for people left out. */
+  durationMs: number;
+  files: FileChanges;
+  /** Present when something was killed on a stop. */
+  killed?: KillReport;
+  /** From the order, wherever it was heard, to the last process gone, ms. */
+  stopMs?: number;
+  /** Calls that ended with the worker that ran them, before the stop could reach them. */
+  cutOff?: number;
+  /** Workers that had background jobs and have not said in time what became of them. */
+  silent?: number;
+  /** Queued messages that the stop overtook. */
+  withdrawn: UserMessage[];
+}
+
+/** Shows one turn in its thread. Its methods do not throw; what must not be lost goes through the outbox. */
+export interface TurnDisplay {
+  /** The messages that this turn works on; again for those that come later. */
+  took(messages: readonly UserMessage[]): void;
+  event(event: AgentEvent): void;
+  /** The message that puts the question to people, with its buttons. */
+  question(question: Question, call: ToolCall): OutboundMessage;
+  /** What that message says in the end. */
+  settled: Settled;
+  /** What the message says in the end that has offered to go on. */
+  continued(paused: PausedTurn, by: string): OutboundMessage;
+  /** What must be in the thread while the turn waits for people. */
+  waiting(): Record<string, OutboxEntry>;
+  /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
+  closing(receipt: Receipt): Record<string, OutboxEntry>;
+  /** Shows nothing more; resolves when nothing is under way. See `OutboxOptions.progressQuiet`. */
+  close(): Promise<boolean>;
+  /** Tells those who look on at this moment. */
+  ended(receipt: Receipt): void;
+}
+
+/** What a display must know about its turn. */
+export interface ShownTurn {
+  id: string;
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  /** Another worker began it, and may have shown something. */
+  resumed: boolean;
+  /** The progress message, if one is known. */
+  progress: MessageRef | undefined;
+  /** What it has done so far. */
+  calls: OpenTurn["calls"];
+  /** What people of the thread have asked for, if they have. */
+  verbosity?: Verbosity | undefined;
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from "node:crypto";
+import type { Redis } from "ioredis";
+import { keys } from "../redis/keys.ts";
+
+const beatMs = 5_000;
+/** Three lost beats, s. Redis counts the time, so that clocks need not agree. */
+const silentSeconds = 15;
+
+interface Presence {
+  close(): Promise<void>;
+}
+
+/** Says in Redis, for as long as the event loop turns, that the Heddle of this host serves. */
+export async function startHeartbeat(options: {
+  redis: Redis;
+  host: string;
+  onError(error: unknown): void;
+}): Promise<Presence> {
+  const { redis, host } = options;
+  const stop = await beat(options, () => redis.set(keys.alive(host), "1", "EX", silentSeconds));
+  return { close: async () => stop() };
+}
+
+/** Whether the Heddle of that host has been heard of in the last 15 s. */
+export async function isAlive(redis: Redis, host: string): Promise<boolean> {
+  return (await redis.exists(keys.alive(host))) === 1;
+}
+
+/**
+ * Says in Redis that a worker takes turns, and what it is and does, for processes that have no worker themselves. It
+ * is what the worker says of itself at that time. Closing it takes the worker off the list.
+ *
+ * @param describe what becomes JSON; small, and without secrets
+ */
+export async function startPresence(options: {
+  redis: Redis;
+  describe(): object;
+  onError(error: unknown): void;
+}): Promise<Presence> {
+  const { redis, describe } = options;
+  const id = randomUUID();
+  const stop = await beat(options, async () => {
+    await redis.set(keys.worker(id), JSON.stringify(describe()), "EX", silentSeconds);
+    await redis.sadd(keys.workers, id);
+  });
+  return {
+    async close() {
+      stop();
+      await Promise.all([redis.srem(keys.workers, id), redis.del(keys.worker(id))]);
+    },
+  };
+}
+
+/** What the workers that were heard of in the last 15 s say of themselves. */
+export async function readPresence(redis: Redis): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const id of await redis.smembers(keys.workers)) {
+    const told = await redis.get(keys.worker(id));
+    if (told === null) await redis.srem(keys.workers, id);
+    else found.push(JSON.parse(told));
+  }
+  return found;
+}
+
+/** Whether a worker serves anywhere. */
+export async function hasWorker(redis: Redis): Promise<boolean> {
+  return (await readPresence(redis)).length > 0;
+}
+
+/** Does it now and with every beat. */
+async function beat(
+  { redis, onError }: { redis: Redis; onError(error: unknown): void },
+  tell: () => Promise<unknown>,
+): Promise<() => void> {
+  await tell();
+  const timer = setInterval(() => {
+    // Commands that wait for a lost Redis would all be sent when it is back.
+    if (redis.status === "ready") tell().catch(onError);
+  }, beatMs);
+  return () => clearInterval(timer);
+}

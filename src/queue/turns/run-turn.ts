@@ -1,0 +1,164 @@
+import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
+import { followTurn } from "../../agent/follow.ts";
+import { type History, type OpenTurn, recordOf, workedMs } from "../../agent/history.ts";
+import type { JournalRecord } from "../../agent/journal.ts";
+import { toolCalls } from "../../agent/messages.ts";
+import type { KillReport } from "../../sandbox/sandbox.ts";
+import { untold, type Withdrawals } from "../session/cancelled-messages.ts";
+import type { SessionLease } from "../session/lease.ts";
+import { asked } from "../session/open-questions.ts";
+import { type EndedJobs, sumOfKills } from "./background-jobs.ts";
+import { noChanges, type Receipt, type TurnDisplay } from "./contracts.ts";
+import type { DriveOptions } from "./run-session.ts";
+import { sinceOrder } from "./stops.ts";
+import { shutdown } from "./turn-worker.ts";
+
+/** A turn that a claim has begun or goes on with. */
+interface CurrentTurn {
+  turn: OpenTurn;
+  history: History;
+  display: TurnDisplay;
+  withdrawals: Withdrawals;
+  /** It is to end without another try. */
+  isStuck: boolean;
+}
+
+interface RanTurn {
+  receipt: Receipt;
+  /** What other workers have ended on its stop; to be forgotten when the receipt is stored. */
+  elsewhere?: EndedJobs;
+}
+
+/**
+ * Runs a turn until it ends, is parked, or has to be left to another worker. On a stop everything that it has started
+ * is ended before this resolves. What it resolves with is not stored yet.
+ */
+export async function runOneTurn(
+  lease: SessionLease,
+  options: DriveOptions,
+  job: AbortSignal,
+  current: CurrentTurn,
+): Promise<RanTurn> {
+  const { thread } = lease;
+  const { turn, display, withdrawals, isStuck } = current;
+  const controller = new AbortController();
+  const abort = (reason: TurnAbort) => controller.abort(reason);
+  const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
+  job.addEventListener("abort", onJobAbort, { once: true });
+  if (job.aborted) onJobAbort();
+
+  let killing: Promise<KillReport> | undefined;
+  const onStop = (order: StopOrder) => {
+    if (order.at < turn.since || controller.signal.aborted) return;
+    // Counting starts before the abort, which ends the same processes.
+    killing = options.runner.killAll(thread);
+    abort({ kind: "stop", order });
+  };
+  await options.background.resume(thread);
+  const unwatch = await options.stops.watch(thread, onStop);
+  try {
+    const outcome: TurnOutcome =
+      isStuck && !controller.signal.aborted
+        ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
+        : await consume(lease, options, { ...current, onStop, abort, signal: controller.signal });
+    const receipt: Receipt = {
+      outcome,
+      durationMs: workedMs(turn, options.now()),
+      files: noChanges,
+      withdrawn: [],
+    };
+    if (outcome.kind === "waiting") return { receipt };
+    if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
+      void display.close();
+      return { receipt };
+    }
+    let elsewhere: EndedJobs | undefined;
+    if (outcome.kind === "stopped") {
+      const here = addKills(await killing, await options.runner.killAll(thread));
+      elsewhere = await options.background.ended(thread, outcome.order);
+      receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
+      if (elsewhere?.silent) receipt.silent = elsewhere.silent;
+      const stopMs = await sinceOrder(options.redis, outcome.order);
+      if (stopMs !== undefined) receipt.stopMs = stopMs;
+      // After a later step the model knows of them, and the stop has met other calls.
+      if (outcome.steps === turn.steps)
+        receipt.cutOff = current.history.open.filter(({ started }) => started).length;
+      withdrawals.messages.push(...(await lease.withdraw()));
+    }
+    receipt.withdrawn = untold(withdrawals);
+    // A turn of one step has run no tool.
+    if (outcome.steps > 1 || receipt.killed) {
+      receipt.files = await options.runner.fileChanges(thread, turn.startedAt);
+    }
+    return { receipt, ...(elsewhere && { elsewhere }) };
+  } finally {
+    unwatch();
+    job.removeEventListener("abort", onJobAbort);
+    await options.background.leave(thread, turn.since);
+  }
+}
+
+/** Stores each event before the loop may do anything, then shows it. */
+async function consume(
+  lease: SessionLease,
+  options: DriveOptions,
+  current: CurrentTurn & {
+    onStop(order: StopOrder): void;
+    abort(reason: TurnAbort): void;
+    signal: AbortSignal;
+  },
+): Promise<TurnOutcome> {
+  const { turn, history, display, withdrawals, onStop, abort, signal } = current;
+  /** What the next write takes along: the loop does nothing before it. */
+  const held: JournalRecord[] = [];
+  const store = async (record?: JournalRecord) => {
+    if (record) held.push(record);
+    if (held.length > 0) await lease.append(held.splice(0));
+  };
+  /** Calls of the step without a result. */
+  let open = history.open.length;
+  const events = options.runner.run({
+    thread: lease.thread,
+    turn: turn.id,
+    history,
+    followUps: async () => {
+      const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
+      withdrawals.messages.push(...withdrawn);
+      // The hint may have been lost; the order itself is always found here.
+      if (stop) onStop(stop);
+      turn.asked.push(...taken);
+      if (taken.length > 0) display.took(taken);
+      return taken;
+    },
+    store,
+    emit: (event) => display.event(event),
+    signal,
+  });
+  const outcome = await followTurn(events, abort, async (event) => {
+    const record = recordOf(event, options.now());
+    if (event.type === "assistant") open = toolCalls(event.message).length;
+    if (event.type === "tool-end") open -= 1;
+    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Where the
+    // turn ends instead, the runner stores it.
+    const isHeld = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
+    const change =
+      event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
+    if (record) held.push(record);
+    if (record && !isHeld) await lease.append(held.splice(0), change);
+    display.event(event);
+  });
+  await store();
+  return outcome;
+}
+
+/** Of the same processes, looked at twice. */
+function addKills(first: KillReport | undefined, second: KillReport): KillReport {
+  return {
+    commands: (first?.commands ?? 0) + second.commands,
+    processes: (first?.processes ?? 0) + second.processes,
+    survivors: second.survivors,
+  };
+}
+
+const gaveUp =
+  "Heddle was interrupted several times in a row at this point and made no progress, so it gave up. Send another message to try again.";

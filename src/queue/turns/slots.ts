@@ -1,0 +1,111 @@
+import type { Redis } from "ioredis";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { keys } from "../redis/keys.ts";
+import { loadScript } from "../redis/script.ts";
+import { waitingIn } from "../session/mailbox.ts";
+import type { TurnQueue } from "./wake-queue.ts";
+
+const enterSlotScript = loadScript(new URL("scripts/enter-slot.lua", import.meta.url));
+
+/** How many turns may run at once. */
+export interface SlotLimits {
+  perUser: number;
+  perChannel: number;
+  /** Of all workers together. */
+  total: number;
+}
+
+/**
+ * Shares the workers among people and channels, so that a burst of one does not starve the others, and so that
+ * what was scheduled waits behind people.
+ */
+export interface Slots {
+  /**
+   * Takes a slot for the thread; undefined when there is none at the moment.
+   *
+   * @param since when its turn got into the queue, ms: those who wait are let in by it
+   */
+  enter(thread: ThreadId, since: number): Promise<Slot | undefined>;
+}
+
+interface Slot {
+  /** @param of.isOurs false when another worker has gone on with the thread, and has its slot. Default true. */
+  leave(of?: { isOurs: boolean }): Promise<void>;
+}
+
+/** A slot whose worker died is free again after this time. */
+const lostMs = 60_000;
+/** Who waits for a slot asks again well before this time. */
+const waitingMs = 2_000;
+
+export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: unknown) => void): Slots {
+  return {
+    async enter(thread, since) {
+      const { user, isPerson } = await claimantIn(redis, thread);
+      const places = placesOf(thread, user, limits);
+      const names = places.map(({ place }) => place);
+      const enter = () =>
+        enterSlotScript.run(
+          redis,
+          [...names.map(keys.slots), ...names.map(keys.slotLine), ...names.map(keys.slotAsked)],
+          [thread, lostMs, isPerson ? since : "", waitingMs, ...places.map(({ limit }) => limit)],
+        );
+      if ((await enter()) !== 1) return undefined;
+      const renewing = setInterval(() => void enter().catch(onError), lostMs / 3);
+      return {
+        async leave({ isOurs } = { isOurs: true }) {
+          clearInterval(renewing);
+          if (isOurs) await Promise.all(names.map((place) => redis.zrem(keys.slots(place), thread)));
+        },
+      };
+    },
+  };
+}
+
+/** Where a turn of the thread needs a slot, the widest place first. */
+function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits) {
+  const { platform, workspace, channel } = parseThreadId(thread);
+  return [
+    { place: "all", limit: limits.total },
+    { place: `channel:${platform}:${workspace}:${channel}`, limit: limits.perChannel },
+    // A turn that goes on after a crash has no message that waits; its slot is free soon enough.
+    ...(user ? [{ place: `user:${platform}:${workspace}:${user}`, limit: limits.perUser }] : []),
+  ];
+}
+
+/** How many are worked on before the turn that the thread waits for, on behalf of that person: 1 at least. */
+export async function aheadOf(
+  redis: Redis,
+  queue: Pick<TurnQueue, "before">,
+  limits: SlotLimits,
+  thread: ThreadId,
+  user: string,
+): Promise<number> {
+  const now = Date.now();
+  const [line, ...counts] = await Promise.all([
+    queue.before(thread),
+    ...placesOf(thread, user, limits).map(async ({ place, limit }) => {
+      const [taken, own, rank, waiting] = await Promise.all([
+        redis.zcount(keys.slots(place), now, "+inf"),
+        redis.zscore(keys.slots(place), thread),
+        redis.zrank(keys.slotLine(place), thread),
+        redis.zcard(keys.slotLine(place)),
+      ]);
+      if (rank !== null) return rank + 1;
+      return own === null && taken >= limit ? waiting + 1 : 0;
+    }),
+  ]);
+  // Before all that are in the line, one at least is worked on.
+  return Math.max(line + 1, ...counts);
+}
+
+/** For whom the turn would run: the person who has waited longest, else whoever scheduled the first task. */
+async function claimantIn(
+  redis: Redis,
+  thread: ThreadId,
+): Promise<{ user: string | undefined; isPerson: boolean }> {
+  const waiting = await waitingIn(redis, thread);
+  const person = waiting.find(({ scheduled }) => !scheduled);
+  // A turn that goes on was begun in its order.
+  return { user: (person ?? waiting[0])?.author.id, isPerson: person !== undefined || waiting.length === 0 };
+}

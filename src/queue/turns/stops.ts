@@ -1,0 +1,118 @@
+import type { Redis } from "ioredis";
+import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
+import type { UserMessage } from "../../agent/messages.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { channels, daySeconds, keys } from "../redis/keys.ts";
+import { loadScript, scriptJson } from "../redis/script.ts";
+
+/** Tells running turns and background jobs of this process about stop orders. */
+export interface StopWatch {
+  /** Calls back for the order that exists now, if any, and for every later one, or again. Returns how to end it. */
+  watch(thread: ThreadId, onStop: (order: StopOrder) => void): Promise<() => void>;
+  close(): Promise<void>;
+}
+
+/** How often orders are read although none was heard of, ms. */
+const lookMs = 2_000;
+
+/**
+ * Orders are durable, the published message is only a hint: after a reconnect all watched threads are read
+ * again, because messages published in between are lost. That of a cluster changes nodes without a word, so that all
+ * are read from time to time too.
+ *
+ * @param subscriber a connection of its own
+ */
+export async function watchStops(
+  redis: Redis,
+  subscriber: Redis,
+  onError: (error: unknown) => void,
+): Promise<StopWatch> {
+  const watched = new Map<ThreadId, Set<(order: StopOrder) => void>>();
+  const check = async (thread: ThreadId) => {
+    if (!watched.has(thread)) return;
+    const order = await readStop(redis, thread);
+    if (order) for (const onStop of watched.get(thread) ?? []) onStop(order);
+  };
+  subscriber.on("message", (_channel, thread) => void check(thread).catch(onError));
+  const checkAll = () => {
+    for (const thread of watched.keys()) check(thread).catch(onError);
+  };
+  subscriber.on("ready", checkAll);
+  // Commands that wait for a lost Redis would all be sent when it is back.
+  const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs).unref();
+  await subscriber.subscribe(channels.stops);
+
+  return {
+    async watch(thread, onStop) {
+      const watchers = watched.get(thread) ?? new Set();
+      watched.set(thread, watchers.add(onStop));
+      await check(thread);
+      return () => {
+        watchers.delete(onStop);
+        if (watchers.size === 0 && watched.get(thread) === watchers) watched.delete(thread);
+      };
+    },
+    async close() {
+      clearInterval(looking);
+      watched.clear();
+      await subscriber.quit();
+    },
+  };
+}
+
+/** Whether the message has had its end with the turn: one that is newer than the stop has not. */
+export function isOver({ at }: UserMessage, outcome: TurnOutcome): boolean {
+  return outcome.kind !== "stopped" || at <= outcome.order.at;
+}
+
+const stopScript = loadScript(new URL("scripts/stop.lua", import.meta.url));
+
+/** What somebody did to stop a thread. Whoever tells of it again, within that time, tells the same id. */
+export interface StopDeed {
+  id: string;
+  seconds: number;
+}
+
+/**
+ * Records a stop order and tells the workers. `nothing`: the thread has nothing to stop. `repeated`: it is recorded, and
+ * that deed was told before.
+ */
+export async function orderStop(
+  redis: Redis,
+  thread: ThreadId,
+  order: StopOrder,
+  deed: StopDeed = { id: `${order.by}~${order.at}`, seconds: daySeconds },
+): Promise<"ordered" | "repeated" | "nothing"> {
+  const result = await stopScript.run(
+    redis,
+    [
+      ...[keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
+      keys.seen(thread, `stop~${deed.id}`),
+    ],
+    [scriptJson(await heard(redis, order)), daySeconds, deed.seconds],
+  );
+  if (result === 0) return "nothing";
+  await redis.publish(channels.stops, thread);
+  return result === 1 ? "ordered" : "repeated";
+}
+
+/** How long ago the order was recorded, ms, by the one clock that all processes share. */
+export async function sinceOrder(redis: Redis, { heardAt }: StopOrder): Promise<number | undefined> {
+  if (heardAt === undefined) return undefined;
+  return Math.max(0, (await redisTime(redis)) - heardAt);
+}
+
+/** The order as it is recorded. */
+export async function heard(redis: Redis, order: StopOrder): Promise<StopOrder> {
+  return { ...order, heardAt: await redisTime(redis) };
+}
+
+async function redisTime(redis: Redis): Promise<number> {
+  const [seconds = 0, microseconds = 0] = (await redis.time()).map(Number);
+  return seconds * 1_000 + Math.floor(microseconds / 1_000);
+}
+
+export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {
+  const order = await redis.get(keys.stop(thread));
+  return order ? (JSON.parse(order) as StopOrder) : undefined;
+}

@@ -1,0 +1,108 @@
+import { DelayedError, type Job, Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../../chat/threads.ts";
+import { keys, queueName, queuePrefix } from "../redis/keys.ts";
+import type { Slots } from "./slots.ts";
+import type { TurnQueue } from "./wake-queue.ts";
+
+/** `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. */
+export type Driven = "done" | "handover" | "lost";
+
+export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<Driven>;
+
+export interface TurnWorkerOptions {
+  redis: Redis;
+  queue: TurnQueue;
+  drive: Drive;
+  slots: Slots;
+  concurrency: number;
+  /** A worker that is silent for this long is replaced, in ms. */
+  lockMs: number;
+  sweepMs: number;
+  onError(error: unknown): void;
+}
+
+export interface TurnWorker {
+  /** Hands running turns over to other workers; resolves when none is left here. */
+  close(): Promise<void>;
+}
+
+/** When a thread without a slot asks again, ms. */
+const fullMs = 500;
+
+/**
+ * An idle worker looks for jobs this often although it is told of them: a worker that ends or dies may have taken the
+ * word of a job along, the one that it hands over above all.
+ */
+export const lookSeconds = 0.5;
+
+/** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
+export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
+  // BullMQ passes the signal only to a processor that declares three parameters.
+  const processor = async (
+    job: Job<{ thread: ThreadId }>,
+    token: string | undefined,
+    signal: AbortSignal | undefined,
+  ) => {
+    if (!signal) throw new Error("BullMQ passed no AbortSignal: a turn that cannot be stopped must not run.");
+    const again = async (inMs: number): Promise<never> => {
+      await job.moveToDelayed(Date.now() + inMs, token);
+      throw new DelayedError();
+    };
+    const { thread } = job.data;
+    const slot = await options.slots.enter(thread, job.timestamp);
+    // Half of it is chance, so that those who wait do not come back together.
+    if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
+    let outcome: Driven | undefined;
+    try {
+      outcome = await options.drive(thread, signal);
+    } finally {
+      // Before somebody else takes the thread, whose slot has the same name.
+      await slot.leave({ isOurs: outcome !== "lost" });
+    }
+    if (outcome === "handover") await again(0);
+  };
+  const worker = new Worker<{ thread: ThreadId }>(queueName, processor, {
+    connection: options.redis,
+    prefix: queuePrefix,
+    concurrency: options.concurrency,
+    drainDelay: lookSeconds,
+    lockDuration: options.lockMs,
+    stalledInterval: Math.max(1_000, Math.floor(options.lockMs / 2)),
+    // Crashes of workers are no fault of the turn; the session's claim counter ends crash loops.
+    maxStalledCount: 1_000,
+  });
+  worker.on("error", options.onError);
+  worker.on("failed", (_job, error) => options.onError(error));
+  worker.on("lockRenewalFailed", (ids) => {
+    for (const id of ids) worker.cancelJob(id, lostLock);
+  });
+  await worker.waitUntilReady();
+
+  const sweep = async () => {
+    for (const thread of await options.redis.zrangebyscore(keys.waiting, "-inf", Date.now()))
+      await options.queue.wake(thread);
+  };
+  await sweep();
+  let sweeping: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    // Those that wait for a lost Redis would all wake everybody when it is back.
+    sweeping ??= sweep()
+      .catch(options.onError)
+      .finally(() => (sweeping = undefined));
+  }, options.sweepMs);
+
+  return {
+    async close() {
+      clearInterval(timer);
+      const closed = worker.close();
+      worker.cancelAllJobs(shutdown);
+      await closed;
+    },
+  };
+}
+
+/** Reasons with which a job's signal is aborted. */
+export const shutdown = "shutdown";
+
+const lostLock = "lock lost";

@@ -1,0 +1,88 @@
+import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../../chat/threads.ts";
+import { faultPoint } from "../redis/failpoint.ts";
+import { queueName, queuePrefix } from "../redis/keys.ts";
+import { waitingIn } from "../session/mailbox.ts";
+
+/** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
+export interface TurnQueue {
+  wake(thread: ThreadId): Promise<void>;
+  /** Worker processes that are alive. */
+  workers(): Promise<number>;
+  depth(): Promise<QueueDepth>;
+  /** Threads of people that workers take before this one; all that no worker has had room for, if it does not stand among them. */
+  before(thread: ThreadId): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Threads in the queue, counted. `delayed`: without a slot, or to be tried again. `failed`: given up. */
+export interface QueueDepth {
+  waiting: number;
+  active: number;
+  delayed: number;
+  failed: number;
+}
+
+// Viewers do not read BullMQ's event stream; the embedded server copies it on each write, so it stays short.
+export const eventStream = { events: { maxLen: 50 } };
+
+export function openTurnQueue(redis: Redis): TurnQueue {
+  const queue = new Queue<{ thread: ThreadId }>(queueName, {
+    connection: redis,
+    prefix: queuePrefix,
+    streams: eventStream,
+    defaultJobOptions: {
+      // A turn that fails again and again is ended by its session's claim counter, not by the queue.
+      attempts: 1_000,
+      backoff: { type: "fixed", delay: 1_000 },
+      removeOnComplete: true,
+      removeOnFail: { age: 604_800, count: 1_000 },
+    },
+  });
+  queue.on("error", () => {}); // The connection's own listener reports it.
+  return {
+    async wake(thread) {
+      // No job id: with keepLastIfActive a custom one would lose the wake-up (see BullMQ #4030).
+      const waiting = await waitingIn(redis, thread);
+      const isPerson = waiting.length === 0 || waiting.some(({ scheduled }) => !scheduled);
+      await faultPoint("wake", () =>
+        queue.add(
+          "turn",
+          { thread },
+          {
+            deduplication: { id: thread, keepLastIfActive: true },
+            ...(!isPerson && { priority: scheduled }),
+          },
+        ),
+      );
+      // The person may have been added to a job that waits behind the others.
+      if (isPerson && waiting.some(({ scheduled }) => scheduled)) await advance(queue, thread);
+    },
+    workers: () => queue.getWorkersCount(),
+    async depth() {
+      const counts = await queue.getJobCounts("wait", "prioritized", "active", "delayed", "failed");
+      const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
+      return { waiting: wait + prioritized, active, delayed, failed };
+    },
+    async before(thread) {
+      const [line, id] = await Promise.all([
+        queue.getJobCountByTypes("wait"),
+        queue.getDeduplicationJobId(thread),
+      ]);
+      // New ones come in at the front of the list and are taken from its end.
+      const behind = id ? await redis.lpos(queue.toKey("wait"), id) : null;
+      return behind === null ? line : Math.max(0, line - 1 - behind);
+    },
+    close: () => queue.close(),
+  };
+}
+
+/** Jobs without a priority, those of people, are taken before all that have one. */
+const scheduled = 1;
+
+async function advance(queue: Queue, thread: ThreadId): Promise<void> {
+  const id = await queue.getDeduplicationJobId(thread);
+  const job = id ? await queue.getJob(id) : undefined;
+  if (job && job.priority > 0) await job.changePriority({ priority: 0 });
+}

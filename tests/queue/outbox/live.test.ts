@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { threadId } from "../../../src/chat/threads.ts";
+import { followLive, livePublisher } from "../../../src/queue/outbox/live.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const thread = threadId({ platform: "local", workspace: "w", channel: "c", thread: "1" });
+
+test("what a model streams comes in a few pieces, before whatever follows it", async () => {
+  const publish = livePublisher(server.client(), thread, (error) => expect.unreachable(String(error)));
+  const seen: { type: string; delta?: string }[] = [];
+  const all = Promise.withResolvers<void>();
+  await followLive(server.client(), thread, (event) => {
+    seen.push(event as { type: string });
+    if (seen.at(-1)?.delta?.endsWith("!")) all.resolve();
+  });
+  for (const delta of ["Let ", "me ", "see."]) publish({ type: "thinking-delta", delta });
+  for (const delta of ["I ", "look."]) publish({ type: "text-delta", delta });
+  publish({ type: "tool-start" });
+  for (const delta of ["Done", "!"]) publish({ type: "text-delta", delta });
+  await all.promise;
+  expect(seen).toEqual([
+    { type: "thinking-delta", delta: "Let me see." },
+    { type: "text-delta", delta: "I look." },
+    { type: "tool-start" },
+    { type: "text-delta", delta: "Done!" },
+  ]);
+});

@@ -1,0 +1,219 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
+import { createAttendance } from "../../../src/queue/session/last-seen.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { markMessage } from "../../../src/queue/outbox/marks.ts";
+import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const never = new AbortController().signal;
+let channels = 0;
+const newChannel = () => ({ platform: "memory", workspace: "w", channel: `c${++channels}`, thread: "t" });
+
+function surfaceWith(burst: number, intervalMs: number): ChatSurface {
+  const { surface } = memoryChat();
+  const budget = { burst, intervalMs };
+  return { ...surface, limits: { ...surface.limits, budget: { messages: budget, marks: budget } } };
+}
+
+describe("The output of all processes into a channel", () => {
+  test("keeps the budget: a burst, and then one after the other", async () => {
+    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const surface = surfaceWith(3, 60);
+    const channel = newChannel();
+    const startedAt = Date.now();
+    const write = (by: typeof one) =>
+      by.write(surface, channel, "final", never, async () => Date.now() - startedAt);
+    const times = await Promise.all([one, other, one, other, one, other].map(write));
+    const sorted = times.toSorted((a, b) => a - b);
+    // Redis counts whole milliseconds.
+    expect(sorted[3]).toBeGreaterThanOrEqual(58);
+    expect(sorted[5]).toBeGreaterThanOrEqual(178);
+  });
+
+  test("lets what is urgent go first, whoever has waited longer", async () => {
+    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const surface = surfaceWith(1, 20);
+    const channel = newChannel();
+    const [redis, line] = [server.client(), keys.line(channel, "messages")];
+    const order: string[] = [];
+    const write = (by: typeof one, urgency: Parameters<typeof one.write>[2]) =>
+      by.write(surface, channel, urgency, never, async () => order.push(urgency));
+    // Until all of them are in line nobody goes.
+    await redis.zadd(line, -1, "before them");
+    const waiting = [write(one, "progress"), write(one, "receipt"), write(other, "question")];
+    await expect.poll(() => redis.zcard(line)).toBe(4);
+    waiting.push(write(other, "final"));
+    await expect.poll(() => redis.zcard(line)).toBe(5);
+    await redis.zrem(line, "before them");
+    await Promise.all(waiting);
+    expect(order).toEqual(["final", "question", "receipt", "progress"]);
+  });
+
+  test("pauses for everybody when the platform says so to one, who then tries again", async () => {
+    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const surface = surfaceWith(10, 1);
+    const channel = newChannel();
+    const refused = Promise.withResolvers<void>();
+    const order: string[] = [];
+    let tries = 0;
+    let refusedAt = 0;
+    const limited = one.write(surface, channel, "progress", never, async () => {
+      tries += 1;
+      if (tries > 1) return order.push("one");
+      refusedAt = Date.now();
+      queueMicrotask(refused.resolve);
+      throw new SurfaceError("rate-limited", "slow down", { retryAfterMs: 150 });
+    });
+    await refused.promise;
+    await other.write(surface, { ...channel, channel: "elsewhere" }, "final", never, async () =>
+      order.push("elsewhere"),
+    );
+    await Promise.all([
+      limited,
+      other.write(surface, channel, "final", never, async () => order.push("other")),
+    ]);
+    expect(order[0]).toBe("elsewhere");
+    expect(order.toSorted()).toEqual(["elsewhere", "one", "other"]);
+    expect(Date.now() - refusedAt).toBeGreaterThanOrEqual(145);
+  });
+
+  test("is not held up by somebody who leaves the line", async () => {
+    const scheduler = createOutputScheduler(server.client());
+    const surface = surfaceWith(1, 100);
+    const channel = newChannel();
+    const leaving = new AbortController();
+    await scheduler.write(surface, channel, "final", never, async () => undefined);
+    const left = scheduler.write(surface, channel, "final", leaving.signal, async () => "written");
+    leaving.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    expect(await server.client().zcard(keys.line(channel, "messages"))).toBe(0);
+    await scheduler.write(surface, channel, "progress", never, async () => undefined);
+  });
+});
+
+test.each([
+  ["by the one that came late", false],
+  ["by the one that shows the end, when the other has to leave", true],
+])("A mark that comes late is put right %s", async (_by, leaves) => {
+  const redis = server.client();
+  const output = createOutputScheduler(redis);
+  const chat = memoryChat();
+  const reached = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const slow: ChatSurface = {
+    ...chat.surface,
+    async mark(ref, mark) {
+      reached.resolve();
+      await goOn.promise;
+      await chat.surface.mark(ref, mark);
+    },
+  };
+  const ref = { ...newChannel(), message: "m1" };
+  const leaving = new AbortController();
+  const waiting = markMessage({ redis, output, surface: slow }, ref, "waiting", leaving.signal);
+  await reached.promise;
+  const answered = markMessage({ redis, output, surface: chat.surface }, ref, "answered", never);
+  await chat.until(() => chat.marks.get("m1")?.includes("answered"));
+  if (leaves) leaving.abort(new Error("leaving"));
+  goOn.resolve();
+  const [left] = await Promise.allSettled([waiting, answered]);
+  expect(left.status).toBe(leaves ? "rejected" : "fulfilled");
+  expect(chat.marks.get("m1")).toContain("waiting");
+  expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
+});
+
+test("The end of a message whose marker was killed in the middle does not wait long for it", async () => {
+  const redis = server.client();
+  const { surface } = memoryChat();
+  const ref = { ...newChannel(), message: "m1" };
+  const program = fileURLToPath(new URL("./killed-marker.ts", import.meta.url));
+  const marker = fork(program, [server.path, JSON.stringify(ref)]);
+  await once(marker, "message");
+  marker.kill("SIGKILL");
+  await once(marker, "exit");
+  const [[, deadAt], [seconds]] = await Promise.all([
+    redis.zrange(keys.marking(ref), "0", "-1", "WITHSCORES"),
+    redis.time(),
+  ]);
+  expect(Number(deadAt) / 1_000 - Number(seconds)).toBeLessThan(5);
+  const chat = { redis, output: createOutputScheduler(redis), surface };
+  await markMessage(chat, ref, "answered", never);
+});
+
+test("The end of a message waits for a slow writer of an earlier mark for as long as it takes", async () => {
+  const redis = server.client();
+  const output = createOutputScheduler(redis);
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const chat = memoryChat({
+    holdsMark(mark) {
+      if (mark !== "taken") return undefined;
+      reached.resolve();
+      return goOn.promise;
+    },
+  });
+  const ref = { ...newChannel(), message: "m1" };
+  const by = { redis, output, surface: chat.surface };
+  const leaving = new AbortController();
+  const taken = markMessage(by, ref, "taken", leaving.signal);
+  await reached.promise;
+  const aliveUntil = async () => Number((await redis.zrange(keys.marking(ref), "0", "-1", "WITHSCORES"))[1]);
+  const first = await aliveUntil();
+  const answered = markMessage(by, ref, "answered", never);
+  // For longer than it would be taken for alive if it said so only once.
+  await expect.poll(() => redis.time().then(([seconds]) => Number(seconds) * 1_000)).toBeGreaterThan(first);
+  await expect.poll(aliveUntil).toBeGreaterThan(first);
+  leaving.abort(new Error("leaving"));
+  goOn.resolve();
+  await Promise.allSettled([taken, answered]);
+  expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
+});
+
+test("The end of what has waited for more than a day still takes the earlier mark away", async () => {
+  const redis = server.client();
+  const output = createOutputScheduler(redis);
+  const { surface } = memoryChat();
+  const told: unknown[] = [];
+  const watched: ChatSurface = { ...surface, mark: async (_ref, ...shown) => void told.push(shown) };
+  const ref = { ...newChannel(), message: "m2" };
+  await markMessage({ redis, output, surface: watched }, ref, "taken", never);
+  await redis.del(keys.marked(ref));
+  await markMessage({ redis, output, surface: watched }, ref, "answered", never);
+  expect(told).toEqual([
+    ["taken", { isFirst: true }],
+    ["answered", { isFirst: false }],
+  ]);
+});
+
+test("Attendance tells since when nobody listened, and which threads are alive", async () => {
+  const redis = server.client();
+  const hour = 3_600_000;
+  let now = 1_000 * hour;
+  const attendance = createAttendance(redis, () => now);
+  expect(await attendance.missedSince("memory", "w")).toBeUndefined();
+  await attendance.present("memory", "w");
+  const message = { role: "user", id: "m", author: { id: "U", name: "Ada" }, text: "hi", at: 1 } as const;
+  for (const thread of ["memory:w:c:old", "memory:w:c:new", "memory:elsewhere:c:t"])
+    await deliver(redis, thread, message, {
+      onlyIfSession: false,
+      now: thread.endsWith("old") ? now - 200 * hour : now,
+    });
+  now += hour;
+  expect(await attendance.missedSince("memory", "w")).toBe(now - hour - 60_000);
+  expect(await attendance.threads("memory", "w")).toEqual([
+    { platform: "memory", workspace: "w", channel: "c", thread: "new" },
+  ]);
+  now += 100 * hour;
+  expect(await attendance.missedSince("memory", "w")).toBe(now - 23 * hour);
+});

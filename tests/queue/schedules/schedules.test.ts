@@ -1,0 +1,411 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { parseThreadId } from "../../../src/chat/threads.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
+import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
+import type { When } from "../../../src/agent/tools/schedules.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { createAccess } from "../../../src/intake/access.ts";
+import { createIntake, type IntakeDeed } from "../../../src/intake/intake.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { deliver, waitingIn } from "../../../src/queue/session/mailbox.ts";
+import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import {
+  openScheduleClock,
+  type ScheduleClock,
+  takeScheduleTicks,
+} from "../../../src/queue/schedules/clock.ts";
+import { createFiring, type FiringOptions } from "../../../src/queue/schedules/firing.ts";
+import {
+  listSchedules,
+  type ScheduleLimits,
+  threadSchedules,
+} from "../../../src/queue/schedules/schedules.ts";
+import { touchSession } from "../../../src/queue/session/lease.ts";
+import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const thread = "memory:w:c:t";
+
+let server: TestRedis;
+let queue: TurnQueue;
+let clock: ScheduleClock;
+beforeAll(async () => {
+  server = await startRedis();
+  queue = openTurnQueue(server.client());
+  clock = openScheduleClock(server.client());
+});
+afterAll(async () => {
+  await Promise.all([queue.close(), clock.close()]);
+  await server.stop();
+});
+
+let asked: UserMessage;
+let deeds: IntakeDeed[] = [];
+beforeEach(async () => {
+  asked = { role: "user", id: "m1", author: { id: "U1", name: "Ada" }, text: "plan it", at: 1 };
+  const redis = server.client();
+  await deliver(redis, thread, asked, { onlyIfSession: false, now: 1 });
+  await redis.del(keys.mail(thread));
+  deeds = [];
+});
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const close of closers.splice(0)) await close();
+  await server.client().flushall();
+});
+
+function plans(
+  limits: Partial<ScheduleLimits> = {},
+  now = Date.now,
+  setsClock: Pick<ScheduleClock, "set"> = clock,
+) {
+  return threadSchedules({
+    redis: server.client(),
+    clock: setsClock,
+    thread,
+    limits: { perThread: 20, shortestMs: 1_000, longestMs: 90 * 24 * hourMs, ...limits },
+    asked: () => asked,
+    audit: (deed) => deeds.push(deed),
+    now,
+  });
+}
+
+/** A worker's part that does what is due. */
+async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {}, onTick = () => {}) {
+  const redis = server.client();
+  const problems: string[] = [];
+  const firing: FiringOptions = {
+    ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
+    mayAsk: async () => ({ allowed: true }),
+    audit: (deed) => deeds.push(deed),
+    onProblem: (problem) => problems.push(problem),
+    ...options,
+  };
+  const fire = createFiring(firing);
+  const fired: number[] = [];
+  const waiters = new Set<() => void>();
+  const ticks = await takeScheduleTicks({
+    redis: server.client(),
+    async fire(tick, due, signal) {
+      onTick();
+      const answer = await fire(tick, due, signal);
+      fired.push(due);
+      for (const check of waiters) check();
+      return answer;
+    },
+    lockMs: 2_000,
+    onError: (error) => problems.push(String(error)),
+  });
+  closers.push(() => ticks.close());
+  const times = (count: number) =>
+    new Promise<number[]>((resolve) => {
+      const check = () => void (fired.length >= count && resolve(fired));
+      waiters.add(check);
+      check();
+    });
+  return { chat, times, fire, problems };
+}
+
+/** Does something as if it were that long ago; the timers go on as always. */
+async function ago<T>(ms: number, work: () => Promise<T>): Promise<T> {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - ms });
+  try {
+    return await work();
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+const daily: When = { kind: "cron", pattern: "0 9 * * *", timeZone: "Europe/Berlin" };
+/** Plans something for the next moment. The time of planning stands still, or a slow machine would be too late. */
+function planSoon(task: string, setsClock: Pick<ScheduleClock, "set"> = clock) {
+  const now = Date.now();
+  return plans({}, () => now, setsClock).add({ task, when: { kind: "once", at: now + 50 } });
+}
+const waiting = () => waitingIn(server.client(), thread);
+
+describe("A task that is due", () => {
+  test("waits in the thread in the name of the person who planned it, after the thread was told", async () => {
+    const { chat, times } = await worker();
+    await planSoon("say sesame");
+    await times(1);
+    expect(await waiting()).toMatchObject([
+      {
+        author: asked.author,
+        scheduled: true,
+        text: expect.stringMatching(/^say sesame\n\n\(scheduled for /),
+      },
+    ]);
+    expect(chat.shown.map(({ message }) => message.markdown)).toEqual([
+      expect.stringMatching(/^⏰ Scheduled by Ada \(s\w+\):\n> say sesame$/),
+    ]);
+    expect(await plans().list()).toEqual([]);
+    expect(deeds).toMatchObject([
+      { action: "schedule-planned", thread, by: asked.author },
+      { action: "schedule-fired", thread, by: asked.author },
+    ]);
+  });
+
+  test("comes also when it is due before it is stored", async () => {
+    const ticked = Promise.withResolvers<void>();
+    const { times } = await worker(memoryChat(), {}, ticked.resolve);
+    const slow: Pick<ScheduleClock, "set"> = {
+      async set(...schedule) {
+        await clock.set(...schedule);
+        await ticked.promise;
+      },
+    };
+    await planSoon("look", slow);
+    await times(1);
+    expect(await waiting()).toHaveLength(1);
+  });
+
+  test("again and again comes each time, until it is cancelled", async () => {
+    const { times } = await worker();
+    const everySecond: When = { kind: "cron", pattern: "* * * * * *", timeZone: "UTC" };
+    const added = await plans().add({ task: "look", when: everySecond });
+    const id = "schedule" in added ? added.schedule.id : "";
+    const fired = await times(2);
+    expect(await plans().cancel(id)).toBe(true);
+    // The clock ticks once more and finds that nobody wants it any longer.
+    await expect.poll(() => clock.threads()).toEqual([]);
+    const [last = 0, ...others] = fired.toReversed();
+    expect((await waiting()).map((message) => message.id)).toEqual(
+      others.toReversed().map((due) => `schedule-${id}-${due}`),
+    );
+    // A machine that stood still leaves some out.
+    expect([...others, last].filter((due) => due % 1_000 !== 0)).toEqual([]);
+    expect(others.length).toBeGreaterThan(1);
+  });
+
+  test.each([
+    ["once", { kind: "once", at: 0 }],
+    ["again and again", { kind: "cron", pattern: "*/10 * * * *", timeZone: "UTC" }],
+  ] as [string, When][])("%s and was missed while nothing ran comes once, and says so", async (_, when) => {
+    await ago(3 * hourMs, () =>
+      plans().add({ task: "look", when: when.kind === "once" ? { ...when, at: Date.now() + hourMs } : when }),
+    );
+    const { chat, times } = await worker();
+    await times(1);
+    const [message, ...more] = await waiting();
+    expect(more).toEqual([]);
+    expect(message?.text).toMatch(/\(scheduled for .*, 1[2-8]\d min late, because nothing was running\)$/);
+    expect(chat.shown[0]?.message.markdown).toMatch(/ min late/);
+    const asOf = Date.now();
+    const next = (await plans().list()).map((planned) => planned.next > asOf);
+    expect(next).toEqual(when.kind === "cron" ? [true] : []);
+  });
+
+  test("is not put there twice when the same moment is done again", async () => {
+    const { chat, times, fire } = await worker();
+    const added = await plans().add({ task: "look", when: daily });
+    const tick = { thread, id: "schedule" in added ? added.schedule.id : "" };
+    const { signal } = new AbortController();
+    await Promise.all([fire(tick, 5, signal), fire(tick, 5, signal)]);
+    await fire(tick, 5, signal);
+    expect([await waiting(), chat.shown]).toEqual([[expect.anything()], [expect.anything()]]);
+    await planSoon("next");
+    await times(1);
+    expect(await waiting()).toHaveLength(2);
+  });
+
+  test("is not put there twice when its worker is killed right after it was", async (context) => {
+    context.skip(server.server.kind === "embedded", "another process cannot open the embedded server");
+    await planSoon("look");
+    const from = (path: string) => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
+    const victim = spawn(
+      process.execPath,
+      [
+        "--input-type=module",
+        "-e",
+        `
+        const { Redis } = await import("ioredis");
+        const { takeScheduleTicks } = await import(${from("src/queue/schedules/clock.ts")});
+        const { createFiring } = await import(${from("src/queue/schedules/firing.ts")});
+        const { createOutputScheduler } = await import(${from("src/queue/outbox/rate-limit.ts")});
+        const { memoryChat } = await import(${from("tests/fakes/memory-chat.ts")});
+        const open = () => new Redis(${JSON.stringify(server.path)}, { maxRetriesPerRequest: null });
+        const redis = open();
+        await takeScheduleTicks({
+          redis: open(),
+          lockMs: 2_000,
+          onError: console.error,
+          fire: createFiring({
+            redis,
+            queue: { wake: async () => {} },
+            output: createOutputScheduler(redis),
+            surface: () => memoryChat().surface,
+            mayAsk: async () => ({ allowed: true }),
+            audit() {},
+            now: Date.now,
+            onProblem: console.error,
+          }),
+        });`,
+      ],
+      {
+        cwd: new URL("../../..", import.meta.url),
+        env: { ...process.env, NODE_ENV: "test", HEDDLE_FAULT: "after-deliver:1" },
+        stdio: ["ignore", "ignore", "inherit"],
+      },
+    );
+    closers.push(async () => void victim.kill("SIGKILL"));
+    expect((await once(victim, "exit"))[1]).toBe("SIGKILL");
+    expect(await waiting()).toHaveLength(1);
+    const { times } = await worker();
+    await times(1);
+    expect(await waiting()).toHaveLength(1);
+    expect(await plans().list()).toEqual([]);
+  });
+
+  test("is cancelled, and the thread is told, when its person may not ask for work any more", async () => {
+    const { chat, times } = await worker(memoryChat(), {
+      mayAsk: async (_thread, { name }) => ({ allowed: false, why: `${name} has left.` }),
+    });
+    await planSoon("look");
+    await times(1);
+    expect(chat.shown[0]?.message.markdown).toMatch(/^Schedule s\w+ is cancelled\. Ada has left\.$/);
+    expect(deeds.at(-1)).toMatchObject({ action: "schedule-cancelled", by: heddle });
+    expect([await waiting(), await plans().list()]).toEqual([[], []]);
+  });
+
+  test.each(["gone", "forbidden"] as const)("is cancelled when its thread is %s", async (kind) => {
+    const chat = memoryChat();
+    chat.failNext(new SurfaceError(kind, "no"));
+    const { times } = await worker(chat);
+    await planSoon("look");
+    await times(1);
+    expect([await waiting(), await plans().list()]).toEqual([[], []]);
+  });
+
+  test("comes without a word when the word cannot be posted for another reason", async () => {
+    const chat = memoryChat();
+    chat.failNext(new SurfaceError("rejected", "too strange"));
+    const { times, problems } = await worker(chat);
+    await planSoon("look");
+    await times(1);
+    expect(await waiting()).toHaveLength(1);
+    expect(problems).toEqual([`A scheduled task could not be announced in ${thread}.`]);
+  });
+});
+
+describe("The words /schedules and /unschedule", () => {
+  /** Somebody writes them into the thread; resolves with what is answered. */
+  async function writes(text: string, addressed: "mention" | "follow-up" = "follow-up") {
+    const chat = memoryChat();
+    const redis = server.client();
+    const { receive } = createIntake({
+      ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
+      budgets: { isOfToday: () => false, extend: async () => undefined },
+      audit: (deed) => deeds.push(deed),
+      access: createAccess(settingsSchema.parse({}).access),
+      models: () => [],
+      ahead: async () => 0,
+      status: async () => "",
+      onProblem: (problem) => expect.unreachable(problem),
+    });
+    const at = Date.now();
+    const ref = { platform: "memory", workspace: "w", channel: "c", message: `words ${text}` };
+    const author = { id: "U2", name: "Bob", standing: "member" as const, roles: [] };
+    const event = { thread: parseThreadId(thread), ref, author, text, attachments: [], addressed, at };
+    const { kind } = await receive({ kind: "message", ...event });
+    if (kind === "ignored") return kind;
+    return (await chat.until(() => chat.shown[0])).message.markdown;
+  }
+
+  test("list what is planned in the thread and cancel it, without a turn", async () => {
+    await plans().add({ task: "one", when: daily });
+    await plans().add({ task: "two", when: { kind: "once", at: Date.now() + minuteMs } });
+    // Which of them is next depends on the hour.
+    const planned = await plans().list();
+    const [one, two] = ["one", "two"].map((task) => planned.find((schedule) => schedule.task === task));
+    const listed = await writes("/schedules");
+    expect(listed).toMatch(new RegExp(`^- ${two?.id}: once, .* by Ada: two$`, "m"));
+    expect(listed).toMatch(new RegExp(`^- ${one?.id}: cron 0 9 .* by Ada: one$`, "m"));
+    expect(await writes(`/unschedule ${two?.id}`)).toBe(`Schedule ${two?.id} is cancelled.`);
+    expect(deeds.at(-1)).toMatchObject({
+      action: "schedule-cancelled",
+      schedule: two?.id,
+      by: { name: "Bob" },
+    });
+    expect(await writes("/unschedule s0", "mention")).toMatch(/^There is no schedule s0/);
+    expect(await plans().list()).toMatchObject([{ task: "one" }]);
+    expect(await waiting()).toEqual([]);
+  });
+
+  test("are left alone where nothing is planned and nobody has called", async () => {
+    expect(await writes("schedules")).toBe("ignored");
+    expect(await writes("/schedules", "mention")).toBe("Nothing is planned in this thread.");
+  });
+});
+
+describe("A plan", () => {
+  test("of nine in the morning is at nine in the morning, in summer and in winter", async () => {
+    for (const [day, next] of [
+      ["2026-03-27T12:00:00Z", "2026-03-28T08:00:00.000Z"],
+      ["2026-03-28T12:00:00Z", "2026-03-29T07:00:00.000Z"],
+      ["2026-10-24T12:00:00Z", "2026-10-25T08:00:00.000Z"],
+    ] as const) {
+      const added = await plans({}, () => Date.parse(day)).add({ task: "look", when: daily });
+      expect("schedule" in added && new Date(added.schedule.next).toISOString()).toBe(next);
+    }
+  });
+
+  test("in the hour that the clock leaves out comes an hour later, and once in the one that comes twice", async () => {
+    const early: When = { kind: "cron", pattern: "30 2 * * *", timeZone: "Europe/Berlin" };
+    for (const [day, next] of [
+      ["2026-03-28T12:00:00Z", "2026-03-29T01:30:00.000Z"],
+      ["2026-10-24T12:00:00Z", "2026-10-25T00:30:00.000Z"],
+      ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00.000Z"],
+    ] as const) {
+      const added = await plans({}, () => Date.parse(day)).add({ task: "look", when: early });
+      expect("schedule" in added && new Date(added.schedule.next).toISOString()).toBe(next);
+    }
+  });
+
+  test("is forgotten with its session", async () => {
+    const redis = server.client();
+    await plans().add({ task: "look", when: daily });
+    await touchSession(redis, thread, 1_000);
+    expect(await redis.ttl(keys.schedules(thread))).toBeGreaterThan(900);
+  });
+
+  test("is one too many when the thread has as many as it may", async () => {
+    await plans({ perThread: 1 }).add({ task: "one", when: daily });
+    const more = await plans({ perThread: 1 }).add({ task: "two", when: daily });
+    expect(more).toEqual({ refused: "this thread has 1 schedules already; cancel one first." });
+    expect(await listSchedules(server.client(), thread, Date.now())).toMatchObject([{ task: "one" }]);
+  });
+
+  const now = Date.parse("2026-05-04T12:00:00Z");
+  const cron = (pattern: string, timeZone = "UTC"): When => ({ kind: "cron", pattern, timeZone });
+  test.each([
+    ["in the past", { kind: "once", at: now }, "that time is over."],
+    ["after the session's end", { kind: "once", at: now + 91 * 24 * hourMs }, /forgotten before: .* 90 days/],
+    ["once a year", cron("0 0 1 1 *"), /forgotten before: .* 90 days/],
+    ["each minute", cron("* * * * *"), "the shortest interval here is 5 minutes."],
+    ["twice close together", cron("0,2 9 * * 1"), "the shortest interval here is 5 minutes."],
+    ["by no pattern", cron("every morning"), /^"every morning" in UTC is no cron pattern in a time zone/],
+    ["on no day", cron("0 0 31 2 *"), /is no cron pattern/],
+    ["in no time zone", cron("0 9 * * *", "Mars/Olympus"), /in Mars\/Olympus is no cron pattern/],
+  ] as [string, When, string | RegExp][])("%s is refused", async (_, when, reason) => {
+    const added = await plans({ shortestMs: 5 * minuteMs }, () => now).add({ task: "look", when });
+    expect(added).toEqual({
+      refused: typeof reason === "string" ? reason : expect.stringMatching(reason),
+    });
+    expect(await plans().list()).toEqual([]);
+  });
+
+  test("of a turn that nobody asked for at that moment keeps its distance", async () => {
+    const inAMinute: When = { kind: "once", at: now + minuteMs };
+    const plan = () => plans({ shortestMs: 5 * minuteMs }, () => now).add({ task: "look", when: inAMinute });
+    expect(await plan()).toHaveProperty("schedule");
+    asked = { ...asked, scheduled: true };
+    expect(await plan()).toEqual({ refused: "the shortest interval here is 5 minutes." });
+  });
+});

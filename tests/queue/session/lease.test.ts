@@ -1,0 +1,298 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { UserMessage } from "../../../src/agent/messages.ts";
+import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { orderStop } from "../../../src/queue/turns/stops.ts";
+import { overhear } from "../../../src/queue/session/unauthorized.ts";
+import { claimSession, LeaseLost, touchSession } from "../../../src/queue/session/lease.ts";
+import { listSessions } from "../../../src/queue/session/sessions.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+let threads = 0;
+const newThread = () => `memory:w:c:t${++threads}`;
+const message = (n: number): UserMessage => ({
+  role: "user",
+  id: `m${n}`,
+  author: { id: "U1", name: "Ada" },
+  text: `message ${n}`,
+  at: n,
+});
+const options = { onlyIfSession: false, now: 1 };
+
+describe("A mailbox", () => {
+  test("takes a message once, however often it is delivered", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "accepted", position: 0 });
+    expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "duplicate" });
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    expect(await deliver(redis, thread, message(1), options)).toEqual({ kind: "duplicate" });
+    expect(await deliver(redis, thread, message(2), options)).toEqual({ kind: "accepted", position: 1 });
+  });
+
+  test("whose session has expired is on no list any more when a turn ends elsewhere", async () => {
+    const redis = server.client();
+    const [old, alive] = [newThread(), newThread()];
+    await deliver(redis, old, message(1), { ...options, now: Date.now() - 21_000 });
+    await deliver(redis, alive, message(1), { ...options, now: Date.now() });
+    await touchSession(redis, alive, 10);
+    const listed = (await listSessions(redis)).map(({ thread }) => thread);
+    expect(listed).toContain(alive);
+    expect(listed).not.toContain(old);
+  });
+
+  test("takes a follow-up only where a session is alive", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    expect(await deliver(redis, thread, message(1), { ...options, onlyIfSession: true })).toEqual({
+      kind: "no-session",
+    });
+    await deliver(redis, thread, message(2), options);
+    expect(await deliver(redis, thread, message(1), { ...options, onlyIfSession: true })).toMatchObject({
+      kind: "accepted",
+    });
+  });
+
+  test("opens, whatever broken characters people put into their names and words", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    // Half an emoji, as it is left when a text is cut in the middle of one.
+    const broken = "😀".slice(0, 1);
+    const author = { id: "U1", name: `Ada${broken}` };
+    await deliver(redis, thread, { ...message(1), author, text: broken }, options);
+    await overhear(redis, thread, "m2", { author, text: `psst ${broken}`, at: 2 });
+    await deliver(redis, thread, message(3), options);
+    const edit = { message: "m3", author, at: 4, text: `message 3${broken}` };
+    expect(await editMessage(redis, thread, edit)).toBe("changed");
+    expect(await orderStop(redis, thread, { by: author.name, at: 1 })).toBe("ordered");
+    expect(await orderStop(redis, thread, { by: author.name, at: 2 })).toBe("ordered");
+    const lease = await claimSession(redis, thread);
+    const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 4 });
+    expect(withdrawn.map(({ text }) => text)).toEqual(["\uFFFD"]);
+    expect(taken.map(({ text }) => text)).toEqual(["message 3\uFFFD"]);
+    expect(await deleteMessage(redis, thread, { message: "m3", author, at: 5 })).toBe("stopping");
+  });
+
+  test("gives up only what is older than a stop order", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
+    expect(await orderStop(redis, thread, { by: "Bob", at: 2 })).toBe("ordered");
+    const lease = await claimSession(redis, thread);
+    const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 2], [3]]);
+    expect((await lease.read()).map(({ type }) => type)).toEqual([
+      "user",
+      "withdrawn",
+      "user",
+      "withdrawn",
+      "turn-start",
+      "user",
+    ]);
+  });
+
+  test("stays stopped by the newest order when a deletion comes late", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.append([], { fields: { status: "running" } });
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await orderStop(redis, thread, { by: "Bob", at: 9 });
+    const deletion = { message: "m1", author: { id: "U1", name: "Ada" }, at: 5 };
+    expect(await deleteMessage(redis, thread, deletion)).toBe("stopping");
+    await deliver(redis, thread, message(7), options);
+    expect(await lease.take()).toMatchObject({ withdrawn: [{ id: "m7" }], stop: { by: "Bob" } });
+  });
+
+  test("reads as its last edit, also when an earlier one is told again after it", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    const author = { id: "U1", name: "Ada" };
+    const [first, last] = [5, 6].map((at) => ({ message: "m1", author, at, text: `edited at ${at}` }));
+    if (!first || !last) throw new Error("There are two edits.");
+    await deliver(redis, thread, message(1), options);
+    const told = [];
+    for (const edit of [first, last, first]) told.push(await editMessage(redis, thread, edit));
+    expect(told).toEqual(["changed", "changed", "repeated"]);
+    const lease = await claimSession(redis, thread);
+    const { taken } = await lease.take({ type: "turn-start", turn: "t", at: 7 });
+    expect(taken.map(({ text }) => text)).toEqual(["edited at 6"]);
+  });
+
+  test("has nothing to stop when nothing waits or runs, and keeps no order for later", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    expect(await orderStop(redis, thread, { by: "Bob", at: 9 })).toBe("nothing");
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    expect((await lease.take({ type: "turn-start", turn: "t", at: 1 })).taken).toHaveLength(1);
+  });
+});
+
+describe("A write that the client repeats because its answer was lost", () => {
+  /** A client whose connection breaks after Redis has run the next script, before the answer arrives. */
+  function forgetful() {
+    const redis = server.client();
+    const evalsha = redis.evalsha.bind(redis);
+    let loses = 0;
+    const repeated = async (sha: string, count: number, ...args: (string | number)[]) => {
+      const answer = await evalsha(sha, count, ...args);
+      if (loses === 0) return answer;
+      loses -= 1;
+      return evalsha(sha, count, ...args);
+    };
+    return {
+      redis: Object.assign(redis, { evalsha: repeated }),
+      loseNext() {
+        loses = 1;
+      },
+    };
+  }
+
+  test("claims a session once, so that a Redis that restarts is not taken for a turn that crashes", async () => {
+    const { redis, loseNext } = forgetful();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    await (await claimSession(redis, thread)).take({ type: "turn-start", turn: "t", at: 1 });
+    await claimSession(redis, thread);
+    loseNext();
+    const lease = await claimSession(redis, thread);
+    expect(lease.claimsWithoutProgress).toBe(2);
+    await lease.append([], { fields: { handover: "1" } });
+  });
+
+  test("is applied once", async () => {
+    const { redis, loseNext } = forgetful();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    loseNext();
+    expect((await lease.take({ type: "turn-start", turn: "t", at: 1 })).taken).toHaveLength(1);
+    loseNext();
+    await lease.append([{ type: "nudge", message: message(9) }]);
+    await deliver(redis, thread, message(2), options);
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    loseNext();
+    expect(await lease.take(undefined, [{ type: "nudge", message: message(8) }])).toMatchObject({
+      ...{ taken: [], withdrawn: [{ id: "m2" }], stop: { by: "Bob" } },
+    });
+    expect((await lease.read()).map(({ type }) => type)).toEqual([
+      "turn-start",
+      "user",
+      "nudge",
+      "nudge",
+      "user",
+      "withdrawn",
+    ]);
+  });
+});
+
+describe("A claim", () => {
+  test("reads of a long journal only what it has not read yet", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const read: unknown[] = [];
+    const lrange = redis.lrange.bind(redis);
+    const noting = (key: string, start: number, stop: number) =>
+      lrange(key, start, stop).then((found) => (read.push(...found), found));
+    const lease = await claimSession(Object.assign(redis, { lrange: noting }), thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await lease.read();
+    await lease.append([{ type: "nudge", message: message(9) }]);
+    expect((await lease.read()).map(({ type }) => type)).toEqual(["turn-start", "user", "nudge"]);
+    expect(read).toHaveLength(3);
+  });
+
+  test("fences every write of the one before it", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const first = await claimSession(redis, thread);
+    const second = await claimSession(redis, thread);
+    await expect(first.append([{ type: "turn-start", turn: "a", at: 1 }])).rejects.toThrow(LeaseLost);
+    await expect(first.take()).rejects.toThrow(LeaseLost);
+    await expect(first.withdraw()).rejects.toThrow(LeaseLost);
+    await second.append([{ type: "turn-start", turn: "b", at: 1 }]);
+    expect(await second.read()).toEqual([{ type: "turn-start", turn: "b", at: 1 }]);
+  });
+
+  test("removes what it has done from the outbox, but nothing that has taken its place", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.append([], { outbox: { same: "1", replaced: "1" } });
+    await lease.append([], { outbox: { replaced: "2" } });
+    await lease.append([], { done: { same: "1", replaced: "1" } });
+    expect(await redis.hgetall(keys.outbox(thread))).toEqual({ replaced: "2" });
+  });
+
+  test("counts claims without progress, but not hand-overs", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const first = await claimSession(redis, thread);
+    await first.take({ type: "turn-start", turn: "t", at: 1 });
+    const counts: number[] = [];
+    for (let n = 0; n < 3; n += 1) counts.push((await claimSession(redis, thread)).claimsWithoutProgress);
+    expect(counts).toEqual([1, 2, 3]);
+    const last = await claimSession(redis, thread);
+    await last.append([], { fields: { handover: "1" } });
+    expect((await claimSession(redis, thread)).claimsWithoutProgress).toBe(4);
+    await (await claimSession(redis, thread)).append([{ type: "turn-start", turn: "x", at: 1 }]);
+    expect((await claimSession(redis, thread)).claimsWithoutProgress).toBe(1);
+  });
+});
+
+test("Whatever is delivered, taken, withdrawn and claimed in any order, each message is logged once and in order", async () => {
+  const redis = server.client();
+  const action = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("deliver" as const), n: fc.nat(30) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom("take" as const, "withdraw" as const), holder: fc.nat(2) }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("stop" as const), at: fc.nat(30) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("claim" as const), holder: fc.nat(2) }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { maxLength: 30 }), async (actions) => {
+      const thread = newThread();
+      const holders = await Promise.all([0, 1, 2].map(() => claimSession(redis, thread)));
+      const accepted: string[] = [];
+      for (const step of actions) {
+        if (step.do === "deliver") {
+          const delivery = await deliver(redis, thread, message(step.n), options);
+          expect(delivery.kind).toBe(accepted.includes(`m${step.n}`) ? "duplicate" : "accepted");
+          if (delivery.kind === "accepted") accepted.push(`m${step.n}`);
+        } else if (step.do === "stop") await orderStop(redis, thread, { by: "Bob", at: step.at });
+        else if (step.do === "claim") holders[step.holder] = await claimSession(redis, thread);
+        else {
+          const lease = holders[step.holder];
+          const write =
+            step.do === "take" ? lease?.take({ type: "turn-start", turn: "t", at: 1 }) : lease?.withdraw();
+          await write?.catch((error: unknown) => expect(error).toBeInstanceOf(LeaseLost));
+        }
+      }
+      const last = await claimSession(redis, thread);
+      await last.take();
+      const logged = (await last.read()).flatMap((record) =>
+        record.type === "user" ? [record.message.id] : [],
+      );
+      expect(logged.toSorted()).toEqual(accepted.toSorted());
+      expect(new Set(logged).size).toBe(logged.length);
+    }),
+    { numRuns: 60 },
+  );
+});

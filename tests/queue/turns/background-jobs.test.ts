@@ -1,0 +1,322 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync, rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import type { ModelRequest } from "../../../src/agent/llm/model.ts";
+import { allowAll } from "../../../src/agent/policy.ts";
+import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
+import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
+import { createDrive } from "../../../src/queue/turns/run-session.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
+import { markMessage } from "../../../src/queue/outbox/marks.ts";
+import { flushOutbox, settledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { claimSession } from "../../../src/queue/session/lease.ts";
+import { readJournal } from "../../../src/queue/session/journal.ts";
+import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
+import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { createTurnRunner } from "../../../src/app/agent-runner.ts";
+import { memoryNotes } from "../../agent/tools/services.ts";
+import { plainEnclosures } from "../../enclosures/plain.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/ground.ts";
+
+let server: TestRedis;
+const chat = memoryChat();
+/** The worker where jobs are started, and another one. */
+let owner: Awaited<ReturnType<typeof worker>>;
+let other: Awaited<ReturnType<typeof worker>>;
+beforeAll(async () => {
+  server = await startRedis();
+  [owner, other] = await Promise.all([worker(), worker()]);
+});
+afterAll(async () => {
+  await Promise.all([owner.close(), other.close()]);
+  await server.stop();
+});
+
+/** `remove old` deletes a file, `serve 5` starts a job of two processes, `run 5` a command, `ask` asks people; what follows is for the next step. */
+function reply({ messages }: ModelRequest): Reply {
+  const asked = messages.findLastIndex((message) => message.role === "user");
+  const message = messages[asked];
+  const steps = messages.slice(asked).filter(({ role }) => role === "assistant").length;
+  const task = message?.role === "user" ? (message.text.split(", ")[steps] ?? "") : "";
+  const [verb, seconds] = task.split(" ");
+  const bash = (command: string, run_in_background = false) => ({
+    calls: [{ name: "bash", input: { command, run_in_background } }],
+  });
+  switch (verb) {
+    case "serve":
+      return bash(`sleep ${seconds} & echo up; wait`, true);
+    // One file says that it is old.
+    case "write":
+      return bash("touch new old; touch -d 2001-01-01 old");
+    case "remove":
+      return bash(`rm ${seconds}`);
+    case "run":
+      return bash(`echo up; sleep ${seconds}`);
+    case "ask":
+      return { calls: [{ name: "ask_user", input: { question: "Which?", choices: ["Red", "Blue"] } }] };
+    default:
+      return { text: "Done." };
+  }
+}
+
+/** A worker of a host of its own, which takes turns when the test says so, and has patience with others. */
+async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { answerMs?: number } = {}) {
+  const redis = server.client();
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const onProblem = (_problem: string, error: unknown) => onError(error);
+  const { model } = scriptedModel(reply);
+  const dataDir = dataFolder();
+  const backend = createBubblewrapBackend({ dataDir });
+  const probe = { ok: true, summary: "", problems: [], missing: [] };
+  const masker = createMasker([]);
+  const surface = () => chat.surface;
+  const runner: TurnRunner = {
+    ...createTurnRunner({
+      choose: () => model,
+      channel: () => ({}),
+      enclosures: plainEnclosures(),
+      summariser: model,
+      limits: { steps: 5, wallMs: 60_000 },
+      compaction: {},
+      budgets: { purse: () => ({ reserve: async () => ({ ok: true, settle: async () => {} }) }) },
+      policy: allowAll,
+      questionMs: 60_000,
+      instructions: "",
+      sandbox: { backend, probe, refresh: async () => probe },
+      notes: memoryNotes,
+      journal: (thread) => readJournal(redis, thread),
+      surface,
+      skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
+      mcp: { tools: async () => [], status: () => [], close: async () => {} },
+      masker,
+      log: createLog("silent", masker, { terminal: false }),
+    }),
+    ...more,
+  };
+  const stops = await watchStops(redis, server.client(), onError);
+  const output = createOutputScheduler(redis);
+  const drive = createDrive({
+    ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError, answerMs }),
+    newId: () => randomUUID().slice(0, 8),
+    display: (lease, turn) =>
+      createReporter({
+        ...{ surface: chat.surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
+        onProgressPosted: async () => {},
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
+        publish() {},
+        mask: (text) => text,
+      }),
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem }),
+  });
+  return {
+    takes: (thread: string) => drive(thread, new AbortController().signal),
+    async close() {
+      await backend.close();
+      await stops.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+const commandsWith = (word: string, pattern: RegExp) =>
+  processesWith(word).filter((pid) => pattern.test(readFileSync(`/proc/${pid}/cmdline`, "utf8")));
+
+/** The machine may be busy. */
+const patience = { timeout: 20_000, interval: 10 };
+
+function stage() {
+  const thread = `memory:w:c:${randomUUID().slice(0, 8)}`;
+  const before = chat.shown.length;
+  const redis = server.client();
+  const author = { id: "U1", name: "Ada" };
+  const seconds = uniqueSeconds();
+  return {
+    thread,
+    redis,
+    seconds,
+    alive: () => processesWith(seconds).length,
+    says: (text: string, at: number) =>
+      deliver(
+        redis,
+        thread,
+        { role: "user", id: `${thread}-${at}`, author, text, at },
+        { onlyIfSession: false, now: Date.now() },
+      ),
+    stops: (at: number) => orderStop(redis, thread, { by: "Bob", at }),
+    shown: () => chat.shown.slice(before).map(({ message }) => message),
+    receipts: () =>
+      chat.shown
+        .slice(before)
+        .filter(({ message }) => message.kind === "receipt")
+        .map(({ message }) => message.markdown),
+  };
+}
+
+describe("A stop with no turn running", () => {
+  test("that another worker takes ends the thread's background jobs where they run, and tells their number", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    expect(alive()).toBeGreaterThan(0);
+
+    expect(await stops(20)).toBe("ordered");
+    await other.takes(thread);
+
+    expect(alive()).toBe(0);
+    const receipt =
+      /^🛑 \*\*Stopped by Bob\*\* in \d+ m?s\. 1 command ended \(\d process(es)?\), 0 left alive\.$/;
+    expect(receipts()).toEqual([expect.stringMatching(receipt)]);
+    await other.takes(thread);
+    await owner.takes(thread);
+    expect(receipts()).toHaveLength(1);
+    expect(await stops(30)).toBe("nothing");
+  });
+
+  test("that the worker with the jobs takes itself counts them once", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await stops(20);
+    await owner.takes(thread);
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([expect.stringContaining("1 command ended")]);
+  });
+
+  test("finds nothing once the jobs have ended by themselves", async () => {
+    const { thread, redis, says, stops } = stage();
+    await says("serve 0.2", 10);
+    await owner.takes(thread);
+    await expect.poll(() => redis.exists(keys.jobs(thread)), patience).toBe(0);
+    expect(await stops(20)).toBe("nothing");
+  });
+
+  test("leaves jobs alone that were asked for after it", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await stops(5);
+    await owner.takes(thread);
+    expect(receipts()).toEqual([]);
+    expect(alive()).toBeGreaterThan(0);
+  });
+
+  test("says so when a worker with jobs does not answer", async () => {
+    const { thread, redis, says, stops, receipts } = stage();
+    const hasty = await worker({ answerMs: 50 });
+    await says("hi", 10);
+    await hasty.takes(thread);
+    await redis.hset(keys.jobs(thread), "a worker that was killed", 10);
+    await stops(20);
+    await hasty.takes(thread);
+    expect(receipts()).toEqual([expect.stringContaining("1 other worker with background jobs")]);
+    expect(await stops(30)).toBe("nothing");
+    await hasty.close();
+  });
+});
+
+test("The receipt names the files that a turn has deleted", async () => {
+  const { thread, says, shown } = stage();
+  for (const [index, task] of ["write", "remove old"].entries()) {
+    await says(task, index);
+    await owner.takes(thread);
+  }
+  const answers = shown().filter(({ kind }) => kind === "answer");
+  expect(answers.map(({ footer }) => footer?.replace(/.*(?=file)/, ""))).toEqual([
+    "files changed: new, old",
+    "file deleted: old",
+  ]);
+});
+
+describe("A stop of a turn", () => {
+  test("is told with figures that are true", async () => {
+    const { thread, redis, says, stops, shown, seconds, alive } = stage();
+    await says(`write, serve ${seconds}, run ${seconds}`, 10);
+    const turn = owner.takes(thread);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
+    // bwrap itself is ours.
+    const truth = commandsWith(seconds, /^(?!bwrap)/).length;
+    await says("more", 20);
+    const began = Date.now();
+    await stops(30);
+    await turn;
+    expect([alive(), await redis.llen(keys.mail(thread))]).toEqual([0, 0]);
+    const took = Date.now() - began;
+    const receipt = shown().find(({ kind }) => kind === "receipt");
+    const [, said = "", unit] = / in (\d+) (m?s)\./.exec(receipt?.markdown ?? "") ?? [];
+    expect(Number(said) * (unit === "s" ? 1_000 : 1)).toBeLessThanOrEqual(took + 500);
+    const figures = `2 commands ended (${truth} processes), 0 left alive. 1 waiting message dropped.`;
+    expect(receipt?.markdown).toContain(figures);
+    expect(receipt?.footer).toMatch(/files changed: new, old$/);
+  });
+
+  test("ends the background jobs that other workers have of the thread, and counts all of them", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await says(`run ${seconds}`, 20);
+    const turn = other.takes(thread);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
+    await stops(30);
+    await turn;
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([expect.stringMatching(/2 commands ended \(\d processes\), 0 left alive/)]);
+  });
+
+  test("ends also what the same worker has left of an earlier turn, and counts it once", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await says(`run ${seconds}`, 20);
+    const turn = owner.takes(thread);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
+    await stops(30);
+    await turn;
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([expect.stringContaining("2 commands ended")]);
+  });
+
+  test("tells what other workers have ended also when its own worker dies before it could", async () => {
+    const { thread, redis, says, stops, receipts, seconds, alive } = stage();
+    const doomed = await worker({
+      async fileChanges() {
+        await claimSession(redis, thread);
+        return noChanges;
+      },
+    });
+    onTestFinished(() => doomed.close());
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await says(`run ${seconds}`, 20);
+    const turn = doomed.takes(thread);
+    await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
+    await stops(30);
+    expect(await turn).toBe("lost");
+    await other.takes(thread);
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([expect.stringMatching(/1 command ended \(\d process(es)?\), 0 left alive/)]);
+  });
+
+  test("that waits for people reaches the jobs of the worker that asked them", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    await says(`serve ${seconds}, ask`, 10);
+    await owner.takes(thread);
+    expect(receipts()).toEqual([]);
+    await stops(20);
+    await other.takes(thread);
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([expect.stringMatching(/1 command ended \(\d process(es)?\), 0 left alive/)]);
+  });
+});

@@ -1,0 +1,613 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Author, InboundEvent } from "../../../src/chat/inbound.ts";
+import { type MessageRef, type ThreadRef, threadId } from "../../../src/chat/threads.ts";
+import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
+import { replay } from "../../../src/agent/history.ts";
+import { runTurn } from "../../../src/agent/loop.ts";
+import { createPolicy } from "../../../src/agent/policy.ts";
+import { askUser } from "../../../src/agent/tools/ask-user.ts";
+import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
+import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
+import { defineTool } from "../../../src/agent/tools/tool.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { createAccess } from "../../../src/intake/access.ts";
+import { createIntake, type IntakeDeed } from "../../../src/intake/intake.ts";
+import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
+import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
+import { createDrive } from "../../../src/queue/turns/run-session.ts";
+import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
+import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
+import { markMessage } from "../../../src/queue/outbox/marks.ts";
+import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
+import { flushOutbox, settledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { decisionsSince } from "../../../src/queue/session/open-questions.ts";
+import { readJournal } from "../../../src/queue/session/journal.ts";
+import { createSlots } from "../../../src/queue/turns/slots.ts";
+import { watchStops } from "../../../src/queue/turns/stops.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
+import { memoryChat, type Shown } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { scriptedModel, type Reply } from "../../fakes/scripted-model.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const member = (id: string, name: string): Author => ({ id, name, standing: "member", roles: [] });
+const ada = member("U1", "Ada");
+const bob = member("U2", "Bob");
+const root = member("U9", "Root");
+
+type Chat = ReturnType<typeof memoryChat>;
+
+/** People in a thread, and what they can do there. */
+function people(chat: Chat) {
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  closers.push(() => queue.close());
+  const audits: IntakeDeed[] = [];
+  const intake = createIntake({
+    redis,
+    queue,
+    output: createOutputScheduler(redis),
+    surface: () => chat.surface,
+    budgets: { isOfToday: () => false, extend: async () => undefined },
+    access: createAccess(
+      settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
+    ),
+    models: () => [],
+    ahead: async () => 0,
+    status: async () => "",
+    audit: (event) => audits.push(event),
+    now: Date.now,
+    onProblem() {},
+  });
+  const thread: ThreadRef = {
+    platform: "memory",
+    workspace: "w",
+    channel: "c",
+    thread: randomUUID().slice(0, 8),
+  };
+  const place = { platform: "memory", workspace: "w", channel: "c" };
+  let said = 0;
+  const says = async (text: string, author = ada): Promise<MessageRef> => {
+    const ref = { ...place, message: `${thread.thread}-${++said}` };
+    const about = { thread, ref, author, text, attachments: [], at: Date.now() };
+    const verdict = await intake.receive({ kind: "message", addressed: "mention", ...about });
+    expect(verdict.kind).toBe("accepted");
+    return ref;
+  };
+  const press = (label: string, { by = ada, text = "" } = {}) => {
+    const shown = chat.shown.find(({ message }) => message.actions?.some((button) => button.label === label));
+    const button = shown?.message.actions?.find((action) => action.label === label);
+    if (!shown || !button) throw new Error(`There is no button ${label}.`);
+    const event: InboundEvent = {
+      ...{ kind: "action", thread, ref: shown.ref, author: by, action: button.id, at: Date.now() },
+      ...(text && { text }),
+    };
+    return { event, verdict: intake.receive(event) };
+  };
+  const stops = (message: MessageRef) =>
+    intake.receive({ kind: "stop", target: { message }, author: bob, at: Date.now() });
+  const id = threadId(thread);
+  return { redis, intake, ref: thread, says, press, stops, audits, id };
+}
+
+/** What the tool ran with, over all workers of a test. */
+interface Runs {
+  commands: string[];
+  /** Called by the tool before it returns. */
+  during?: () => Promise<void>;
+}
+
+async function worker(
+  chat: Chat,
+  replies: Reply[],
+  runs: Runs,
+  { questionMs = 60_000, sweepMs = 60_000, lockMs = 30_000 } = {},
+) {
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  const { model, requests } = scriptedModel(replies);
+  const onError = () => {};
+  const bash = defineTool({
+    name: "bash",
+    description: "bash",
+    input: z.object({ command: z.string() }),
+    effect: "write",
+    async run({ command }) {
+      runs.commands.push(command);
+      await runs.during?.();
+      return { status: "ok", text: `ran ${command}` };
+    },
+  });
+  const policy = createPolicy(
+    [
+      { tool: "bash", command: "git push*", action: "ask", why: "Pushes are public." },
+      { tool: "bash", command: "rm *", action: "deny", why: "Nothing is removed here." },
+    ],
+    "allow",
+  );
+  const output = createOutputScheduler(redis);
+  const stops = await watchStops(redis, server.client(), onError);
+  const runner: TurnRunner = {
+    run: ({ turn, history, followUps, signal }) =>
+      runTurn({
+        id: turn,
+        history,
+        model,
+        system: "system",
+        context: createContextKeeper({ model, counter: createTokenCounter() }),
+        tools: createDispatcher({
+          tools: [bash, askUser],
+          services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
+          masker: createMasker([]),
+          onError,
+          policy,
+        }),
+        followUps,
+        questionMs,
+        signal,
+      }),
+    killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
+    jobsLeft: () => undefined,
+    fileChanges: async () => noChanges,
+  };
+  const drive = createDrive({
+    redis,
+    stops,
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
+    expireSeconds: 1_000,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display: (lease, turn) =>
+      createReporter({
+        surface: chat.surface,
+        output,
+        thread: lease.thread,
+        turn,
+        verbosity: "normal",
+        async onProgressPosted(ref) {
+          await lease.append([], { fields: { progress: JSON.stringify(ref) } });
+          await rememberMessages(redis, lease.thread, [ref]);
+        },
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
+        publish() {},
+        mask: (text) => text,
+        onProblem: onError,
+      }),
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
+  });
+  const running = await startTurnWorker({
+    redis,
+    queue,
+    drive,
+    slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50 }, onError),
+    concurrency: 1,
+    lockMs,
+    sweepMs,
+    onError,
+  });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= running.close().then(async () => {
+      await Promise.all([stops.close(), queue.close()]);
+    });
+    return closed;
+  };
+  closers.push(close);
+  return { requests, close };
+}
+
+const push: Reply = { text: "I push.", calls: [{ name: "bash", input: { command: "make && git push" } }] };
+const ask: Reply = {
+  calls: [{ name: "ask_user", input: { question: "Which colour?", choices: ["Red", "Blue"] } }],
+};
+
+const shows = (chat: Chat, text: string) =>
+  chat.until(() =>
+    chat.shown.find(({ message }) => message.kind !== "progress" && message.markdown.includes(text)),
+  );
+/** The question with its buttons. */
+const asked = (chat: Chat) => chat.until(() => chat.shown.find(({ message }) => message.actions?.length));
+const buttonsOf = ({ message }: Shown) => message.actions?.map(({ label }) => label) ?? [];
+
+/** BullMQ's list of the jobs that a worker holds. */
+const activeJobs = `${queuePrefix}:${queueName}:active`;
+
+/** Resolves when the thread's turn is parked: its job has ended, and the thread is listed for the question's end. */
+async function parked({ redis, id }: ReturnType<typeof people>) {
+  const isParked = async () =>
+    Number(await redis.zscore(keys.waiting, id)) > Date.now() && (await redis.llen(activeJobs)) === 0;
+  // Redis tells of neither, so it is asked.
+  await expect.poll(isParked, { interval: 5 }).toBe(true);
+}
+
+describe("A call that needs an approval", () => {
+  test("is kept for as long as it can be approved, and its session after that", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    await worker(chat, [push], { commands: [] }, { questionMs: 3_600_000 });
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    expect(await thread.redis.ttl(keys.head(thread.id))).toBeGreaterThan(4_000);
+  });
+
+  test("is put to the thread and holds no worker until it is approved, then runs once", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const { requests } = await worker(chat, [push, { text: "Other thread." }, { text: "Pushed." }], runs);
+    await thread.says("push it");
+    const question = await asked(chat);
+    expect(question.message).toMatchObject({ kind: "question", stoppable: true });
+    expect(question.message.markdown).toContain("make && git push");
+    expect(question.message.markdown).toContain("Pushes are public.");
+    expect(buttonsOf(question)).toEqual(["Approve", "Deny"]);
+    await parked(thread);
+    // The worker takes one turn at a time, and it takes another.
+    await people(chat).says("and you?", bob);
+    await shows(chat, "Other thread.");
+    expect(runs.commands).toEqual([]);
+
+    expect((await thread.press("Approve").verdict).kind).toBe("acted");
+    await shows(chat, "Pushed.");
+    expect(runs.commands).toEqual(["make && git push"]);
+    expect(requests[2]?.messages.at(-1)).toMatchObject({ role: "tool", status: "ok" });
+    const { message } = await shows(chat, "**Approved** by Ada");
+    expect(message.actions).toBeUndefined();
+    expect(thread.audits).toMatchObject([
+      { action: "decided", by: { id: "U1" }, decision: { kind: "approved" } },
+    ]);
+  });
+
+  test("is not run when it is denied, and the model reads by whom and why", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const { requests } = await worker(chat, [push, { text: "Not pushed." }], runs);
+    await thread.says("push it");
+    await asked(chat);
+    await thread.press("Deny", { text: "Tests are red." }).verdict;
+    await shows(chat, "Not pushed.");
+    await shows(chat, "**Denied** by Ada: Tests are red.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
+      role: "tool",
+      status: "error",
+      text: expect.stringMatching(/DENIED by Ada.*Tests are red\./),
+    });
+    expect(runs.commands).toEqual([]);
+  });
+
+  test("survives the restart of the worker, before and after the decision", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const first = await worker(chat, [push], runs);
+    await thread.says("push it");
+    await asked(chat);
+    await first.close();
+    // Nobody works at this moment.
+    expect((await thread.press("Approve").verdict).kind).toBe("acted");
+    expect(runs.commands).toEqual([]);
+    await worker(chat, [{ text: "Pushed." }], runs);
+    await shows(chat, "Pushed.");
+    expect(runs.commands).toEqual(["make && git push"]);
+    expect(chat.shown.filter(({ message }) => message.kind === "question")).toHaveLength(1);
+  });
+
+  test("is not run twice when the worker dies after the approval, and its outcome is told as unknown", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const died = Promise.withResolvers<void>();
+    const forever = new Promise<void>(() => {});
+    const runs: Runs = { commands: [], during: () => (died.resolve(), forever) };
+    const first = await worker(chat, [push], runs, { lockMs: 1_000 });
+    await thread.says("push it");
+    await asked(chat);
+    await thread.press("Approve").verdict;
+    await died.promise;
+    // As if another worker had been given the job of a dead one.
+    await thread.redis.hincrby(keys.head(thread.id), "epoch", 1);
+    void first.close();
+    const second: Runs = { commands: [] };
+    const { requests } = await worker(chat, [{ text: "I look." }], second, { lockMs: 1_000 });
+    await shows(chat, "I look.");
+    expect([runs.commands.length, second.commands.length]).toEqual([1, 0]);
+    expect(requests[0]?.messages.at(-1)).toMatchObject({ role: "tool", status: "unknown" });
+  });
+
+  test("runs when the worker died between the decision on record and the run", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const first = await worker(chat, [push], runs);
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    await first.close();
+    await thread.press("Approve").verdict;
+    // What a worker writes before it runs the call.
+    const journal = await readJournal(thread.redis, thread.id);
+    const question = journal.flatMap((record) => (record.type === "question" ? [record.question.id] : []))[0];
+    const by = { id: ada.id, name: ada.name };
+    const record = { type: "decision", question, decision: { kind: "approved", by, at: 1 }, at: Date.now() };
+    await thread.redis.rpush(keys.log(thread.id, 0), JSON.stringify(record));
+    await thread.redis.hdel(keys.head(thread.id), `question:${question}`, `decision:${question}`);
+    await worker(chat, [{ text: "Pushed." }], runs);
+    await shows(chat, "Pushed.");
+    expect(runs.commands).toEqual(["make && git push"]);
+  });
+
+  test("counts as denied when nobody answers in time", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const { requests } = await worker(chat, [push, { text: "Left it." }], runs, {
+      questionMs: 300,
+      sweepMs: 50,
+    });
+    await thread.says("push it");
+    await shows(chat, "Left it.");
+    await shows(chat, "Nobody answered in time.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
+      status: "error",
+      text: expect.stringContaining("in time"),
+    });
+    expect(runs.commands).toEqual([]);
+  });
+
+  test.each([
+    ["press comes first", ["acted", "approved"]],
+    ["time is over first", ["refused", "expired"]],
+  ])("has one end when both come at the same moment and the %s", async (order, [told, recorded]) => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const first = await worker(chat, [push], { commands: [] });
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    await first.close();
+    // Or the worker of another test would go on with it.
+    closers.push(async () => void (await thread.redis.flushall()));
+    const { open } = replay(await readJournal(thread.redis, thread.id));
+    // By the worker's clock. That of the gateway is behind it.
+    const expiresAt = open[0]?.question?.expiresAt ?? 0;
+    const expire = () =>
+      decisionsSince(thread.redis, thread.id, open, () => ({ kind: "notice", markdown: "" }), expiresAt);
+    const press = () => thread.press("Approve").verdict;
+    if (order.startsWith("time")) await expire();
+    const verdict = await press();
+    expect(verdict.kind).toBe(told);
+    if (verdict.kind === "refused") expect(verdict.reply).toBe("The time to decide this is over.");
+    expect((await expire()).records).toMatchObject([{ type: "decision", decision: { kind: recorded } }]);
+  });
+
+  test("is decided by nobody but the one whose task it is and those who may approve", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    await worker(chat, [push, { text: "Pushed." }], runs);
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    expect(await thread.press("Approve", { by: bob }).verdict).toMatchObject({
+      kind: "refused",
+      reply: expect.stringContaining("Ada"),
+    });
+    expect((await thread.press("Approve", { by: { ...ada, standing: "guest" } }).verdict).kind).toBe(
+      "refused",
+    );
+    expect(await asked(chat)).toBeDefined();
+    expect((await thread.press("Approve", { by: root }).verdict).kind).toBe("acted");
+    await shows(chat, "**Approved** by Root");
+    await shows(chat, "Pushed.");
+    expect(thread.audits.map(({ action, by }) => `${action} ${by.name}`)).toEqual([
+      "refused Bob",
+      "decided Root",
+    ]);
+  });
+
+  test("is decided once: the first valid press holds, and the same press told twice is a duplicate", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const first = await worker(chat, [push], runs);
+    await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    await first.close();
+    const early = thread.press("Approve");
+    const late = thread.press("Deny", { by: root });
+    const again = thread.intake.receive(early.event);
+    expect((await Promise.all([early.verdict, late.verdict, again])).map(({ kind }) => kind)).toEqual([
+      "acted",
+      "refused",
+      "duplicate",
+    ]);
+    await worker(chat, [{ text: "Pushed." }], runs);
+    await shows(chat, "Pushed.");
+    expect(await thread.intake.receive(late.event)).toMatchObject({
+      kind: "refused",
+      reply: expect.stringContaining("settled"),
+    });
+    expect(runs.commands).toHaveLength(1);
+  });
+
+  test("is not run after a stop, which ends the turn while it waits", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    await worker(chat, [push, { text: "New turn." }], runs);
+    await thread.says("push it");
+    const { ref } = await asked(chat);
+    await parked(thread);
+    // As by 🛑 on the question.
+    expect((await thread.stops(ref)).kind).toBe("stopping");
+    await shows(chat, "Stopped by Bob");
+    const { message } = await shows(chat, "No longer needed.");
+    expect(message.actions).toBeUndefined();
+    const journal = await readJournal(thread.redis, thread.id);
+    expect(journal.filter(({ type }) => type === "tool-result")).toMatchObject([
+      { message: { status: "stopped" } },
+    ]);
+    await thread.says("and now?");
+    await shows(chat, "New turn.");
+    expect(runs.commands).toEqual([]);
+  });
+
+  test("is not run when the message that asked for the work is deleted meanwhile", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    await worker(chat, [push], runs);
+    const ref = await thread.says("push it");
+    await asked(chat);
+    await parked(thread);
+    await thread.intake.receive({ kind: "delete", thread: thread.ref, ref, author: ada, at: Date.now() });
+    await shows(chat, "Stopped by Ada, who deleted the message");
+    expect(runs.commands).toEqual([]);
+  });
+
+  test("stays as it is when somebody writes meanwhile; the message is read after the decision", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const { requests } = await worker(chat, [push, { text: "Pushed." }], runs);
+    await thread.says("push it");
+    await asked(chat);
+    for (const text of ["one", "two", "three", "four", "five"]) {
+      await thread.says(text);
+      await parked(thread);
+    }
+    expect(runs.commands).toEqual([]);
+    await thread.press("Approve").verdict;
+    await shows(chat, "Pushed.");
+    const last = requests[1]?.messages.slice(-6).map((m) => (m.role === "user" ? m.text : m.role));
+    expect(last).toEqual(["tool", "one", "two", "three", "four", "five"]);
+  });
+
+  test("is not even asked for when the rules deny it", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const remove: Reply = { calls: [{ name: "bash", input: { command: "cd x; rm -rf *" } }] };
+    const { requests } = await worker(chat, [remove, { text: "Denied." }], runs);
+    await thread.says("clean up");
+    await shows(chat, "Denied.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
+      text: expect.stringContaining("Nothing is removed here."),
+    });
+    expect(runs.commands).toEqual([]);
+  });
+
+  test("in one step with others is asked for together with them, and all keep their order", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const commands = ["make", "git push one", "make test", "git push two"];
+    const calls = commands.map((command) => ({ name: "bash", input: { command } }));
+    const { requests } = await worker(chat, [{ calls }, { text: "All done." }], runs);
+    await thread.says("push both");
+    await chat.until(() => chat.shown.filter(({ message }) => message.actions).length === 2);
+    await parked(thread);
+    expect(runs.commands).toEqual(["make"]);
+    await thread.press("Approve").verdict;
+    await shows(chat, "**Approved** by Ada");
+    await parked(thread);
+    expect(runs.commands).toEqual(["make", "git push one", "make test"]);
+    await thread.press("Deny").verdict;
+    await shows(chat, "All done.");
+    expect(runs.commands).toHaveLength(3);
+    const results = requests[1]?.messages.slice(-4).map((m) => (m.role === "tool" ? m.status : m.role));
+    expect(results).toEqual(["ok", "ok", "ok", "error"]);
+  });
+});
+
+test.each(["gone", "forbidden", "rejected"] as const)(
+  "A question that the platform refuses as %s is not waited for: the turn goes on without the call",
+  async (kind) => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    chat.failNext(new SurfaceError(kind, "No questions here."));
+    const { requests } = await worker(chat, [push, { text: "Left it." }], runs);
+    await thread.says("push it");
+    await shows(chat, "Left it.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
+      role: "tool",
+      status: "error",
+      text: expect.stringContaining("could not be asked, so it was not run: No questions here."),
+    });
+    expect(runs.commands).toEqual([]);
+  },
+);
+
+test("While a turn waits for people, its message says that it is taken, and what comes meanwhile that it waits", async () => {
+  const chat = memoryChat();
+  const thread = people(chat);
+  await worker(chat, [push], { commands: [] });
+  const first = await thread.says("push it");
+  await asked(chat);
+  const second = await thread.says("and then?");
+  await parked(thread);
+  const markOf = ({ message }: MessageRef) => chat.marks.get(message)?.at(-1);
+  await chat.until(() => markOf(first) === "taken" && markOf(second) === "waiting");
+});
+
+describe("A question of the agent", () => {
+  test("is answered by a button", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const { requests } = await worker(chat, [ask, { text: "Blue it is." }], { commands: [] });
+    await thread.says("paint it");
+    expect(buttonsOf(await asked(chat))).toEqual(["Red", "Blue"]);
+    expect((await thread.press("Blue", { by: bob }).verdict).kind).toBe("refused");
+    await thread.press("Blue").verdict;
+    await shows(chat, "Blue it is.");
+    await shows(chat, "Ada: **Blue**");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
+      role: "tool",
+      status: "ok",
+      text: "Ada answered: Blue",
+    });
+  });
+
+  test("is answered by what the person writes, and by nobody else's words", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const { requests } = await worker(chat, [ask, { text: "Green it is." }], { commands: [] });
+    await thread.says("paint it");
+    await asked(chat);
+    await parked(thread);
+    await thread.says("I like red", bob);
+    await parked(thread);
+    expect(requests).toHaveLength(1);
+    await thread.says("green, please");
+    await shows(chat, "Green it is.");
+    await shows(chat, "Ada answered below.");
+    expect(requests[1]?.messages.slice(-3)).toMatchObject([
+      { role: "tool", status: "ok" },
+      { role: "user", text: "I like red" },
+      { role: "user", text: "green, please" },
+    ]);
+  });
+});

@@ -1,0 +1,1024 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { randomUUID } from "node:crypto";
+import { Queue } from "bullmq";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { InboundEvent } from "../../../src/chat/inbound.ts";
+import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
+import { defaultTurnLimits, type TurnLimits } from "../../../src/agent/limits.ts";
+import { runTurn } from "../../../src/agent/loop.ts";
+import { ModelError, noUsage } from "../../../src/agent/llm/model.ts";
+import type { Message, UserMessage } from "../../../src/agent/messages.ts";
+import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
+import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { createAccess } from "../../../src/intake/access.ts";
+import { createIntake } from "../../../src/intake/intake.ts";
+import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
+import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
+import { createDrive } from "../../../src/queue/turns/run-session.ts";
+import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
+import { markMessage } from "../../../src/queue/outbox/marks.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
+import { redisNotes } from "../../../src/queue/session/notes.ts";
+import { flushOutbox, settledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createOverview } from "../../../src/queue/session/overview.ts";
+import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { readJournal } from "../../../src/queue/session/journal.ts";
+import { aheadOf, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
+import { watchStops } from "../../../src/queue/turns/stops.ts";
+import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
+import { claimSession } from "../../../src/queue/session/lease.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
+import { threadId } from "../../../src/chat/threads.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { scriptedModel } from "../../fakes/scripted-model.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+  // What a closed worker has handed over is not for the next test's.
+  await server.client().flushall();
+});
+
+let clock = 1_000_000;
+/** The platform's clock: every event is later than the one before. */
+const tick = () => ++clock;
+
+type Chat = ReturnType<typeof memoryChat>;
+
+const manySlots: SlotLimits = { perUser: 50, perChannel: 50, total: 50 };
+
+function gateway(
+  chat: Chat,
+  options: { channel?: string; rules?: object; slots?: Partial<SlotLimits> } = {},
+) {
+  const { channel = "c", rules = {}, slots = {} } = options;
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  closers.push(() => queue.close());
+  const problems: string[] = [];
+  const intake = createIntake({
+    access: createAccess(settingsSchema.parse({ access: rules }).access),
+    models: () => ["test/other"],
+    ahead: (place, person) => aheadOf(redis, queue, { ...manySlots, ...slots }, place, person),
+    status: async () => "",
+    redis,
+    queue,
+    output: createOutputScheduler(redis),
+    surface: () => chat.surface,
+    budgets: { isOfToday: () => false, extend: async () => undefined },
+    audit() {},
+    now: Date.now,
+    onProblem: (problem) => problems.push(problem),
+  });
+  const thread = { platform: "memory", workspace: "w", channel, thread: randomUUID().slice(0, 8) };
+  const author = { id: "U1", name: "Ada", standing: "member", roles: [] } as const;
+  const says = (text: string, more: Partial<Extract<InboundEvent, { kind: "message" }>> = {}) => {
+    const at = tick();
+    const ref = { platform: "memory", workspace: "w", channel, message: `${thread.thread}-${at}` };
+    const event: InboundEvent = {
+      ...{
+        kind: "message",
+        thread,
+        ref,
+        author: { ...author, roles: [] },
+        text,
+        attachments: [],
+        addressed: "mention",
+        at,
+      },
+      ...more,
+    };
+    return intake.receive(event).then((verdict) => ({ verdict, event }));
+  };
+  const stops = (at = tick(), by = "Bob") =>
+    intake.receive({ kind: "stop", target: { thread }, author: { ...author, roles: [], name: by }, at });
+  const amends = (kind: "edit" | "delete", event: InboundEvent, text = "", at = tick()) => {
+    if (event.kind !== "message") throw new Error("Only messages can be edited.");
+    const about = { thread, ref: event.ref, author: { ...author, roles: [] }, at };
+    return intake.receive(kind === "edit" ? { kind, ...about, text } : { kind, ...about });
+  };
+  return { redis, queue, intake, thread, says, stops, amends };
+}
+
+async function worker(
+  chat: Chat,
+  options: {
+    replies: Parameters<typeof scriptedModel>[0];
+    tools?: Tool[];
+    lockMs?: number;
+    slots?: Partial<SlotLimits>;
+    concurrency?: number;
+    fileChanges?: TurnRunner["fileChanges"];
+    limits?: TurnLimits;
+    /** Saves the files of a turn. */
+    save?(): Promise<void>;
+  },
+) {
+  const redis = server.client();
+  const queue = openTurnQueue(redis);
+  const { model, requests } = scriptedModel(options.replies);
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const runner: TurnRunner = {
+    async *run({ thread, turn, history, followUps, store, signal }) {
+      const outcome = yield* runTurn({
+        id: turn,
+        history,
+        model,
+        system: "system",
+        context: createContextKeeper({ model, counter: createTokenCounter() }),
+        limits: options.limits ?? defaultTurnLimits,
+        tools: createDispatcher({
+          tools: options.tools ?? [],
+          services: {
+            notes: redisNotes({ redis, thread, speakers: () => [], now: Date.now, onProblem: onError }),
+            now: Date.now,
+          },
+          masker: createMasker([]),
+          onError() {},
+        }),
+        followUps,
+        signal,
+        now: Date.now,
+      });
+      await store();
+      await options.save?.();
+      return outcome;
+    },
+    killAll: async () => ({ commands: 1, processes: 2, survivors: 0 }),
+    jobsLeft: () => undefined,
+    fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
+  };
+  const output = createOutputScheduler(redis);
+  const stops = await watchStops(redis, server.client(), onError);
+  const drive = createDrive({
+    redis,
+    stops,
+    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
+    runner,
+    expireSeconds: 1_000,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display: (lease, turn) =>
+      createReporter({
+        surface: chat.surface,
+        verbosity: turn.verbosity ?? "normal",
+        output,
+        thread: lease.thread,
+        turn,
+        onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
+        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
+        publish() {},
+        mask: (text) => text,
+        onProblem: onError,
+      }),
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
+  });
+  const running = await startTurnWorker({
+    redis,
+    queue,
+    drive,
+    slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
+    concurrency: options.concurrency ?? 10,
+    lockMs: options.lockMs ?? 30_000,
+    sweepMs: 60_000,
+    onError,
+  });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= running
+      .close()
+      .then(() => Promise.all([stops.close(), queue.close()]))
+      .then(() => {});
+    return closed;
+  };
+  closers.push(close);
+  return { requests, errors, close };
+}
+
+const textIn = (messages: readonly Message[]) =>
+  messages.flatMap((message) => (message.role === "user" ? [message.text] : [])).join("+");
+
+/** A tool that runs until it is aborted or told to go on. */
+function waitingTool() {
+  const started = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  let runs = 0;
+  const tool = defineTool({
+    name: "wait",
+    description: "wait",
+    input: z.object({}),
+    effect: "write",
+    async run(_input, { signal }) {
+      runs += 1;
+      started.resolve();
+      const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      await Promise.race([release.promise, aborted]);
+      return { status: signal.aborted ? "stopped" : "ok", text: "waited" };
+    },
+  });
+  return { tool, started: started.promise, release: release.resolve, runs: () => runs };
+}
+
+const shows = (chat: Chat, kind: "progress" | "final", text: string) =>
+  chat.until(() =>
+    chat.shown.find(
+      ({ message }) =>
+        (message.kind === "progress") === (kind === "progress") && message.markdown.includes(text),
+    ),
+  );
+const answer = (chat: Chat, text: string) => shows(chat, "final", text);
+
+describe("A message", () => {
+  test("is answered in its thread, marked on its way, and remembered in the next turn", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { requests } = await worker(chat, { replies: [{ text: "Hello Ada." }, { text: "You are Ada." }] });
+    const { event } = await says("hi");
+    await answer(chat, "Hello Ada.");
+    if (event.kind === "message") {
+      const { message } = event.ref;
+      await chat.until(() => chat.marks.get(message)?.at(-1) === "answered");
+    }
+    await says("who am I?", { addressed: "follow-up" });
+    await answer(chat, "You are Ada.");
+    expect(requests[1]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  });
+
+  test("costs what its turn and those before it have used, as the list of sessions tells", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    await worker(chat, { replies: [{ text: "First." }, { text: "Second." }] });
+    await says("one");
+    await answer(chat, "First.");
+    await says("two");
+    await answer(chat, "Second.");
+    const line = await createOverview(redis).line(threadId(thread));
+    expect(line).toMatchObject({ status: "idle", ended: "answered", cost: 0.02, text: "one" });
+  });
+
+  test("that comes twice is answered once", async () => {
+    const chat = memoryChat();
+    const { intake, says } = gateway(chat);
+    await worker(chat, { replies: [{ text: "Once." }, { text: "Twice!" }] });
+    const { event } = await says("hi");
+    expect(await intake.receive(event)).toEqual({ kind: "duplicate" });
+    await answer(chat, "Once.");
+    expect(await intake.receive(event)).toEqual({ kind: "duplicate" });
+    await says("next");
+    await answer(chat, "Twice!");
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(2);
+  });
+
+  test("after /quiet is answered without progress", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const wait = { calls: [{ name: "wait" }] };
+    await says("hi");
+    expect((await says("/quiet", { addressed: "follow-up" })).verdict.kind).toBe("acted");
+    await worker(chat, { replies: [wait, { text: "Done." }], tools: [tool] });
+    await started;
+    release();
+    await answer(chat, "Done.");
+    expect(chat.shown.map(({ message }) => message.kind)).not.toContain("progress");
+  });
+
+  test("without a text gets a hint and starts nothing", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    expect((await says("  ")).verdict.kind).toBe("refused");
+    await answer(chat, "without a task");
+  });
+
+  test("of a guest is refused with a reason, and one of a bot is ignored", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const guest = { id: "U2", name: "Gus", standing: "guest", roles: [] } as const;
+    expect((await says("hi", { author: { ...guest, roles: [] } })).verdict.kind).toBe("refused");
+    expect((await says("hi", { author: { ...guest, roles: [], standing: "bot" } })).verdict.kind).toBe(
+      "ignored",
+    );
+  });
+
+  test("of 40,000 characters and one with a special token arrive whole", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { requests } = await worker(chat, { replies: [{ text: "Read." }] });
+    const text = `<|endoftext|>${"ä".repeat(40_000)}`;
+    await says(text);
+    await answer(chat, "Read.");
+    expect(requests[0]?.messages[0]).toMatchObject({ text });
+  });
+});
+
+test("A request that the model's service refused is marked as failed, and no later turn sees it", async () => {
+  const chat = memoryChat();
+  const { says } = gateway(chat);
+  const replies = [{ text: "I will not.", stop: "refusal" as const }, { text: "Blue." }];
+  const { requests } = await worker(chat, { replies });
+  const { event } = await says("the forbidden thing");
+  if (event.kind !== "message") throw new Error("It is a message.");
+  await answer(chat, "will not see this request again");
+  await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+  await says("which colour?");
+  await answer(chat, "Blue.");
+  expect(textIn(requests[1]?.messages ?? [])).toMatch(/^\(Left out here: .*\+which colour\?$/);
+});
+
+describe("A stop", () => {
+  test("ends a running tool, answers its call, and tells the figures", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await says("wait");
+    await started;
+    expect((await stops()).kind).toBe("stopping");
+    const { message } = await answer(chat, "Stopped by Bob");
+    expect(message.markdown).toContain("0 left alive");
+    expect(message.footer).toContain("a.txt");
+  });
+
+  test("ends a model call", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await worker(chat, { replies: [{ hang: "I am thinking about this" }] });
+    await says("think");
+    await shows(chat, "progress", "I am thinking");
+    await stops();
+    await answer(chat, "Stopped by Bob");
+  });
+
+  test("before any worker has come drops what waits, and only that", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await says("old");
+    expect((await stops()).kind).toBe("stopping");
+    await says("new");
+    const { requests } = await worker(chat, { replies: [{ text: "Did the new." }] });
+    await answer(chat, "1 waiting message dropped");
+    await answer(chat, "Did the new.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "new" }]);
+  });
+
+  test("that is older than the turn does not touch it", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Finished." }], tools: [tool] });
+    const late = tick();
+    await says("wait");
+    await started;
+    await stops(late);
+    release();
+    await answer(chat, "Finished.");
+  });
+
+  test("that comes late ends what is older, and the newer message is done in a turn of its own", async () => {
+    const chat = memoryChat();
+    const { says, stops, redis, thread } = gateway(chat);
+    const first = waitingTool();
+    const second = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { calls: [{ name: "wait2" }] }, { text: "Did new." }],
+      tools: [first.tool, { ...second.tool, name: "wait2" }],
+    });
+    const older = await says("old");
+    await first.started;
+    const late = tick();
+    const newer = await says("new", { addressed: "follow-up" });
+    first.release();
+    // By now the turn has taken the newer message along.
+    await second.started;
+    expect((await stops(late)).kind).toBe("stopping");
+    await answer(chat, "Stopped by Bob");
+    await answer(chat, "Did new.");
+    const markOf = ({ event }: typeof older) =>
+      event.kind === "message" ? chat.marks.get(event.ref.message)?.at(-1) : undefined;
+    // The marks of one turn may come later than the next turn.
+    await chat.until(() => markOf(newer) === "answered" && markOf(older) === "stopped");
+    expect(requests).toHaveLength(3);
+    expect((await readJournal(redis, threadId(thread))).map(({ type }) => type).slice(-6)).toEqual([
+      ...["tool-result", "turn-end", "turn-start", "user", "assistant", "turn-end"],
+    ]);
+  });
+
+  test("by two people and told twice is one stop, with one receipt", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Next." }], tools: [tool] });
+    await says("wait");
+    await started;
+    const [at, later] = [tick(), tick()];
+    const verdicts = await Promise.all([stops(at), stops(at), stops(later, "Eve")]);
+    expect(verdicts[0]?.kind).toBe("stopping");
+    await answer(chat, "Stopped by");
+    await says("next");
+    await answer(chat, "Next.");
+    expect(chat.shown.filter(({ message }) => message.markdown.includes("Stopped by"))).toHaveLength(1);
+  });
+
+  test("after the end stops nothing, also when it is older than the next message", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await worker(chat, { replies: [{ text: "One." }, { text: "Two." }] });
+    const { event } = await says("one");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect((await stops()).kind).toBe("ignored");
+    await says("two");
+    await answer(chat, "Two.");
+    expect(chat.shown.some(({ message }) => message.markdown.includes("Stopped"))).toBe(false);
+  });
+
+  test("by the word alone works, and inside a sentence does not", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "?" }], tools: [tool] });
+    await says("wait");
+    await started;
+    expect((await says("don't stop until it works", { addressed: "follow-up" })).verdict.kind).toBe(
+      "accepted",
+    );
+    expect((await says(" Stop! ", { addressed: "follow-up" })).verdict.kind).toBe("stopping");
+    await answer(chat, "Stopped by Ada");
+  });
+
+  test("with nothing to stop says so and stops nothing later", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    expect((await stops()).kind).toBe("ignored");
+    await says("stop");
+    await answer(chat, "Nothing is running");
+    await worker(chat, { replies: [{ text: "Hello." }] });
+    await says("hi");
+    await answer(chat, "Hello.");
+  });
+});
+
+describe("A turn that was scheduled", () => {
+  const due = (at = tick()): UserMessage => ({
+    ...{ role: "user", id: `schedule-s1-${at}`, author: { id: "U1", name: "Ada" }, text: "look", at },
+    scheduled: true,
+  });
+
+  test("is stopped like any other", async () => {
+    const chat = memoryChat();
+    const { redis, queue, thread, stops } = gateway(chat, { rules: { stop: "requester" } });
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await deliver(redis, threadId(thread), due(), { onlyIfSession: false, now: 1 });
+    await queue.wake(threadId(thread));
+    await started;
+    expect((await stops()).kind).toBe("stopping");
+    await answer(chat, "Stopped by Bob");
+  });
+
+  test("tells the thread when its model fails, and the next one comes as planned", async () => {
+    const chat = memoryChat();
+    const { redis, queue, thread } = gateway(chat);
+    const error = new ModelError("transient", "The service is away.");
+    await worker(chat, { replies: [{ error }, { text: "All is well." }] });
+    for (const said of ["The service is away.", "All is well."]) {
+      await deliver(redis, threadId(thread), due(), { onlyIfSession: false, now: 1 });
+      await queue.wake(threadId(thread));
+      await answer(chat, said);
+    }
+    // What was scheduled is no message of the platform's, so nothing is marked.
+    expect(chat.marks.size).toBe(0);
+  });
+});
+
+describe("An edit", () => {
+  test("changes a message that waits", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { event } = await says("use tabs");
+    expect((await amends("edit", event, "use spaces")).kind).toBe("amended");
+    const { requests } = await worker(chat, { replies: [{ text: "Done." }] });
+    await answer(chat, "Done.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "use spaces" }]);
+  });
+
+  test("is passed on once as a correction while a turn works on the message", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Corrected." }],
+      tools: [tool],
+    });
+    const { event } = await says("use tabs");
+    await started;
+    const at = tick();
+    expect((await amends("edit", event, "use spaces", at)).kind).toBe("amended");
+    expect((await amends("edit", event, "use spaces", at)).kind).toBe("amended");
+    release();
+    await answer(chat, "Corrected.");
+    const corrections = requests[1]?.messages.filter(
+      (m) => m.role === "user" && m.text.includes("use spaces"),
+    );
+    expect(corrections).toHaveLength(1);
+    expect(corrections).toMatchObject([{ author: { name: "Ada" } }]);
+  });
+
+  test("of an answered message starts nothing", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    await worker(chat, { replies: [{ text: "Done." }] });
+    const { event } = await says("use tabs");
+    await answer(chat, "Done.");
+    expect((await amends("edit", event, "use spaces")).kind).toBe("ignored");
+  });
+});
+
+describe("A deletion", () => {
+  test("withdraws a message that waits", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { event } = await says("first");
+    await says("second");
+    expect((await amends("delete", event)).kind).toBe("amended");
+    const { requests } = await worker(chat, { replies: [{ text: "Done." }] });
+    await answer(chat, "Done.");
+    expect(requests[0]?.messages).toMatchObject([{ text: "second" }]);
+  });
+
+  test("of the only message that a turn works on stops the turn", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    expect((await amends("delete", event)).kind).toBe("stopping");
+    await answer(chat, "Stopped by Ada, who deleted the message");
+  });
+
+  test("of one of several messages is told to the turn, which goes on", async () => {
+    const chat = memoryChat();
+    const { says, amends } = gateway(chat);
+    const first = await says("one");
+    await says("two");
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Only two." }],
+      tools: [tool],
+    });
+    await started;
+    expect((await amends("delete", first.event)).kind).toBe("amended");
+    release();
+    await answer(chat, "Only two.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", author: { id: "heddle" } });
+  });
+});
+
+describe("A worker", () => {
+  test("has all that came before a call in the journal when it runs, and writes twice a step", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const id = threadId(thread);
+    const seen: { journal: string[]; writes: number }[] = [];
+    const look = defineTool({
+      ...{ name: "look", description: "look", input: z.object({}), effect: "read" },
+      async run() {
+        const [, writes] = (await redis.hget(keys.head(id), "write"))?.split(".") ?? [];
+        const journal = (await readJournal(redis, id)).map(({ type }) => type);
+        seen.push({ journal, writes: Number(writes) });
+        return { status: "ok", text: "seen" };
+      },
+    });
+    const calls = { calls: [{ name: "look" }] };
+    await worker(chat, { replies: [calls, calls, { text: "Done." }], tools: [look] });
+    await says("look twice");
+    await answer(chat, "Done.");
+    const first = ["turn-start", "user", "assistant", "tool-start"];
+    expect(seen.map(({ journal }) => journal)).toEqual([
+      first,
+      [...first, "tool-result", "assistant", "tool-start"],
+    ]);
+    expect((seen[1]?.writes ?? 0) - (seen[0]?.writes ?? 0)).toBe(2);
+  });
+
+  test("has the result of a call in the journal before the files are saved, where a limit ends the turn behind it", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const saved: string[][] = [];
+    const { tool, release } = waitingTool();
+    release();
+    await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }],
+      tools: [tool],
+      limits: { ...defaultTurnLimits, tokens: 1 },
+      save: async () => void saved.push((await readJournal(redis, threadId(thread))).map(({ type }) => type)),
+    });
+    await says("wait");
+    await answer(chat, "Nothing was said");
+    expect(saved).toEqual([["turn-start", "user", "assistant", "tool-start", "tool-result"]]);
+  });
+
+  test("that shuts down hands its turn over, and the next one repeats no call", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const first = waitingTool();
+    const { close } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }, { name: "wait" }] }],
+      tools: [first.tool],
+    });
+    await says("wait");
+    await first.started;
+    await close();
+    const second = waitingTool();
+    second.release();
+    const { requests } = await worker(chat, { replies: [{ text: "Went on." }], tools: [second.tool] });
+    await answer(chat, "Went on.");
+    // The interrupted call has an unknown outcome; the one that had not begun was run.
+    expect([first.runs(), second.runs()]).toEqual([1, 1]);
+    expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
+  });
+
+  test("whose lock is lost ends its tool, and the next one says that the outcome is unknown", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const { tool, started, runs } = waitingTool();
+    const { requests, errors } = await worker(chat, {
+      // A busy machine may take the short lock from it once more.
+      replies: ({ messages }) =>
+        messages.at(-1)?.role === "tool" ? { text: "Went on." } : { calls: [{ name: "wait" }] },
+      tools: [tool],
+      lockMs: 600,
+    });
+    await says("wait");
+    await started;
+    const queued = new Queue(queueName, { connection: redis, prefix: queuePrefix });
+    const jobs = await queued.getActive();
+    const job = jobs.find(({ data }) => data.thread === threadId(thread));
+    // BullMQ looks for lost jobs once an interval, and the workers of other tests have a longer one.
+    await redis.del(`${queuePrefix}:${queueName}:stalled-check`);
+    // As if other workers had died over it before, and Redis had been away for longer than the lock lives.
+    await redis.hset(`${queuePrefix}:${queueName}:${job?.id}`, "stc", 3);
+    await redis.set(`${queuePrefix}:${queueName}:${job?.id}:lock`, "somebody else's", "PX", 1_000);
+    await answer(chat, "Went on.");
+    await queued.close();
+    expect(runs()).toBe(1);
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "tool", status: "unknown" });
+    expect(errors.map(String).join()).toMatch(/lock/i);
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(1);
+  });
+
+  test("gives up a turn that was claimed again and again without progress, and says so", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const id = threadId(thread);
+    const { event } = await says("crash");
+    await (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: 1 });
+    // So many workers have died over it.
+    for (let n = 0; n < 3; n += 1) await claimSession(redis, id);
+    const { requests } = await worker(chat, { replies: [{ text: "Next." }] });
+    await answer(chat, "made no progress, so it gave up");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+    expect(requests).toEqual([]);
+    await says("again");
+    await answer(chat, "Next.");
+  });
+
+  test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
+    const chat = memoryChat({ statusMs: 5 });
+    const { redis, says, thread: place } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const { close } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Too late." }],
+      tools: [tool],
+      async fileChanges(thread) {
+        await claimSession(redis, thread);
+        return noChanges;
+      },
+    });
+    await says("wait");
+    await started;
+    await chat.until(() => chat.statuses.includes("is using wait…"));
+    release();
+    await chat.until(() => chat.statuses.at(-1) === undefined);
+    expect(chat.shown.filter(({ message }) => message.kind === "answer")).toEqual([]);
+    await close();
+    expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
+  });
+
+  test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
+    const chat = memoryChat();
+    const { redis, says, stops, thread } = gateway(chat);
+    await says("wait");
+    const lease = await claimSession(redis, threadId(thread));
+    const at = Date.now();
+    await lease.take({ type: "turn-start", turn: "t1", at });
+    const call = { id: "c1", name: "wait", input: {} };
+    await lease.append([
+      {
+        ...{ type: "assistant", step: 1, usage: noUsage, at },
+        message: {
+          role: "assistant",
+          id: "a1",
+          model: "test/m",
+          stop: "tool-calls",
+          parts: [{ type: "tool-call", call }],
+        },
+      },
+      { type: "tool-start", callId: call.id, at },
+    ]);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    await started;
+    await stops();
+    await answer(chat, "Stopped by Bob");
+    const receipt = chat.shown.find(({ message }) => message.kind === "receipt")?.message.markdown;
+    expect(receipt).toContain("2 commands ended");
+    expect(receipt).not.toContain("had ended with the worker");
+  });
+
+  test("takes messages that were written during a turn along, at the next step", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Both." }],
+      tools: [tool],
+    });
+    await says("one");
+    await started;
+    const { verdict, event } = await says("two", { addressed: "follow-up" });
+    expect(verdict).toMatchObject({ kind: "accepted", position: 1 });
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.places.get(event.ref.message) === 1);
+    expect(chat.marks.get(event.ref.message)).toEqual(["waiting"]);
+    release();
+    await answer(chat, "Both.");
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "user", text: "two" });
+  });
+
+  test("keeps room for others when one channel or one person asks for much, who see that they wait", async () => {
+    const chat = memoryChat();
+    const slots = { perChannel: 3, perUser: 2 };
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: ({ messages }) =>
+        messages.some((m) => m.role === "tool")
+          ? { text: "Late." }
+          : textIn(messages).includes("wait")
+            ? { calls: [{ name: "wait" }] }
+            : { text: `Quick ${textIn(messages)}.` },
+      tools: [tool],
+      slots,
+    });
+    const busy = Array.from({ length: 6 }, () => gateway(chat, { channel: "busy" }));
+    await Promise.all(busy.map(({ says }) => says("wait")));
+    await started;
+    // Ada's two are taken; Bob has one of the channel's three; Eve is elsewhere.
+    const bob = { id: "U2", name: "Bob", standing: "member", roles: [] } as const;
+    const eve = { id: "U3", name: "Eve", standing: "member", roles: [] } as const;
+    await gateway(chat, { channel: "busy" }).says("one", { author: { ...bob, roles: [] } });
+    await gateway(chat, { channel: "calm" }).says("two", { author: { ...eve, roles: [] } });
+    await answer(chat, "Quick one");
+    await answer(chat, "Quick two");
+    // The second one may still be on its way.
+    await expect
+      .poll(() => requests.filter(({ messages }) => textIn(messages).includes("wait")).length)
+      .toBe(2);
+    // All others have found no room by now.
+    await expect.poll(() => server.client().zcard(keys.slotLine("user:memory:w:U1"))).toBe(4);
+    const { event } = await gateway(chat, { channel: "busy", slots }).says("wait");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    const { message } = event.ref;
+    // Before it are Ada's four others that wait, and one of those that run.
+    await chat.until(() => chat.places.get(message) === 5);
+    expect(chat.marks.get(message)).toEqual(["waiting"]);
+    release();
+    await chat.until(() => chat.shown.filter((one) => one.message.markdown === "Late.").length === 7);
+    await chat.until(() => chat.marks.get(message)?.includes("taken"));
+  });
+
+  test("shows the messages that it has no room for as waiting, with their place, until it takes them", async () => {
+    const chat = memoryChat();
+    const [first, second] = [waitingTool(), waitingTool()];
+    await worker(chat, {
+      replies: ({ messages }) =>
+        messages.some(({ role }) => role === "tool")
+          ? { text: `Did ${textIn(messages)}.` }
+          : { calls: [{ name: textIn(messages) }] },
+      tools: [
+        { ...first.tool, name: "one" },
+        { ...second.tool, name: "two" },
+      ],
+      concurrency: 1,
+    });
+    const asks = async (text: string) => {
+      const { event } = await gateway(chat).says(text);
+      if (event.kind !== "message") throw new Error("Only messages are said.");
+      const { message } = event.ref;
+      return { mark: () => chat.marks.get(message)?.at(-1), place: () => chat.places.get(message) };
+    };
+    const one = await asks("one");
+    await first.started;
+    const two = await asks("two");
+    const three = await asks("two");
+    await chat.until(() => two.place() === 1 && three.place() === 2 && one.mark() === "taken");
+    expect([two.mark(), three.mark()]).toEqual(["waiting", "waiting"]);
+    first.release();
+    await second.started;
+    await chat.until(() => two.mark() === "taken");
+    await chat.until(() => three.place() === 1);
+    expect(three.mark()).toBe("waiting");
+    second.release();
+    await chat.until(() => [one, two, three].every(({ mark }) => mark() === "answered"));
+  });
+
+  test("keeps what its thread has said before, however old that is, while it is worked on", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread: place } = gateway(chat);
+    const thread = threadId(place);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ text: "First." }, { calls: [{ name: "wait" }] }], tools: [tool] });
+    await says("one");
+    await answer(chat, "First.");
+    await expect.poll(() => redis.ttl(keys.head(thread))).toBeGreaterThan(0);
+    const kept = [keys.head(thread), keys.log(thread, 0)];
+    for (const key of kept) await redis.expire(key, 60);
+    await says("two");
+    await started;
+    for (const key of kept) expect(await redis.ttl(key)).toBeGreaterThan(60);
+  });
+
+  test("runs many threads at once and each in order", async () => {
+    const chat = memoryChat();
+    const gateways = Array.from({ length: 12 }, () => gateway(chat));
+    await worker(chat, {
+      replies: (request) => ({
+        text: request.messages.flatMap((m) => (m.role === "user" ? [m.text] : [])).join("+"),
+      }),
+    });
+    for (const text of ["a", "b", "c"])
+      await Promise.all(gateways.map(({ says, thread }) => says(`${text}${thread.thread}`)));
+    for (const { thread } of gateways) {
+      const id = thread.thread;
+      await answer(chat, `a${id}+b${id}+c${id}`);
+    }
+  });
+});
+
+describe("A final answer", () => {
+  /** On a busy machine a turn takes long enough to show its progress first. */
+  const withoutProgress = (chat: Chat) =>
+    chat.shown.map(({ message }) => message).filter(({ kind }) => kind !== "progress");
+
+  test("is posted again when its response was lost, and marked where the platform cannot tell", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    await says("hi");
+    const repeat = await chat.until(() =>
+      chat.shown.find(({ message }) => message.footer?.includes("may be a repeat")),
+    );
+    expect(repeat.message.markdown).toBe("Important.");
+  });
+
+  test("is not marked where the platform still knows its key, and is there once", async () => {
+    const chat = memoryChat({ idempotentMs: 60_000 });
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(withoutProgress(chat)).toMatchObject([
+      { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
+    ]);
+  });
+
+  test("is marked where the platform has forgotten its key by then", async () => {
+    const chat = memoryChat({ idempotentMs: 1 });
+    const { says } = gateway(chat);
+    // The pauses between attempts are longer than that.
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    const posted: (string | undefined)[] = [];
+    const { surface } = chat;
+    const { post } = surface;
+    surface.post = (thread, message, key, earlier) => {
+      if (message.kind === "answer") posted.push(message.footer);
+      return post(thread, message, key, earlier);
+    };
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(posted.map((footer) => footer?.includes("may be a repeat"))).toEqual([false, true]);
+  });
+
+  test("is looked for before it is posted again, and not repeated when it is there", async () => {
+    const chat = memoryChat({ finds: true });
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("uncertain", "connection lost"));
+    await worker(chat, { replies: [{ text: "Important." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(withoutProgress(chat)).toMatchObject([
+      { kind: "answer", markdown: "Important.", footer: expect.not.stringContaining("repeat") },
+    ]);
+  });
+
+  test("comes after a progress message that somebody has deleted, which is not put there again", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Done." }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    await shows(chat, "progress", "wait");
+    chat.shown.splice(0);
+    release();
+    await answer(chat, "Done.");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    expect(chat.shown.map(({ message }) => message.kind)).toEqual(["answer"]);
+  });
+
+  test("that the platform will not take is told of in its place, and marked as failed", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("rejected", "Too many mentions."));
+    await worker(chat, { replies: [{ text: "Unheard." }] });
+    const { event } = await says("hi");
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+    expect(withoutProgress(chat)).toMatchObject([
+      { kind: "notice", markdown: expect.stringContaining("could not be posted: Too many mentions.") },
+    ]);
+  });
+
+  test.each(["gone", "forbidden"] as const)(
+    "that the platform refuses as %s ends the turn all the same, is marked, listed and logged, and stays in the journal",
+    async (kind) => {
+      const chat = memoryChat();
+      const { says, redis, thread } = gateway(chat);
+      chat.failNext(new SurfaceError(kind, "Not here."));
+      const { errors } = await worker(chat, { replies: [{ text: "Unheard." }, { text: "Heard." }] });
+      const { event } = await says("hi");
+      if (event.kind !== "message") throw new Error("Only messages are said.");
+      await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "failed");
+      expect(errors).toEqual([`A message could not be posted to ${threadId(thread)} (${kind}).`]);
+      const listed = () => createOverview(redis).line(threadId(thread));
+      expect(await listed()).toMatchObject({ ended: "answered", unsaid: true });
+      await says("and now?");
+      await answer(chat, "Heard.");
+      expect(await listed()).not.toHaveProperty("unsaid");
+      expect(JSON.stringify(await readJournal(redis, threadId(thread)))).toContain("Unheard.");
+    },
+  );
+
+  test("does not let the next message wait until the platform takes the marks of the last", async () => {
+    const held = Promise.withResolvers<void>();
+    const chat = memoryChat({ holdsMark: (mark) => (mark === "answered" ? held.promise : undefined) });
+    const { says } = gateway(chat);
+    await worker(chat, { replies: [{ text: "One." }, { text: "Two." }] });
+    await says("first");
+    await answer(chat, "One.");
+    // By then it has found the mailbox empty; nothing tells of that.
+    await delay(200);
+    await says("second");
+    await answer(chat, "Two.");
+    held.resolve();
+    await chat.until(
+      () => [...chat.marks.values()].filter((marks) => marks.at(-1) === "answered").length === 2,
+    );
+  });
+
+  test("waits out a rate limit", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    chat.failNext(new SurfaceError("rate-limited", "slow down", { retryAfterMs: 30 }));
+    await worker(chat, { replies: [{ text: "Patient." }] });
+    await says("hi");
+    const { message } = await answer(chat, "Patient.");
+    expect(message.footer).not.toContain("repeat");
+  });
+});
