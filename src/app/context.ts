@@ -20,7 +20,7 @@ import { createOutputScheduler, type OutputScheduler } from "../queue/outbox/rat
 import type { RedisServer } from "../queue/redis/server.ts";
 import { aheadOf } from "../queue/turns/slots.ts";
 import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
-import { type WatchedSandbox, watchSandbox } from "../sandbox/watched.ts";
+import { type WatchedSandbox, watchSandbox } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { modelChoicesIn } from "./channel-settings.ts";

@@ -1,15 +1,15 @@
 import { validateHeaderValue } from "node:http";
-import { type Config, ConfigError } from "../config/load.ts";
 import type { Environment } from "../config/environment.ts";
+import { type Config, ConfigError } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
-import type { BackendOptions } from "../sandbox/backend.ts";
 import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
-import type { ReadOnlyMount } from "../sandbox/bubblewrap/read-only.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";
 import { createEgress, type Egress } from "../sandbox/egress/egress.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { createSeatbeltBackend, createUnconfinedBackend } from "../sandbox/plain/backend.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
+import type { BackendOptions } from "../sandbox/thread/backend.ts";
+import type { ReadOnlyMount } from "../sandbox/thread/read-only.ts";
 import { folderStore } from "../sandbox/workspaces/store.ts";
 
 const kibibyte = 1024;

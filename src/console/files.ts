@@ -1,6 +1,6 @@
 import type { WorkspaceFiles } from "../adapters/local/services.ts";
 import { threadId } from "../chat/threads.ts";
-import type { WatchedSandbox } from "../sandbox/watched.ts";
+import type { WatchedSandbox } from "../sandbox/health.ts";
 
 /** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
 export function workspaceFiles(sandbox: WatchedSandbox): WorkspaceFiles {

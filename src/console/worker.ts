@@ -3,7 +3,7 @@ import type { WorkerReport } from "../adapters/local/operations.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Drive } from "../queue/turns/turn-worker.ts";
-import type { WatchedSandbox } from "../sandbox/watched.ts";
+import type { WatchedSandbox } from "../sandbox/health.ts";
 import type { Mask } from "./excerpt.ts";
 
 /** What this worker says of itself to the console, see queue/presence.ts. */

@@ -7,21 +7,21 @@ import type { JournalRecord } from "../../src/agent/journal.ts";
 import { defaultTurnLimits } from "../../src/agent/limits.ts";
 import type { ModelRequest } from "../../src/agent/llm/model.ts";
 import { chatMessages } from "../../src/agent/llm/openai-chat-messages.ts";
-import { allowAll, createPolicy } from "../../src/agent/policy.ts";
 import { type Enclosed, type UserMessage, userText } from "../../src/agent/messages.ts";
+import { allowAll, createPolicy } from "../../src/agent/policy.ts";
 import type { Purse } from "../../src/agent/purse.ts";
 import type { Skill } from "../../src/agent/skills/library.ts";
 import type { Tool } from "../../src/agent/tools/tool.ts";
+import { createTurnRunner } from "../../src/app/agent-runner.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Probe } from "../../src/sandbox/sandbox.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { createTurnRunner } from "../../src/app/agent-runner.ts";
-import { plainEnclosures } from "../enclosures/plain.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import { asking, tool } from "../agent/turn.ts";
+import { plainEnclosures } from "../enclosures/plain.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
-import { dataFolder } from "../sandbox/ground.ts";
+import { dataFolder } from "../sandbox/backends.ts";
 
 /** Pays for everything. */
 const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isInstalled } from "../../src/sandbox/bubblewrap/host.ts";
+import { isInstalled } from "../../src/sandbox/bubblewrap/inspect-host.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";

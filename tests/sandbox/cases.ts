@@ -1,3 +1,4 @@
+import { type Case, type Ground, openGround } from "./backends.ts";
 import { commandCases } from "./cases/commands.ts";
 import { kernelCases } from "./cases/kernel.ts";
 import { lifecycleCases } from "./cases/lifecycle.ts";
@@ -5,7 +6,6 @@ import { limitCases } from "./cases/limits.ts";
 import { networkCases } from "./cases/network.ts";
 import { secretCases } from "./cases/secrets.ts";
 import { threadCases } from "./cases/threads.ts";
-import { type Case, type Ground, openGround } from "./ground.ts";
 
 /** Everything that a sandbox promises, numbered so that documents can refer to it. */
 export const cases: readonly Case[] = [

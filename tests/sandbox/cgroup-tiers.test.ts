@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { possibleTiers } from "../../src/sandbox/bubblewrap/cgroup-tiers.ts";
+import { possibleTiers } from "../../src/sandbox/bubblewrap/limits/cgroup-tiers.ts";
 
 const limits = { memoryBytes: 1024, processes: 10, cpus: 2 };
 const unified = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate 0 0\n";

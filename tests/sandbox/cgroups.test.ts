@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { possibleTiers } from "../../src/sandbox/bubblewrap/cgroup-tiers.ts";
-import { findCages } from "../../src/sandbox/bubblewrap/cgroups.ts";
+import { possibleTiers } from "../../src/sandbox/bubblewrap/limits/cgroup-tiers.ts";
+import { findCages } from "../../src/sandbox/bubblewrap/limits/cgroups.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
 
 /** Above what the kernel gives to a process. */
@@ -30,7 +30,7 @@ test("Bots that start at one moment all find the same limits, and sweep what a k
   const { summary } = await findCages(defaultLimits);
   context.skip(summary.includes("tier 3"), "no writable control group on this host");
   const homes = leaveGroups(summary);
-  const program = fileURLToPath(new URL("./cage-seeker.ts", import.meta.url));
+  const program = fileURLToPath(new URL("./cgroup-seeker.ts", import.meta.url));
   const bots = Array.from({ length: 4 }, () => fork(program));
   await Promise.all(bots.map((bot) => once(bot, "message")));
   const found = bots.map(async (bot) => {

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import type { SandboxLimits } from "../../src/sandbox/limits.ts";
-import { dataFolder, firstOutput, type Ground, openGround, output } from "./ground.ts";
+import { dataFolder, firstOutput, type Ground, openGround, output } from "./backends.ts";
 
 let ground: Ground | undefined;
 let dataDir: string;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { type Ground, dataFolder, openGround, output } from "./ground.ts";
+import { dataFolder, type Ground, openGround, output } from "./backends.ts";
 
 const dataDir = dataFolder();
 let ground: Ground;

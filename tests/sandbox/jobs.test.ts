@@ -1,7 +1,14 @@
 import { rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Job, Sandbox } from "../../src/sandbox/sandbox.ts";
-import { dataFolder, firstOutput, type Ground, openGround, processesWith, uniqueSeconds } from "./ground.ts";
+import {
+  dataFolder,
+  firstOutput,
+  type Ground,
+  openGround,
+  processesWith,
+  uniqueSeconds,
+} from "./backends.ts";
 
 const dataDir = dataFolder();
 let ground: Ground;

@@ -1,13 +1,13 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { sandboxTools } from "../../src/agent/tools/core.ts";
-import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { limitsOf } from "../../src/app/sandbox.ts";
-import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
+import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
-import { dataFolder, output } from "./ground.ts";
+import { dataFolder, output } from "./backends.ts";
 
 const mebibyte = 1024 * 1024;
 let dataDir = "";

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe } from "vitest";
+import { dataFolder, secret } from "./backends.ts";
 import { caseRunner } from "./cases.ts";
-import { dataFolder, secret } from "./ground.ts";
 import { testCases } from "./test-cases.ts";
 
 const isRoot = process.getuid?.() === 0;

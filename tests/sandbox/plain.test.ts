@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
-import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { seatbeltProfile } from "../../src/sandbox/plain/seatbelt.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./ground.ts";
+import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./backends.ts";
 
 let folder = "";
 let backend: SandboxBackend | undefined;

@@ -13,7 +13,7 @@ import {
   output,
   processesWith,
   uniqueSeconds,
-} from "./ground.ts";
+} from "./backends.ts";
 
 const dataDir = dataFolder();
 let ground: Ground;
@@ -146,7 +146,7 @@ describe("an aborted signal", () => {
 });
 
 describe("a bot that is killed", () => {
-  const program = fileURLToPath(new URL("./doomed-bot.ts", import.meta.url));
+  const program = fileURLToPath(new URL("./killed-bot.ts", import.meta.url));
 
   async function doomedBot(): Promise<ChildProcess> {
     const bot = fork(program, [dataDir], { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });

@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
-import { inspectHost } from "../../src/sandbox/bubblewrap/host.ts";
+import { inspectHost } from "../../src/sandbox/bubblewrap/inspect-host.ts";
 import { threadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
 import { createSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
 import { closedEgress } from "../../src/sandbox/egress/egress.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
-import { dataFolder } from "./ground.ts";
+import { dataFolder } from "./backends.ts";
 
 test("A network that is being closed is joined by nothing; another is opened beside it", async () => {
   const dataDir = dataFolder();

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { leaveUnitGroup, moveProcesses, unitGroup } from "../../src/sandbox/bubblewrap/unit-group.ts";
+import { leaveUnitGroup, moveProcesses, unitGroup } from "../../src/sandbox/bubblewrap/limits/unit-group.ts";
 
 const mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate 0 0\n";
 

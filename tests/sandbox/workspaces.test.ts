@@ -2,12 +2,12 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { cleanPolicy } from "../../src/app/sandbox.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import { cleanPolicy } from "../../src/app/sandbox.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
-import { closedFolder, dataFolder, output } from "./ground.ts";
+import { closedFolder, dataFolder, output } from "./backends.ts";
 
 const day = 86_400_000;
 const policy = { idleMs: 30 * day, archiveMs: 365 * day };

@@ -2,7 +2,6 @@ import type { Redis } from "ioredis";
 import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
-import { mark } from "./outbox.ts";
 import type { OutputScheduler } from "./rate-limit.ts";
 
 /**

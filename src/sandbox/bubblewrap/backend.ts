@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { type BackendOptions, createBackend } from "../backend.ts";
 import { closedEgress } from "../egress/egress.ts";
 import { describePolicy } from "../egress/policy.ts";
 import { defaultLimits } from "../limits.ts";
 import type { SandboxBackend } from "../sandbox.ts";
-import { inspectHost } from "./host.ts";
+import { type BackendOptions, createBackend } from "../thread/backend.ts";
+import { inspectHost } from "./inspect-host.ts";
 import { threadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
 import { createSpawner } from "./spawner.ts";

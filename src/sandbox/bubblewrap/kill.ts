@@ -1,6 +1,6 @@
 import type { KillReport } from "../sandbox.ts";
+import { isAlive, processesInNamespaces } from "../thread/processes.ts";
 import type { Launch } from "./launch.ts";
-import { isAlive, processesInNamespaces } from "./processes.ts";
 
 /** Ends these and proves it: counts their processes before, kills, waits, and then looks for them again. */
 export async function killLaunches(launches: readonly Launch[]): Promise<KillReport> {

@@ -5,47 +5,12 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxLimits } from "../limits.ts";
 import type { ExecEnd } from "../sandbox.ts";
-import type { Cage, Cages } from "./cages.ts";
+import type { ThreadFolder } from "../thread/host.ts";
+import { descendants, isAlive, type ProcessIdentity, processStatus } from "../thread/processes.ts";
+import type { Ending, LaunchRequest, OutputStream } from "../thread/spawner.ts";
 import { commandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
-import type { ThreadFolder } from "./host.ts";
+import type { Cage, Cages } from "./limits/resource-group.ts";
 import type { OutputPipe } from "./pipes.ts";
-import { descendants, isAlive, type ProcessIdentity, processStatus } from "./processes.ts";
-
-export interface LaunchRequest {
-  /** Program and arguments, run inside. */
-  program: readonly string[];
-  /** Absolute, inside. */
-  cwd: string;
-  /** Fed to the program's standard input, which is empty without it. */
-  stdin?: Uint8Array | undefined;
-  /** One pipe for both output streams, which keeps their order; all of it comes as stdout. */
-  mergeOutput?: boolean;
-  timeoutMs: number;
-  /** Bytes of output at which the program is killed. */
-  floodBytes: number;
-  /** Size that no file may exceed, in bytes. */
-  fileBytes: number;
-  /** bwrap arguments: what the program sees beside the thread's own folders. */
-  view?: readonly string[];
-  /**
-   * Without it, the program has a network of its own with nothing but a loopback. `hold`: that, and others can
-   * join it. A number: joins the network of this process, which holds one.
-   */
-  network?: "hold" | number;
-  onOutput(stream: OutputStream, chunk: Buffer): void;
-}
-
-export type OutputStream = "stdout" | "stderr";
-
-export interface Ending {
-  end: ExecEnd;
-  /** Null unless `end` is `exit`. */
-  exitCode: number | null;
-  /** For `failed`: what happened and what to do. */
-  problem?: string;
-  /** For `failed`, where bwrap could not set the sandbox up: its own words. */
-  said?: string;
-}
 
 /** What this process launches with. */
 export interface LaunchSite {

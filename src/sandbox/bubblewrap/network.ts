@@ -1,22 +1,9 @@
 import type { Egress, EgressProxy } from "../egress/egress.ts";
-import type { ThreadFolder } from "./host.ts";
-import { shell } from "./shell.ts";
-import type { Launched, Spawner } from "./spawner.ts";
+import type { ThreadFolder } from "../thread/host.ts";
+import { proxyPort, type ThreadNetwork } from "../thread/network.ts";
+import { shell } from "../thread/shell.ts";
+import type { Launched, Spawner } from "../thread/spawner.ts";
 
-/**
- * The network that a thread's commands and jobs share: a loopback of their own, so that a server that one of them
- * started can be reached by the next, and the way to the thread's proxy where it has one.
- */
-export interface ThreadNetwork {
-  /** What holds the network, if anything does. */
-  current(): Launched | undefined;
-  /** Opens the network, if it is not. Undefined when that failed: then each command has a network of its own. */
-  open(): Promise<Launched | undefined>;
-  /** Ends it, with the connections through it. */
-  close(): Promise<void>;
-}
-
-const proxyPort = 3128;
 const socketInside = "/proxy.sock";
 
 /** Arguments: port, socket, connections at once. Says so when the port answers. */
@@ -28,21 +15,6 @@ echo ready
 wait
 `;
 const idleScript = "echo ready; exec sleep infinity";
-
-/** Variables for programs in the thread's sandbox that tell where its proxy is. */
-export function proxyVariables(variables: Readonly<Record<string, string>>): string[] {
-  const address = `http://127.0.0.1:${proxyPort}`;
-  const all = {
-    ...Object.fromEntries(
-      ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map((n) => [n, address]),
-    ),
-    no_proxy: "localhost,127.0.0.1,::1",
-    NO_PROXY: "localhost,127.0.0.1,::1",
-    NODE_USE_ENV_PROXY: "1",
-    ...variables,
-  };
-  return Object.entries(all).flatMap(([name, value]) => ["--setenv", name, value]);
-}
 
 export function threadNetwork(options: {
   spawner: Spawner;

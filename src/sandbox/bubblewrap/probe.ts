@@ -5,12 +5,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
+import type { Host, ThreadFolder } from "../thread/host.ts";
+import { processesNaming } from "../thread/processes.ts";
+import { shell } from "../thread/shell.ts";
+import type { Spawner } from "../thread/spawner.ts";
+import { type Quarters, threadSandbox } from "../thread/thread-sandbox.ts";
 import { diagnose } from "./diagnosis.ts";
-import { type Host, isInstalled, type ThreadFolder } from "./host.ts";
-import { processesNaming } from "./processes.ts";
-import { shell } from "./shell.ts";
-import type { Spawner } from "./spawner.ts";
-import { type Quarters, threadSandbox } from "./thread.ts";
+import { isInstalled } from "./inspect-host.ts";
 
 const probeTimeoutMs = 20_000;
 const tooSlow: Problem = {

@@ -1,20 +1,13 @@
 import type { SandboxLimits } from "../limits.ts";
 import type { ExecEnd, KillReport } from "../sandbox.ts";
-import type { ThreadFolder } from "./host.ts";
-import type { Ending, LaunchRequest, OutputStream } from "./launch.ts";
+import type { ThreadFolder } from "../thread/host.ts";
+import type { Ending, LaunchRequest, LimitTier, OutputStream } from "../thread/spawner.ts";
 
 /** What the spawner must know to launch anything. */
 export interface SpawnerSettings {
   limits: SandboxLimits;
   /** bwrap arguments that show the system's programs, read-only. */
   systemMounts: readonly string[];
-}
-
-/** How limits are held together on this host. */
-export interface LimitTier {
-  summary: string;
-  /** Whether a control group holds them, exactly, or only watching does. */
-  exact: boolean;
 }
 
 /** The first message is `prepare`. */

@@ -6,9 +6,9 @@
  * When the bot ends, however it ends, the channel closes, and this process kills its sandboxes and exits. Should
  * it be killed itself, the kernel kills them (`--die-with-parent`).
  */
-import { findCages } from "./cgroups.ts";
 import { killLaunches } from "./kill.ts";
 import { type Launch, launch, type LaunchSite } from "./launch.ts";
+import { findCages } from "./limits/cgroups.ts";
 import { pipeSupply } from "./pipes.ts";
 import { seccompFilter } from "./seccomp.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";

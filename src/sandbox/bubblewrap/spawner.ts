@@ -1,36 +1,9 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type ExecEnd, type KillReport, nothingKilled } from "../sandbox.ts";
+import type { Ending, Launched, LimitTier, Spawner, SpawnRequest } from "../thread/spawner.ts";
 import { launchEnvironment } from "./command-line.ts";
-import type { ThreadFolder } from "./host.ts";
-import type { Ending, LaunchRequest } from "./launch.ts";
-import type { FromSpawner, LimitTier, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
-
-/** A program that was handed to the spawner. */
-export interface Launched {
-  readonly id: number;
-  /** Resolves when no process of it is alive any more. Never rejects. */
-  readonly ended: Promise<Ending>;
-  /** Kills it; `ended` then has this end, unless it ended by itself before. */
-  kill(end: ExecEnd): void;
-}
-
-export interface SpawnRequest extends LaunchRequest {
-  signal?: AbortSignal | undefined;
-  /** Runs in the network that this one holds. */
-  joins?: Launched | undefined;
-}
-
-/** Where all sandboxes are started: a process of its own (spawner-process.ts), started again if it should die. */
-export interface Spawner {
-  /** How limits are held together on this host. Rejects when the process cannot work. */
-  tier(): Promise<LimitTier>;
-  launch(folder: ThreadFolder, request: SpawnRequest): Launched;
-  /** Kills these and looks for what is left of them. Rejects when the process dies meanwhile: nothing is proven. */
-  proveDead(launches: readonly Launched[]): Promise<KillReport>;
-  /** Ends the process and whatever it runs. */
-  close(): Promise<void>;
-}
+import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
 
 export function createSpawner(settings: SpawnerSettings, log: (line: string) => void): Spawner {
   let lastId = 0;

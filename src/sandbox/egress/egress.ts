@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type DayCounter, dayAllowance, processCounter } from "./allowance.ts";
+import { dayAllowance, type DayCounter, processCounter } from "./allowance.ts";
+import { internet, type Uplink } from "./dialer.ts";
 import { type EgressPolicy, type EgressRules, policyFor } from "./policy.ts";
 import { createProxyServer } from "./proxy.ts";
-import { internet, type Uplink } from "./uplink.ts";
 
 export interface EgressLimits {
   /** Connections of a thread at the same time. */

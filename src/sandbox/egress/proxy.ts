@@ -4,10 +4,10 @@ import type { Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 import { isPublicAddress } from "./addresses.ts";
 import type { Allowance } from "./allowance.ts";
-import { briefLog } from "./brief-log.ts";
+import type { Uplink } from "./dialer.ts";
 import { forward } from "./forward.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
-import type { Uplink } from "./uplink.ts";
+import { briefLog } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
   policy: EgressPolicy;

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import { type BackendOptions, createBackend, type Machine } from "../backend.ts";
-import { foldersIn, makeRoot } from "../bubblewrap/host.ts";
-import { type Quarters, threadSandbox } from "../bubblewrap/thread.ts";
 import { defaultLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
+import { type BackendOptions, createBackend, type Machine } from "../thread/backend.ts";
+import { foldersIn, makeRoot } from "../thread/host.ts";
+import { type Quarters, threadSandbox } from "../thread/thread-sandbox.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
 import { plainSpawner } from "./spawner.ts";
 

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ThreadFolder } from "../bubblewrap/host.ts";
-import type { Ending } from "../bubblewrap/launch.ts";
-import { descendants, isAlive, type ProcessIdentity } from "../bubblewrap/processes.ts";
-import type { Launched, Spawner, SpawnRequest } from "../bubblewrap/spawner.ts";
 import type { ExecEnd } from "../sandbox.ts";
+import type { ThreadFolder } from "../thread/host.ts";
+import { descendants, isAlive, type ProcessIdentity } from "../thread/processes.ts";
+import type { Ending, Launched, Spawner, SpawnRequest } from "../thread/spawner.ts";
 
 /** What `bash -c` takes before the first parameter of a script; see bubblewrap/shell.ts. */
 const parametersFrom = 6;

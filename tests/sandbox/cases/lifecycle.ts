@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, firstOutput, output, processesWith, uniqueSeconds } from "../ground.ts";
+import { type Case, firstOutput, output, processesWith, uniqueSeconds } from "../backends.ts";
 
 export const lifecycleCases: Case[] = [
   {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, firstOutput, output, python, uniqueSeconds } from "../ground.ts";
+import { type Case, firstOutput, output, python, uniqueSeconds } from "../backends.ts";
 
 export const threadCases: Case[] = [
   {

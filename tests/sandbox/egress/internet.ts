@@ -7,7 +7,7 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectSecurely } from "node:tls";
-import type { Uplink } from "../../../src/sandbox/egress/uplink.ts";
+import type { Uplink } from "../../../src/sandbox/egress/dialer.ts";
 
 /** An internet on loopback: names that a test gives addresses, and behind every public address one server. */
 export interface StandIn {

@@ -9,9 +9,9 @@ import {
 } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
-import { type DayCounter, dayAllowance, processCounter } from "../../../src/sandbox/egress/allowance.ts";
+import { dayAllowance, type DayCounter, processCounter } from "../../../src/sandbox/egress/allowance.ts";
+import { internet, type Uplink } from "../../../src/sandbox/egress/dialer.ts";
 import { createProxyServer } from "../../../src/sandbox/egress/proxy.ts";
-import { internet, type Uplink } from "../../../src/sandbox/egress/uplink.ts";
 
 const servers: Server[] = [];
 afterEach(async () => {

@@ -1,4 +1,4 @@
-import type { OutputStream } from "./launch.ts";
+import type { OutputStream } from "./spawner.ts";
 
 /** Keeps the first `limit` bytes of both streams together and counts the rest. */
 export function keepOutput(limit: number) {

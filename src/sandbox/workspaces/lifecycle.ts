@@ -14,7 +14,7 @@ import { chown, copyFile, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { CleanReport, WorkspaceInfo, Workspaces } from "../sandbox.ts";
-import { alone } from "./alone.ts";
+import { alone } from "./file-lock.ts";
 import type { WorkspaceStore } from "./store.ts";
 
 /** A thread's folder on this host, as the back end lays it out. */

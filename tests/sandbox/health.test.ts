@@ -2,8 +2,8 @@ import { rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import { watchSandbox } from "../../src/sandbox/watched.ts";
-import { dataFolder } from "./ground.ts";
+import { watchSandbox } from "../../src/sandbox/health.ts";
+import { dataFolder } from "./backends.ts";
 
 test("a probe that failed is repeated when a turn begins, at most once a minute, and logged each time", async () => {
   const folder = dataFolder();

@@ -1,5 +1,5 @@
 import { setPriority } from "node:os";
-import { descendants, proportionalBytes, residentBytes } from "./processes.ts";
+import { descendants, proportionalBytes, residentBytes } from "../../thread/processes.ts";
 
 /** Holds one command's memory, processes and CPU together, beyond what limits per process can. */
 export interface Cage {

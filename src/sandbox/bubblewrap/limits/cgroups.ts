@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Cage, type Cages, watchingCages } from "./cages.ts";
+import { isCalled } from "../../system-error.ts";
 import { type CagedLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
+import { type Cage, type Cages, watchingCages } from "./resource-group.ts";
 import { leaveUnitGroup, unitGroup } from "./unit-group.ts";
-import { isCalled } from "../system-error.ts";
 
 /** The strictest way that works here, tried with a real process. */
 export async function findCages(limits: CagedLimits): Promise<Cages> {

@@ -1,6 +1,6 @@
 /** A bot that starts: looks for a way to hold limits when it is told over IPC, and tells which one it has found. */
 import { once } from "node:events";
-import { findCages } from "../../src/sandbox/bubblewrap/cgroups.ts";
+import { findCages } from "../../src/sandbox/bubblewrap/limits/cgroups.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
 
 const told = once(process, "message");

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { SandboxLimits } from "../limits.ts";
+import type { SandboxLimits } from "../../limits.ts";
 
 /** The limits that a group holds. */
 export type CagedLimits = Pick<SandboxLimits, "memoryBytes" | "processes" | "cpus">;

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isCalled } from "../system-error.ts";
-import { launchEnvironment } from "./command-line.ts";
+import { isCalled } from "../../system-error.ts";
+import { launchEnvironment } from "../command-line.ts";
 
 /** The control group (version 2) of a systemd service in which this process is directly. */
 export interface UnitGroup {

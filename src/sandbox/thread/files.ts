@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { FileEntry, FileFailure, Sandbox } from "../sandbox.ts";
 import { insidePath, shownPath, threadFolders } from "./inside-path.ts";
-import type { Ending } from "./launch.ts";
+import type { Ending } from "./spawner.ts";
 
 export interface ScriptRequest {
   script: string;

@@ -1,15 +1,15 @@
 import { join } from "node:path";
-import { archiver } from "./bubblewrap/archive.ts";
-import type { Host, ThreadFolder } from "./bubblewrap/host.ts";
-import type { ThreadNetwork } from "./bubblewrap/network.ts";
-import { type ReadOnlyMount, type ReadOnlyView, readOnlyView } from "./bubblewrap/read-only.ts";
-import type { Spawner } from "./bubblewrap/spawner.ts";
-import { type Quarters, type ThreadSandbox, threadSandbox } from "./bubblewrap/thread.ts";
-import { closedEgress, type Egress } from "./egress/egress.ts";
-import type { SandboxLimits } from "./limits.ts";
-import type { Probe, Problem, SandboxBackend } from "./sandbox.ts";
-import { keepWorkspaces, type WorkspaceKeeper } from "./workspaces/keeper.ts";
-import { folderStore, type WorkspaceStore } from "./workspaces/store.ts";
+import { closedEgress, type Egress } from "../egress/egress.ts";
+import type { SandboxLimits } from "../limits.ts";
+import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
+import { keepWorkspaces, type WorkspaceKeeper } from "../workspaces/lifecycle.ts";
+import { folderStore, type WorkspaceStore } from "../workspaces/store.ts";
+import { archiver } from "./archive.ts";
+import type { Host, ThreadFolder } from "./host.ts";
+import type { ThreadNetwork } from "./network.ts";
+import { type ReadOnlyMount, type ReadOnlyView, readOnlyView } from "./read-only.ts";
+import type { Spawner } from "./spawner.ts";
+import { type Quarters, type ThreadSandbox, threadSandbox } from "./thread-sandbox.ts";
 
 export interface BackendOptions {
   /** Where the workspaces are kept, unless sandbox users cannot reach it there. */

@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wri
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { type Folder, type FolderTools, keepWorkspaces } from "../../src/sandbox/workspaces/keeper.ts";
+import { type Folder, type FolderTools, keepWorkspaces } from "../../src/sandbox/workspaces/lifecycle.ts";
 import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
-import { closedFolder } from "./ground.ts";
+import { closedFolder } from "./backends.ts";
 
 const day = 86_400_000;
 const policy = { idleMs: 30 * day, archiveMs: 365 * day };

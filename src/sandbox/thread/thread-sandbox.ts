@@ -8,11 +8,10 @@ import { watchDisk } from "./disk.ts";
 import { fileTools, type ScriptRequest } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { startJob, type TrackedJob } from "./jobs.ts";
-import type { Ending } from "./launch.ts";
 import { proxyVariables, type ThreadNetwork } from "./network.ts";
 import { keepOutput } from "./output.ts";
 import { shell } from "./shell.ts";
-import type { Launched, Spawner, SpawnRequest } from "./spawner.ts";
+import type { Ending, Launched, Spawner, SpawnRequest } from "./spawner.ts";
 
 /** A command may produce this many times what is kept before it is killed. */
 const floodFactor = 16;

@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Job, JobStatus, KillReport } from "../sandbox.ts";
-import type { OutputStream } from "./launch.ts";
-import type { Launched } from "./spawner.ts";
+import type { Launched, OutputStream } from "./spawner.ts";
 
 /** A background job and the output that it has left. */
 export interface TrackedJob {

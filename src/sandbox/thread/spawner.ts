@@ -1,0 +1,71 @@
+import type { ExecEnd, KillReport } from "../sandbox.ts";
+import type { ThreadFolder } from "./host.ts";
+
+export interface LaunchRequest {
+  /** Program and arguments, run inside. */
+  program: readonly string[];
+  /** Absolute, inside. */
+  cwd: string;
+  /** Fed to the program's standard input, which is empty without it. */
+  stdin?: Uint8Array | undefined;
+  /** One pipe for both output streams, which keeps their order; all of it comes as stdout. */
+  mergeOutput?: boolean;
+  timeoutMs: number;
+  /** Bytes of output at which the program is killed. */
+  floodBytes: number;
+  /** Size that no file may exceed, in bytes. */
+  fileBytes: number;
+  /** bwrap arguments: what the program sees beside the thread's own folders. */
+  view?: readonly string[];
+  /**
+   * Without it, the program has a network of its own with nothing but a loopback. `hold`: that, and others can
+   * join it. A number: joins the network of this process, which holds one.
+   */
+  network?: "hold" | number;
+  onOutput(stream: OutputStream, chunk: Buffer): void;
+}
+
+export type OutputStream = "stdout" | "stderr";
+
+export interface Ending {
+  end: ExecEnd;
+  /** Null unless `end` is `exit`. */
+  exitCode: number | null;
+  /** For `failed`: what happened and what to do. */
+  problem?: string;
+  /** For `failed`, where bwrap could not set the sandbox up: its own words. */
+  said?: string;
+}
+
+/** How limits are held together on this host. */
+export interface LimitTier {
+  summary: string;
+  /** Whether a control group holds them, exactly, or only watching does. */
+  exact: boolean;
+}
+
+/** A program that was handed to the spawner. */
+export interface Launched {
+  readonly id: number;
+  /** Resolves when no process of it is alive any more. Never rejects. */
+  readonly ended: Promise<Ending>;
+  /** Kills it; `ended` then has this end, unless it ended by itself before. */
+  kill(end: ExecEnd): void;
+}
+
+export interface SpawnRequest extends LaunchRequest {
+  signal?: AbortSignal | undefined;
+  /** Runs in the network that this one holds. */
+  joins?: Launched | undefined;
+}
+
+/** Where all sandboxes are started: a process of its own (spawner-process.ts), started again if it should die. */
+export interface Spawner {
+  /** How limits are held together on this host. Rejects when the process cannot work. */
+  tier(): Promise<LimitTier>;
+  launch(folder: ThreadFolder, request: SpawnRequest): Launched;
+  /** Kills these and looks for what is left of them. Rejects when the process dies meanwhile: nothing is proven. */
+  proveDead(launches: readonly Launched[]): Promise<KillReport>;
+  /** Ends the process and whatever it runs. */
+  close(): Promise<void>;
+}
