@@ -28,7 +28,7 @@ import type { ScheduleStore } from "../agent/tools/schedules.ts";
 import type { Tool, ToolServices } from "../agent/tools/tool.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import type { Enclosures, Reading } from "../enclosures/enclosures.ts";
+import type { Enclosures, Reading } from "../message-extras/message-extras.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
 import type { WatchedSandbox } from "../sandbox/health.ts";

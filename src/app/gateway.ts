@@ -1,8 +1,8 @@
-import { createLocalAdapter } from "../adapters/local/adapter.ts";
-import type { ConsoleStatus } from "../adapters/local/services.ts";
+import { createLocalAdapter } from "../adapters/console/adapter.ts";
+import type { ConsoleStatus } from "../adapters/console/services.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
-import { workspaceFiles } from "../console/files.ts";
-import { openOperations } from "../console/operations.ts";
+import { workspaceFiles } from "../operations/files.ts";
+import { openOperations } from "../operations/open.ts";
 import { hasWorker } from "../queue/turns/presence.ts";
 import { auditFolder, keepAudit } from "../telemetry/telemetry.ts";
 import type { Foundation, Running } from "./context.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { createLocalSurface } from "../adapters/local/surface.ts";
+import { createLocalSurface } from "../adapters/console/surface.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
 import type { Author } from "../chat/inbound.ts";

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { consoleMessageRef } from "../adapters/local/conversations.ts";
-import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/local/door.ts";
+import { consoleMessageRef } from "../adapters/console/conversations.ts";
+import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/console/intake.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { Question } from "../agent/questions.ts";
 import { type Foundation, layFoundation, type Running } from "../app/context.ts";

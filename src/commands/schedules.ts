@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/local/door.ts";
+import { consoleAuthor } from "../adapters/console/intake.ts";
 import { describeSchedule } from "../agent/tools/schedules.ts";
 import { type Foundation, layFoundation } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";

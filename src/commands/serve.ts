@@ -1,7 +1,7 @@
 import { flushCompileCache } from "node:module";
 import { hostname } from "node:os";
-import { createGate, unsafeSettings } from "../adapters/local/gate.ts";
-import { serveMetrics } from "../adapters/local/metrics.ts";
+import { createGate, unsafeSettings } from "../adapters/console/auth-guard.ts";
+import { serveMetrics } from "../adapters/console/metrics.ts";
 import { type Foundation, layFoundation, type Running, type SetUp } from "../app/context.ts";
 import { startGateway } from "../app/gateway.ts";
 import { openModels } from "../app/models.ts";

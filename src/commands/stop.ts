@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/local/door.ts";
+import { consoleAuthor } from "../adapters/console/intake.ts";
 import { layFoundation } from "../app/context.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import { setUp, UsageError } from "./context.ts";

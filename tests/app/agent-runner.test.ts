@@ -18,7 +18,7 @@ import type { Probe } from "../../src/sandbox/sandbox.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import { asking, tool } from "../agent/turn.ts";
-import { plainEnclosures } from "../enclosures/plain.ts";
+import { plainEnclosures } from "../message-extras/plain.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
 import { dataFolder } from "../sandbox/backends.ts";

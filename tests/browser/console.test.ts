@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { Route } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ShownCall } from "../../src/chat/outbound.ts";
-import { startConsole } from "../adapters/local/start-console.ts";
+import { startConsole } from "../adapters/console/start-console.ts";
 import { freePort } from "../fakes/free-port.ts";
-import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./desk.ts";
+import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./console-page.ts";
 
 describe("the console's page", () => {
   beforeAll(openBrowser);

@@ -5,10 +5,10 @@ import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { livePublisher } from "../../src/queue/outbox/live.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
-import { begin, call, calling, end, resultOf, write } from "../adapters/local/sessions.ts";
-import { chromiumPath, closeBrowser, noChromium, openBrowser, openDesk, shot } from "./desk.ts";
-import { overflow, poorContrast, walk } from "./sight.ts";
-import { budgets, furnish, weave, worker } from "./woven.ts";
+import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
+import { chromiumPath, closeBrowser, noChromium, openBrowser, openDesk, shot } from "./console-page.ts";
+import { overflow, poorContrast, walk } from "./visibility.ts";
+import { budgets, furnish, weave, worker } from "./sample-threads.ts";
 
 const dark = { colorScheme: "dark" as const };
 const onError = (error: unknown) => {

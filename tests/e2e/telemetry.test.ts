@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { keys } from "../../src/queue/redis/keys.ts";
-import { call } from "../adapters/local/requests.ts";
+import { call } from "../adapters/console/requests.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startCollector } from "../fakes/otlp.ts";
 import { startRedis } from "../fakes/redis.ts";

@@ -5,7 +5,7 @@ import { Client, Events, GatewayDispatchEvents } from "discord.js";
 import { describe, expect, test, vi } from "vitest";
 import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import type { Press } from "../../src/adapters/discord/buttons.ts";
-import { routes } from "../../src/adapters/local/api.ts";
+import { routes } from "../../src/adapters/console/api.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { adapterFor as discordAdapter } from "../adapters/discord/stage.ts";

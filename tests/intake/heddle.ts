@@ -24,7 +24,7 @@ import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts
 import { createLog } from "../../src/telemetry/log.ts";
 import { createTurnRunner } from "../../src/app/agent-runner.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
-import { plainEnclosures } from "../enclosures/plain.ts";
+import { plainEnclosures } from "../message-extras/plain.ts";
 import type { TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
 

@@ -20,7 +20,7 @@ import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { memoryNotes } from "../../agent/tools/services.ts";
-import { plainEnclosures } from "../../enclosures/plain.ts";
+import { plainEnclosures } from "../../message-extras/plain.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";

@@ -1,0 +1,169 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Redis } from "ioredis";
+import type { BaseLogger } from "pino";
+import type { ChatAdapter } from "../../chat/adapter.ts";
+import type { Door } from "../../chat/inbound.ts";
+import { answerApi } from "./api.ts";
+import { Conversations } from "./conversations.ts";
+import { consoleAuthor, createLocalDoor } from "./intake.ts";
+import { createGate, unsafeSettings } from "./auth-guard.ts";
+import { answerProbe } from "./health.ts";
+import { problem, type Reply, send, setCommonHeaders } from "./http.ts";
+import { LiveStreams } from "./live.ts";
+import { answerMetrics, type MetricsPage } from "./metrics.ts";
+import type { Operations } from "../../operations/operations.ts";
+import { readPage } from "./page.ts";
+import type { ConsoleStatus, Services, WorkspaceFiles } from "./services.ts";
+import { maxStreams } from "./streams.ts";
+import { Watches } from "./timeline-streams.ts";
+
+export interface LocalAdapterOptions {
+  redis: Redis;
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Needed where `host` is not the loopback interface; asked for wherever it is set. */
+  token?: string;
+  files: WorkspaceFiles;
+  operations: Operations;
+  status(): Promise<ConsoleStatus>;
+  /** Whether any worker takes turns. */
+  hasWorker(): Promise<boolean>;
+  metrics?: MetricsPage;
+  log: Pick<BaseLogger, "error">;
+}
+
+/** The page is one person's; this is only far from what it could ever need. */
+const maxConnections = 4 * maxStreams;
+
+/** How long a request that is being answered may hold up a stop, in milliseconds. */
+const graceMs = 5000;
+
+/**
+ * The console: a small chat client in the browser, an adapter like those of the chat platforms. `url` is the
+ * page's address, known once it has started.
+ */
+export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & { readonly url: string } {
+  const { redis, host, port, token, files, operations, log } = options;
+  let running: { server: Server; live: LiveStreams; watches: Watches; url: string } | undefined;
+
+  return {
+    platform: "local",
+
+    get url() {
+      return running?.url ?? "";
+    },
+
+    async start(door: Door) {
+      const unsafe = unsafeSettings(host, token);
+      if (unsafe) throw new Error(unsafe);
+
+      const conversations = new Conversations(redis, Date.now);
+      const onStreamError = (error: unknown) =>
+        log.error({ err: error }, "a live stream of the console failed");
+      const live = new LiveStreams(conversations, redis.duplicate(), onStreamError);
+      const watches = new Watches(operations.threads, onStreamError);
+      const services: Services = {
+        conversations,
+        door: createLocalDoor({ redis, door }),
+        author: consoleAuthor(),
+        live,
+        watches,
+        files,
+        operations,
+        gate: createGate({ host, token }),
+        status: () => options.status(),
+      };
+      try {
+        const server = createConsoleServer(services, await readPage(), options);
+        await live.start();
+        running = {
+          server,
+          live,
+          watches,
+          url: `http://${nameOf(host)}:${await listen(server, port, host)}`,
+        };
+      } catch (error) {
+        live.close();
+        throw error;
+      }
+    },
+
+    async stop() {
+      if (!running) return;
+      const { server, live, watches } = running;
+      running = undefined;
+      const closed = once(server, "close");
+      server.close();
+      live.close();
+      watches.close();
+      const late = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(late);
+    },
+  };
+}
+
+function createConsoleServer(
+  services: Services,
+  page: ReadonlyMap<string, Reply>,
+  { hasWorker, metrics, log }: Pick<LocalAdapterOptions, "hasWorker" | "metrics" | "log">,
+): Server {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
+    const stranger = services.gate.stranger(request);
+    if (stranger) return problem(stranger.status, stranger.error);
+    const url = URL.parse(request.url ?? "", "http://console");
+    if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
+    if (metrics && url?.pathname === "/metrics") return await answerMetrics(metrics, services.gate, request);
+    const path = request.method === "GET" ? (url?.pathname ?? "") : "";
+    const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
+    return answered ?? problem(404, "There is nothing at this address.");
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    setCommonHeaders(response);
+    try {
+      const reply = await answer(request, response);
+      if (reply) send(response, reply);
+    } catch (error) {
+      log.error({ err: error }, "the console could not answer a request");
+      if (response.headersSent) response.destroy();
+      else
+        send(
+          response,
+          problem(503, "Heddle could not do this now; its log says why. Try again in a moment."),
+        );
+    }
+  };
+
+  const server = createServer(
+    { requestTimeout: 30_000 },
+    (request, response) => void serve(request, response),
+  );
+  server.maxConnections = maxConnections;
+  return server;
+}
+
+async function listen(server: Server, port: number, host: string): Promise<number> {
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (cause) {
+    const why = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    throw new Error(
+      why === "EADDRINUSE"
+        ? `The console cannot listen on ${host}:${port}, because another program does, perhaps a Heddle: end it, or set HEDDLE_PORT to a free port.`
+        : `The console cannot listen on ${host}:${port} (${why}): correct HEDDLE_HOST or HEDDLE_PORT.`,
+      { cause },
+    );
+  }
+  const address = server.address();
+  return typeof address === "object" && address ? address.port : port;
+}
+
+/** A name by which a browser on this machine reaches the console. */
+function nameOf(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { Gate } from "./auth-guard.ts";
+import { problem, type Reply, send, setCommonHeaders } from "./http.ts";
+
+/** The figures of this process, for whoever may see the console. */
+export interface MetricsPage {
+  readonly contentType: string;
+  render(): Promise<string>;
+}
+
+/** Answers `GET /metrics`; with a token where the console needs one. */
+export async function answerMetrics(page: MetricsPage, gate: Gate, request: IncomingMessage): Promise<Reply> {
+  const refusal = gate.unknown(request);
+  if (refusal) return problem(refusal.status, refusal.error);
+  return { status: 200, headers: { "content-type": page.contentType }, body: await page.render() };
+}
+
+/** Serves nothing but `/metrics`, where there is no console. @throws when the address is taken */
+export async function serveMetrics(options: {
+  page: MetricsPage;
+  gate: Gate;
+  host: string;
+  port: number;
+  onError(error: unknown): void;
+}): Promise<{ port: number; close(): Promise<void> }> {
+  const { page, gate } = options;
+  const answer = async (request: IncomingMessage): Promise<Reply> => {
+    const stranger = gate.stranger(request);
+    if (stranger) return problem(stranger.status, stranger.error);
+    const path = URL.parse(request.url ?? "", "http://metrics")?.pathname;
+    if (request.method !== "GET" || path !== "/metrics") {
+      return problem(404, "There is nothing at this address but /metrics.");
+    }
+    return await answerMetrics(page, gate, request);
+  };
+  const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
+    setCommonHeaders(response);
+    answer(request).then(
+      (reply) => send(response, reply),
+      (error: unknown) => {
+        options.onError(error);
+        send(response, problem(503, "The metrics could not be read; Heddle's log says why."));
+      },
+    );
+  });
+  server.maxConnections = 32;
+  server.listen(options.port, options.host);
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : options.port,
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { json, problem, type Reply } from "./http.ts";
+import type { ThreadLine } from "../../operations/operations.ts";
+import { type ApiCall, type Route, withBody } from "./route.ts";
+import type { Services } from "./services.ts";
+
+/**
+ * The operator's side: the threads of all platforms, which can be read, stopped and gone on with and no more, and
+ * reports. THREAD is `platform:workspace:channel:thread`.
+ *
+ * | request                                             | answer                                            |
+ * | --------------------------------------------------- | ------------------------------------------------- |
+ * | GET  /api/sessions                                  | a list of `ThreadLine`, newest first              |
+ * | GET  /api/sessions/events                           | Server-Sent Events, see `Watches`                 |
+ * | GET  /api/sessions/THREAD/timeline[?before=POSITION] | `TimelinePage`, its end or what is before         |
+ * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `Watches`                 |
+ * | POST /api/sessions/THREAD/stop                      | `Verdict`, for `{}`                               |
+ * | POST /api/sessions/THREAD/continue                  | `Verdict`, for `{}`                               |
+ * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
+ * | GET  /api/audit[?before=NUMBER]                     | a list of `AuditLine`, the newest first           |
+ * | GET  /api/system                                    | `SystemReport`                                    |
+ */
+export const operationRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/api/sessions",
+    answer: async ({ operations }) => json(200, await operations.threads.list()),
+  },
+  {
+    method: "GET",
+    path: "/api/sessions/events",
+    answer: ({ watches }, { response }) => (watches.openList(response) ? null : tooManyPages()),
+  },
+  { method: "GET", path: "/api/sessions/:thread/timeline", answer: timeline },
+  { method: "GET", path: "/api/sessions/:thread/events", answer: events },
+  { method: "POST", path: "/api/sessions/:thread/stop", answer: stop },
+  { method: "POST", path: "/api/sessions/:thread/continue", answer: goOn },
+  { method: "GET", path: "/api/usage", answer: usage },
+  {
+    method: "GET",
+    path: "/api/audit",
+    answer: ({ operations }, call) =>
+      withQuery(before, call, async (where) => json(200, await operations.audit(where.before))),
+  },
+  {
+    method: "GET",
+    path: "/api/system",
+    answer: async ({ operations }) => json(200, await operations.system()),
+  },
+];
+
+const position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const before = z.object({ before: position.exactOptional() });
+const from = z.object({ from: position });
+const days = z.object({ days: z.coerce.number().int().min(1).max(366).default(14) });
+const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };
+
+/** Answers for the thread in the address, or says that there is none. */
+async function withThread(
+  { operations }: Services,
+  { parameters: [id = ""] }: ApiCall,
+  answer: (thread: ThreadId, line: ThreadLine) => Promise<Reply | null> | Reply | null,
+): Promise<Reply | null> {
+  const line = isSession(id) ? await operations.threads.find(id) : undefined;
+  if (!line) return problem(404, "There is no such thread, or it was forgotten after a long silence.");
+  return await answer(id, line);
+}
+
+/** Whether that may be the id of a thread of any platform. */
+export function isSession(id: string): boolean {
+  return /^[^:]+(:[^:]+){3}$/.test(id) && id.length <= 300;
+}
+
+async function withQuery<Query>(
+  schema: z.ZodType<Query>,
+  { query }: ApiCall,
+  answer: (query: Query) => Promise<Reply | null> | Reply | null,
+): Promise<Reply | null> {
+  const parsed = schema.safeParse(Object.fromEntries(query));
+  if (!parsed.success) return problem(400, `The address is wrong: ${z.prettifyError(parsed.error)}`);
+  return await answer(parsed.data);
+}
+
+function timeline(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, (thread, line) =>
+    withQuery(before, call, async (where) =>
+      json(200, { line, ...(await services.operations.threads.timeline(thread, where)) }),
+    ),
+  );
+}
+
+function events(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, (thread) =>
+    withQuery(from, call, (where) =>
+      services.watches.openThread(call.response, thread, where.from) ? null : tooManyPages(),
+    ),
+  );
+}
+
+function stop(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, (thread) =>
+    withBody(call, empty, async () =>
+      json(200, await services.door.stop(parseThreadId(thread), services.author)),
+    ),
+  );
+}
+
+function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, async (thread) => {
+    const paused = await services.operations.threads.paused(thread);
+    if (!paused) return problem(409, "There is nothing to go on with: the work was not paused by a limit.");
+    return await withBody(call, empty, async () =>
+      json(200, await services.door.goOn(parseThreadId(thread), paused, services.author)),
+    );
+  });
+}
+
+function usage({ operations }: Services, call: ApiCall): Promise<Reply | null> {
+  return withQuery(days, call, async (wanted) => json(200, await operations.usage(wanted.days)));
+}
+
+function tooManyPages(): Reply {
+  return problem(503, "Too many pages are open: close some of them.");
+}

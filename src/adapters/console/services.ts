@@ -1,0 +1,45 @@
+import type { Author } from "../../chat/inbound.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
+import type { FileEntry, FileFailure, Problem } from "../../sandbox/sandbox.ts";
+import type { Conversations } from "./conversations.ts";
+import type { LocalDoor } from "./intake.ts";
+import type { Gate } from "./auth-guard.ts";
+import type { LiveStreams } from "./live.ts";
+import type { Operations } from "../../operations/operations.ts";
+import type { Watches } from "./timeline-streams.ts";
+
+/** The files of a thread's workspace, for people. */
+export interface WorkspaceFiles {
+  list(thread: ThreadRef): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
+  /** `truncated`: the file is larger than what may be read at once. */
+  read(
+    thread: ThreadRef,
+    path: string,
+  ): Promise<{ ok: true; data: Buffer; truncated: boolean } | FileFailure>;
+}
+
+/** What a person should know about this Heddle before trusting it with work. */
+export interface ConsoleStatus {
+  /** `provider/model`. */
+  model: string;
+  /** Whether the model is the built-in one that only plays prepared scenes. */
+  demo: boolean;
+  sandbox: { ok: boolean; summary: string; problems: Problem[] };
+  /** `url`: from REDIS_URL; `system`: a server that Heddle started; `embedded`: in-process, for development. */
+  redis: "url" | "system" | "embedded";
+  /** The platforms that are connected. */
+  adapters: string[];
+}
+
+/** What the API answers from. */
+export interface Services {
+  conversations: Conversations;
+  door: LocalDoor;
+  author: Author;
+  live: LiveStreams;
+  watches: Watches;
+  files: WorkspaceFiles;
+  gate: Gate;
+  operations: Operations;
+  status(): Promise<ConsoleStatus>;
+}

@@ -1,0 +1,69 @@
+import type { ServerResponse } from "node:http";
+import type { ThreadId } from "../../chat/threads.ts";
+import type { Passing, ThreadBook } from "../../operations/operations.ts";
+import { Streams } from "./streams.ts";
+
+/** The list is sent no more often than this. */
+const listEveryMs = 1_000;
+/** So much that is said at a moment is kept for a slow page; older words are dropped. */
+const keptPassing = 20;
+
+/**
+ * Live streams for whoever watches over the threads of all platforms: Server-Sent Events, JSON in every `data`.
+ *
+ * - the list: `sessions`, all of it whenever something in it has changed.
+ * - a thread: `line`, its line of the list; `entries`, a `TimelinePage` from where the stream has come to;
+ *   `passing`, what is said at this moment.
+ */
+export class Watches {
+  readonly #threads: ThreadBook;
+  readonly #streams: Streams;
+
+  constructor(threads: ThreadBook, onError: (error: unknown) => void) {
+    this.#threads = threads;
+    this.#streams = new Streams(onError);
+  }
+
+  /** False when too many pages are connected; nothing is written then. */
+  openList(response: ServerResponse): boolean {
+    const stream = this.#streams.open(response);
+    if (!stream) return false;
+    stream.onEnd(this.#threads.watchAll(() => stream.change()));
+    stream.run(async () => {
+      await stream.send("sessions", await this.#threads.list());
+      await stream.rest(listEveryMs);
+    });
+    return true;
+  }
+
+  /** @param from position of the first entry that the page does not have */
+  openThread(response: ServerResponse, thread: ThreadId, from: number): boolean {
+    const stream = this.#streams.open(response);
+    if (!stream) return false;
+    let next = from;
+    let passing: Passing[] = [];
+    stream.onEnd(
+      this.#threads.watch(thread, (news) => {
+        if (news) passing = [...passing, news].slice(-keptPassing);
+        stream.change();
+      }),
+    );
+    stream.run(async () => {
+      for (;;) {
+        const page = await this.#threads.timeline(thread, { from: next });
+        if (page.entries.length === 0) break;
+        await stream.send("entries", page);
+        next = page.from + page.entries.length;
+      }
+      const said = passing;
+      passing = [];
+      for (const news of said) await stream.send("passing", news);
+      await stream.send("line", (await this.#threads.find(thread)) ?? null);
+    });
+    return true;
+  }
+
+  close(): void {
+    this.#streams.close();
+  }
+}

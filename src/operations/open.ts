@@ -1,0 +1,40 @@
+import type { Redis } from "ioredis";
+import type { Operations } from "./operations.ts";
+import type { SkillLibrary } from "../agent/skills/library.ts";
+import type { BudgetSettings } from "../queue/budgets/budgets.ts";
+import { createLiveFeed } from "../queue/outbox/live.ts";
+import type { RedisServer } from "../queue/redis/server.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { SandboxLimits } from "../sandbox/limits.ts";
+import { reportAudit } from "./audit.ts";
+import type { Mask } from "./excerpt.ts";
+import { reportSystem } from "./system.ts";
+import { createThreadBook } from "./threads.ts";
+import { reportUsage } from "./usage.ts";
+
+export interface OperationsOptions {
+  redis: Redis;
+  server: Pick<RedisServer, "kind" | "describe" | "warnings" | "connect">;
+  queue: Pick<TurnQueue, "depth">;
+  budgets: BudgetSettings;
+  skills: SkillLibrary;
+  limits: SandboxLimits;
+  auditFolder: string;
+  mask: Mask;
+  now(): number;
+  onError(error: unknown): void;
+}
+
+/** What the console shows an operator, from Redis and this process. */
+export function openOperations(options: OperationsOptions): Operations & { close(): void } {
+  const { redis, server, budgets, mask, now } = options;
+  const feed = createLiveFeed(server.connect({ maxRetriesPerRequest: null }), options.onError);
+  const threads = createThreadBook({ redis, feed, mask });
+  return {
+    threads,
+    usage: (days) => reportUsage(redis, budgets, mask, now(), days),
+    system: () => reportSystem({ ...options, threads }),
+    audit: (before) => reportAudit(redis, options.auditFolder, mask, before),
+    close: () => feed.close(),
+  };
+}

@@ -1,0 +1,222 @@
+import type { ThreadId } from "../chat/threads.ts";
+import type { Problem } from "../sandbox/sandbox.ts";
+
+/**
+ * What the console shows an operator beside the conversations: contracts, kept by whoever starts the console.
+ * Every text in them is already masked, and none is longer than its page needs.
+ */
+export interface Operations {
+  threads: ThreadBook;
+  usage(days: number): Promise<UsageReport>;
+  system(): Promise<SystemReport>;
+  /** The newest entries of the audit log, or those before one. */
+  audit(before?: number): Promise<AuditLine[]>;
+}
+
+/** The threads of all platforms. */
+export interface ThreadBook {
+  /** The latest first, some hundred at most. */
+  list(): Promise<ThreadLine[]>;
+  find(thread: ThreadId): Promise<ThreadLine | undefined>;
+  /** At most a page of a thread's timeline: before or from a position, else its end. */
+  timeline(thread: ThreadId, where: { before?: number; from?: number }): Promise<TimelinePage>;
+  /** What a press of the Continue button would name; undefined when there is nothing to go on with. */
+  paused(thread: ThreadId): Promise<{ action: string; message: string } | undefined>;
+  /** Calls back when the list may have changed; returns how to end it. */
+  watchAll(onChange: () => void): () => void;
+  /** Calls back with what happens in a thread; `null`: its timeline has grown, or may have. */
+  watch(thread: ThreadId, onNews: (news: Passing | null) => void): () => void;
+}
+
+export interface ThreadLine {
+  thread: ThreadId;
+  platform: string;
+  /** The name of the channel, where it is known. */
+  channel?: string;
+  /** Who began it. */
+  author: string;
+  /** Empty when it was begun without a word. */
+  title: string;
+  /** `asking`: its turn waits for what people decide. */
+  state: "running" | "asking" | "waiting" | "idle";
+  /** Among those that wait, 1 is the next. */
+  place?: number;
+  /** How the last turn ended; what a limit has ended can be gone on with. */
+  ended?: Ending;
+  /** Milliseconds since the epoch. */
+  activeAt: number;
+  /** Of the turns that have ended, US dollars. */
+  cost?: number;
+}
+
+export type Ending = "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";
+
+/** The beginning of a text, and how many characters are left out. */
+export interface Excerpt {
+  text: string;
+  omitted: number;
+}
+
+/** What model calls have used; `input` excludes what was read from or written to a cache. */
+interface Figures {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  /** US dollars. */
+  cost: number;
+  calls: number;
+  priceUnknown?: true;
+}
+
+interface TimelineCall {
+  id: string;
+  name: string;
+  arguments: Excerpt;
+}
+
+interface InnerCall {
+  name: string;
+  arguments: Excerpt;
+  status: string;
+  text: Excerpt;
+  tookMs: number;
+}
+
+/** One record of a thread's journal. `position` orders and names it; times are ms since the epoch. */
+export type TimelineEntry = { position: number; at?: number } & (
+  | { kind: "turn-start"; turn: string }
+  | { kind: "message"; id: string; author: string; text: Excerpt; images: number }
+  | { kind: "enclosure"; text: Excerpt; images: number }
+  | { kind: "question"; id: string; tool: string; text: Excerpt }
+  /** `decision` in one word, `by` whoever decided. */
+  | { kind: "decision"; question: string; decision: string; by: string; text: Excerpt }
+  | { kind: "withdrawn"; id: string }
+  | { kind: "nudge"; text: Excerpt }
+  | {
+      kind: "model";
+      step: number;
+      model: string;
+      text: Excerpt;
+      thinking: Excerpt;
+      /** Retries and changes of model, one a line. */
+      troubles: Excerpt;
+      calls: TimelineCall[];
+      stop: string;
+      figures: Figures;
+      /** From the record before, retries included; absent where that has no time. */
+      tookMs?: number;
+    }
+  | { kind: "tool-start"; call: string }
+  | {
+      kind: "tool-result";
+      call: string;
+      name: string;
+      status: string;
+      text: Excerpt;
+      images: number;
+      tookMs: number;
+      /** Of the models that the tool itself has called. */
+      figures?: Figures;
+      /** What a sub-agent did in it, the last calls; `omitted` says how many were before them. */
+      inner?: { calls: InnerCall[]; omitted: number };
+    }
+  /** Sizes are tokens of the next request. */
+  | { kind: "trim"; calls: number; before?: number; after?: number }
+  | { kind: "summary"; text: Excerpt; kept: number; figures: Figures; before?: number; after?: number }
+  | {
+      kind: "turn-end";
+      turn: string;
+      ended: Ending;
+      detail: string;
+      text: Excerpt;
+      steps: number;
+      figures: Figures;
+    }
+);
+
+export interface TimelinePage {
+  entries: TimelineEntry[];
+  /** Position of the first record looked at; 0 when there is nothing before. */
+  from: number;
+  /** Records in the journal. */
+  length: number;
+}
+
+/** What is said about a turn at this moment and stored nowhere. */
+export interface Passing {
+  kind: "step" | "retry" | "notice";
+  text: string;
+}
+
+export interface UsageReport {
+  timeZone: string;
+  /** The latest first; days without use are in it. */
+  days: ({ day: string; turns: number } & Figures & Opinions)[];
+  /** Of all days together, the dearest first; the rest as one. */
+  channels: UsageShare[];
+  users: UsageShare[];
+  models: UsageShare[];
+  budgets: BudgetLine[];
+}
+
+export interface UsageShare extends Figures, Opinions {
+  /** Empty for those that are counted together. */
+  id: string;
+  name?: string;
+  turns: number;
+  /** Of each day, in the order of the days. */
+  daily: { cost: number[]; tokens: number[]; turns: number[] };
+}
+
+/** How often people liked an answer or did not; counted for everybody together and for models. */
+interface Opinions {
+  liked: number;
+  disliked: number;
+}
+
+export interface BudgetLine {
+  dimension: "all" | "channel" | "user";
+  id: string;
+  name?: string;
+  measure: "cost" | "tokens";
+  limit: number;
+  used: number;
+  held: number;
+}
+
+/** `running`: since when, ms since the epoch; a title where the thread has one. */
+export interface WorkerReport {
+  host: string;
+  pid: number;
+  startedAt: number;
+  /** Turns at once. */
+  concurrency: number;
+  model: string;
+  running: { thread: ThreadId; since: number; title?: string }[];
+  sandbox: { ok: boolean; summary: string; problems: Problem[] };
+  mcp: { server: string; state: string; tools: string[]; problem?: string }[];
+}
+
+export interface SystemReport {
+  redis: { kind: "url" | "system" | "embedded"; describe: string; warnings: string[] };
+  queue: { waiting: number; active: number; delayed: number; failed: number };
+  workers: WorkerReport[];
+  /** What commands may use, in words. */
+  limits: { name: string; value: string }[];
+  skills: { name: string; description: string }[];
+  skillProblems: { path: string; reason: string }[];
+}
+
+/** One entry of the audit log; `rest` is what its kind tells besides. */
+export interface AuditLine {
+  /** Its number; each has one, in order. */
+  n: number;
+  at: number;
+  what: string;
+  by: string;
+  thread: ThreadId;
+  /** The thread's platform and channel, by its name where that is known. */
+  place: string;
+  rest: Excerpt;
+}

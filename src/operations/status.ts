@@ -1,0 +1,53 @@
+import type { Redis } from "ioredis";
+import type { WorkerReport } from "./operations.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import { openQuestions } from "../queue/session/open-questions.ts";
+import { sessionStatus } from "../queue/session/sessions.ts";
+import { readPresence } from "../queue/turns/presence.ts";
+
+/** What `/status` tells a thread: how it stands there, and which of the agent's tools are missing and why. */
+export async function statusOf(redis: Redis, thread: ThreadId): Promise<string> {
+  const [state, questions, present] = await Promise.all([
+    sessionStatus(redis, thread),
+    openQuestions(redis, thread),
+    readPresence(redis),
+  ]);
+  // Only workers of this program write there.
+  const workers = present as WorkerReport[];
+  return [
+    `**This thread**: ${questions.length > 0 ? "waits for a decision" : inWords[state]}`,
+    ...(workers.length === 0
+      ? ["**Workers**: none. What you write is kept, and taken when one is started."]
+      : aboutWorkers(workers)),
+  ].join("  \n");
+}
+
+const inWords = { running: "at work", waiting: "waits for a worker", idle: "nothing to do" };
+
+function aboutWorkers(workers: readonly WorkerReport[]): string[] {
+  const running = workers.reduce((sum, worker) => sum + worker.running.length, 0);
+  const room = workers.reduce((sum, worker) => sum + worker.concurrency, 0);
+  const problems = unique(
+    workers.flatMap(({ sandbox }) =>
+      sandbox.ok ? [] : sandbox.problems.map(({ what, fix }) => `${what} ${fix}`),
+    ),
+  );
+  const servers = unique(
+    workers.flatMap(({ mcp }) =>
+      mcp.map(({ server, state, tools, problem }) => {
+        const says = problem === undefined ? `${tools.length} tools` : problem;
+        return `- MCP server ${server}: ${state}, ${says}`;
+      }),
+    ),
+  );
+  return [
+    `**Workers**: ${workers.length}, ${running} of ${room} turns at once are taken`,
+    `**Model**: ${unique(workers.map(({ model }) => model)).join(", ")}`,
+    `**Sandbox**: ${problems.length === 0 ? "in force" : `missing, so there are no commands and no files. ${problems.join(" ")}`}`,
+    ...servers,
+  ];
+}
+
+function unique(texts: readonly string[]): string[] {
+  return [...new Set(texts)];
+}

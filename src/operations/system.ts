@@ -1,0 +1,61 @@
+import type { Redis } from "ioredis";
+import type { SystemReport, ThreadBook, WorkerReport } from "./operations.ts";
+import type { SkillLibrary } from "../agent/skills/library.ts";
+import type { RedisServer } from "../queue/redis/server.ts";
+import { readPresence } from "../queue/turns/presence.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { SandboxLimits } from "../sandbox/limits.ts";
+import type { Mask } from "./excerpt.ts";
+
+const shownWorkers = 100;
+/** Of one worker. */
+const titledTurns = 50;
+
+/** The state of the installation as this process sees it, and what the workers say of themselves. */
+export async function reportSystem(options: {
+  redis: Redis;
+  server: Pick<RedisServer, "kind" | "describe" | "warnings">;
+  queue: Pick<TurnQueue, "depth">;
+  skills: SkillLibrary;
+  limits: SandboxLimits;
+  threads: Pick<ThreadBook, "find">;
+  mask: Mask;
+}): Promise<SystemReport> {
+  const { redis, server, queue, skills, limits, threads, mask } = options;
+  const [depth, present, library] = await Promise.all([queue.depth(), readPresence(redis), skills.current()]);
+  // Only workers of this program write there.
+  const workers = (present as WorkerReport[]).toSorted((a, b) => a.startedAt - b.startedAt);
+  return {
+    redis: { kind: server.kind, describe: mask(server.describe), warnings: server.warnings.map(mask) },
+    queue: depth,
+    workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => titled(worker, threads))),
+    limits: limitsInWords(limits),
+    skills: library.skills.map(({ name, description }) => ({ name, description: mask(description) })),
+    skillProblems: library.problems.map(({ path, reason }) => ({ path, reason: mask(reason) })),
+  };
+}
+
+async function titled(worker: WorkerReport, threads: Pick<ThreadBook, "find">): Promise<WorkerReport> {
+  const running = worker.running.map(async (turn, index) => {
+    const title = index < titledTurns ? (await threads.find(turn.thread))?.title : undefined;
+    return { ...turn, ...(title && { title }) };
+  });
+  return { ...worker, running: await Promise.all(running) };
+}
+
+function limitsInWords(limits: SandboxLimits): SystemReport["limits"] {
+  return [
+    { name: "Time of a command", value: `${limits.commandMs / 1_000} s` },
+    { name: "Time of a background job", value: `${limits.jobMs / 60_000} min` },
+    { name: "Memory of a command", value: mebibytes(limits.memoryBytes) },
+    { name: "Processes of a command", value: String(limits.processes) },
+    { name: "CPUs of a command", value: String(limits.cpus) },
+    { name: "Largest file", value: mebibytes(limits.fileBytes) },
+    { name: "Files of a thread", value: mebibytes(limits.workspaceBytes) },
+    { name: "Background jobs of a thread", value: String(limits.jobsPerThread) },
+  ];
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 1_048_576).toLocaleString("en-US")} MiB`;
+}

@@ -1,0 +1,98 @@
+import type { Redis } from "ioredis";
+import type { UsageReport, UsageShare } from "./operations.ts";
+import { addUsage, noUsage } from "../agent/llm/model.ts";
+import type { BudgetSettings } from "../queue/budgets/budgets.ts";
+import { readBudgets } from "../queue/budgets/state.ts";
+import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
+import type { Mask } from "./excerpt.ts";
+import { namesOf } from "./names.ts";
+
+/** Of channels, of people and of models, as many as the page has colours; the rest is counted together. */
+const mostShares = 7;
+const mostBudgets = 40;
+
+/** What the last days have used, and how the budgets of today stand. @param now milliseconds since the epoch */
+export async function reportUsage(
+  redis: Redis,
+  settings: BudgetSettings,
+  mask: Mask,
+  now: number,
+  count: number,
+): Promise<UsageReport> {
+  const days = lastDays(settings.timeZone, now, count);
+  const rows = Map.groupBy(await readUsage(redis, days), ({ dimension }) => dimension);
+  const sharesIn = (dimension: UsageRow["dimension"]) => sharesOf(rows.get(dimension) ?? [], days);
+  const [channels, users, models] = [sharesIn("channel"), sharesIn("user"), sharesIn("model")];
+  const budgets = (await readBudgets(redis, settings, now))
+    .toSorted((a, b) => shareUsed(b) - shareUsed(a))
+    .slice(0, mostBudgets);
+  const names = await namesOf(
+    redis,
+    [...channels, ...users, ...budgets].map(({ id }) => id),
+  );
+  const named = <Line extends { id: string }>(line: Line) => {
+    const name = names.get(line.id);
+    return { ...line, id: mask(line.id), ...(name !== undefined && { name: mask(name) }) };
+  };
+  return {
+    timeZone: settings.timeZone,
+    days: days.map((day) => {
+      const row = rows.get("all")?.find((one) => one.day === day);
+      return { day, ...(row ? figuresOf(row) : nothing) };
+    }),
+    channels: channels.map(named),
+    users: users.map(named),
+    models: models.map(named),
+    budgets: budgets.map(named),
+  };
+}
+
+function shareUsed({ used, held, limit }: { used: number; held: number; limit: number }): number {
+  return (used + held) / limit;
+}
+
+type Sums = Omit<UsageShare, "id" | "name" | "daily">;
+
+const nothing: Sums = { turns: 0, liked: 0, disliked: 0, ...noUsage };
+
+/** The dearest first; those that are too many as one. */
+function sharesOf(rows: readonly UsageRow[], days: readonly string[]): UsageShare[] {
+  const shares = [...Map.groupBy(rows, ({ id }) => id)]
+    .map(([id, own]) => ({ id, own, ...sumOf(own) }))
+    .toSorted((a, b) => b.cost - a.cost || tokensOf(b) - tokensOf(a));
+  const others = shares.slice(mostShares).flatMap(({ own }) => own);
+  return [
+    ...shares.slice(0, mostShares),
+    ...(others.length > 0 ? [{ id: "", own: others, ...sumOf(others) }] : []),
+  ].map(({ own, ...share }) => ({ ...share, daily: dailyOf(own, days) }));
+}
+
+function sumOf(rows: readonly UsageRow[]): Sums {
+  return rows.map(figuresOf).reduce(
+    (a, b) => ({
+      ...addUsage(a, b),
+      turns: a.turns + b.turns,
+      liked: a.liked + b.liked,
+      disliked: a.disliked + b.disliked,
+    }),
+    nothing,
+  );
+}
+
+function figuresOf({ usage, turns, ratings }: UsageRow): Sums {
+  return { ...usage, turns, ...ratings };
+}
+
+function dailyOf(rows: readonly UsageRow[], days: readonly string[]): UsageShare["daily"] {
+  const byDay = Map.groupBy(rows, ({ day }) => day);
+  const sums = days.map((day) => sumOf(byDay.get(day) ?? []));
+  return {
+    cost: sums.map(({ cost }) => cost),
+    tokens: sums.map(tokensOf),
+    turns: sums.map(({ turns }) => turns),
+  };
+}
+
+function tokensOf({ input, output, cacheRead, cacheWrite }: Sums): number {
+  return input + output + cacheRead + cacheWrite;
+}

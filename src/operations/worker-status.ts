@@ -1,0 +1,46 @@
+import { hostname } from "node:os";
+import type { WorkerReport } from "./operations.ts";
+import type { McpPool } from "../agent/mcp/pool.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import type { Drive } from "../queue/turns/turn-worker.ts";
+import type { WatchedSandbox } from "../sandbox/health.ts";
+import type { Mask } from "./excerpt.ts";
+
+/** What this worker says of itself to the console, see queue/presence.ts. */
+export interface WorkerDiary {
+  /** The same, but noted while it drives a thread. */
+  noting(drive: Drive): Drive;
+  describe(): WorkerReport;
+}
+
+export function openWorkerDiary(options: {
+  concurrency: number;
+  model: string;
+  sandbox: WatchedSandbox;
+  mcp: McpPool;
+  mask: Mask;
+  now(): number;
+}): WorkerDiary {
+  const { concurrency, model, sandbox, mcp, mask, now } = options;
+  const startedAt = now();
+  const running = new Map<ThreadId, number>();
+  return {
+    noting: (drive) => async (thread, signal) => {
+      running.set(thread, now());
+      try {
+        return await drive(thread, signal);
+      } finally {
+        running.delete(thread);
+      }
+    },
+    describe: () => ({
+      ...{ host: hostname(), pid: process.pid, startedAt, concurrency, model },
+      running: [...running].map(([thread, since]) => ({ thread, since })),
+      sandbox: { ...sandbox.probe, summary: mask(sandbox.probe.summary) },
+      mcp: mcp.status().map(({ server, state, tools, problem }) => ({
+        ...{ server: mask(server), state, tools },
+        ...(problem !== undefined && { problem: mask(problem) }),
+      })),
+    }),
+  };
+}

@@ -1,0 +1,188 @@
+import { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import { Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGate } from "../../../src/adapters/console/auth-guard.ts";
+import { call } from "./requests.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { type ConsoleSettings, startConsole } from "./start-console.ts";
+
+const token = "correct-horse-battery";
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+const open = (settings: ConsoleSettings = {}) => startConsole({ redis, ...settings });
+const message = { method: "POST", json: { text: "hello", key: "first-key" } };
+const address = "/api/threads/abcdefgh12345678/messages";
+
+test("a console whose port is taken says what to do", async () => {
+  await using console = await open();
+  await expect(open({ port: Number(new URL(console.url).port) })).rejects.toThrow(
+    /cannot listen on 127\.0\.0\.1:\d+, because another program does, .*set HEDDLE_PORT to a free port\.$/,
+  );
+});
+
+describe("a console without a token", () => {
+  test("answers under the names of this machine only, so that a rebound name gets nowhere", async () => {
+    await using console = await open();
+    const { port } = new URL(console.url);
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`]) {
+      expect((await call(console.url, "/api/status", { headers: { host } })).status).toBe(200);
+    }
+    for (const host of [
+      "evil.example",
+      `evil.example:${port}`,
+      "127.0.0.1.evil.example",
+      "localhost@evil.example",
+      "]",
+    ]) {
+      expect((await call(console.url, "/api/status", { headers: { host } })).status).toBe(421);
+      expect((await call(console.url, "/", { headers: { host } })).status).toBe(421);
+    }
+  });
+
+  test("takes nothing from the pages of other sites", async () => {
+    await using console = await open();
+    const strangers = [
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { origin: "http://127.0.0.1:1" },
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site" },
+    ];
+    for (const headers of strangers) {
+      expect((await call(console.url, address, { ...message, headers })).status).toBe(403);
+    }
+    expect(console.door.events).toEqual([]);
+
+    const own = { origin: console.url, "sec-fetch-site": "same-origin" };
+    expect((await call(console.url, address, { ...message, headers: own })).status).toBe(200);
+  });
+
+  test.each(["0.0.0.0", "::", "192.0.2.7"])("does not start on %s", async (host) => {
+    await expect(open({ host })).rejects.toThrow(/HEDDLE_CONSOLE_TOKEN/);
+  });
+});
+
+describe("a console with a token", () => {
+  test("does not start with one that can be guessed", async () => {
+    await expect(open({ token: "hunter2" })).rejects.toThrow(/at least 16 characters/);
+  });
+
+  test("shows its page to everybody and everything else to nobody without the token", async () => {
+    await using console = await open({ host: "0.0.0.0", token });
+    expect((await call(console.url, "/")).status).toBe(200);
+    const attempts = [
+      {},
+      { authorization: "Bearer wrong" },
+      { authorization: token },
+      { cookie: `heddle_console=${token}` },
+    ];
+    for (const headers of attempts) {
+      expect((await call(console.url, address, { ...message, headers })).status).toBe(401);
+      expect((await call(console.url, "/api/events", { headers })).status).toBe(401);
+      expect((await call(console.url, "/api/session", { method: "POST", headers })).status).toBe(401);
+    }
+    expect((await call(console.url, `/api/status?token=${token}`)).status).toBe(401);
+    expect(console.door.events).toEqual([]);
+  });
+
+  /** A request that comes from that address. */
+  const asked = (headers: IncomingHttpHeaders, remoteAddress = "203.0.113.1") => {
+    const socket = Object.defineProperty(new Socket(), "remoteAddress", { value: remoteAddress });
+    return Object.assign(new IncomingMessage(socket), { headers });
+  };
+
+  test.each([
+    ["each client of a proxy on this machine", "::ffff:127.0.0.1", "203.0.113.7", undefined],
+    ["each client of a proxy in a private network", "172.18.0.2", "2001:db8::7", undefined],
+    [
+      "the client that the proxy has seen, not those it claims to be",
+      "::1",
+      "198.51.100.9, 203.0.113.1",
+      429,
+    ],
+    ["the proxy, when it names no address", "10.0.0.1", "unknown", 429],
+    ["a public address, whatever it says of others", "203.0.113.2", "203.0.113.7", 429],
+  ])("counts the wrong tokens of %s", (_, peer, forwarded, status) => {
+    const gate = createGate({ host: "0.0.0.0", token });
+    const bearer = (text: string, from: string) =>
+      gate.unknown(asked({ authorization: `Bearer ${text}`, "x-forwarded-for": from }, peer))?.status;
+    const attacker = forwarded === "unknown" ? forwarded : "198.51.100.1, 203.0.113.1";
+    for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`, attacker)).toBe(401);
+    expect(bearer(token, attacker)).toBe(429);
+    expect(bearer(token, forwarded)).toBe(status);
+  });
+
+  test("looks at ten wrong tokens a minute, while a page that is signed in goes on", async () => {
+    let now = 0;
+    const gate = createGate({ host: "0.0.0.0", token, now: () => now });
+    const bearer = (text: string) => gate.unknown(asked({ authorization: `Bearer ${text}` }))?.status;
+    const cookie = gate.cookie(asked({})).split(";")[0] ?? "";
+    for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`)).toBe(401);
+    expect(bearer(token)).toBe(429);
+    expect(gate.unknown(asked({ cookie, authorization: `Bearer ${token}` }))).toBeNull();
+    now = 60_000;
+    expect(bearer(token)).toBeUndefined();
+  });
+
+  test("trades the token for a cookie that scripts and other sites cannot use", async () => {
+    await using console = await open({ token });
+    const session = await call(console.url, "/api/session", {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const [cookie = ""] = session.headers["set-cookie"] ?? [];
+    expect(session.status).toBe(204);
+    expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\/; /);
+    expect(cookie).not.toContain(token);
+    const [value = ""] = cookie.split(";");
+    expect(
+      (await call(console.url, address, { ...message, headers: { cookie: `a=b; ${value}` } })).status,
+    ).toBe(200);
+  });
+
+  test("answers under any name, as behind a proxy, but still takes nothing from other sites", async () => {
+    await using console = await open({ token });
+    const host = "heddle.example";
+    const own = { authorization: `Bearer ${token}`, host, origin: `https://${host}` };
+    expect((await call(console.url, address, { ...message, headers: own })).status).toBe(200);
+    expect((await call(console.url, address, { ...message, headers: { host } })).status).toBe(401);
+    const foreign = { ...own, origin: "https://evil.example" };
+    expect((await call(console.url, address, { ...message, headers: foreign })).status).toBe(403);
+  });
+});
+
+describe("every answer", () => {
+  test("forbids the page whatever it does not need", async () => {
+    await using console = await open();
+    for (const path of ["/", "/main.js", "/api/status", "/nothing"]) {
+      const { headers } = await call(console.url, path);
+      expect(headers["content-security-policy"]).toMatch(
+        /^default-src 'none'; script-src 'self'; style-src 'self'; /,
+      );
+      expect(headers["content-security-policy"]).not.toContain("unsafe");
+      expect(headers).toMatchObject({
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-resource-policy": "same-origin",
+      });
+    }
+  });
+
+  test("comes from the page's own files and from no other file", async () => {
+    await using console = await open();
+    const outside = [
+      "/../adapter.ts",
+      "/%2e%2e/adapter.ts",
+      "/..%2fadapter.ts",
+      "//etc/passwd",
+      "/adapter.ts",
+      "/index.html/",
+    ];
+    for (const path of outside) expect((await call(console.url, path)).status).toBe(404);
+    expect((await call(console.url, "/", { method: "POST" })).status).toBe(404);
+  });
+});

@@ -1,0 +1,249 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseMarkdown } from "../../../src/adapters/console/page/markdown.js";
+
+/** The page's trees are plain data; the tests walk them as such. */
+type Tree = string | { [name: string]: unknown } | Tree[];
+
+function parse(text: string): Tree[] {
+  return parseMarkdown(text);
+}
+
+/** Every node of a tree that has a type. */
+function nodes(tree: unknown): { type: string; [name: string]: unknown }[] {
+  if (Array.isArray(tree)) return tree.flatMap(nodes);
+  if (typeof tree !== "object" || tree === null) return [];
+  const inside = Object.values(tree).flatMap(nodes);
+  return "type" in tree && typeof tree.type === "string" ? [{ ...tree, type: tree.type }, ...inside] : inside;
+}
+
+/** What a reader sees. */
+function visible(tree: unknown): string {
+  if (typeof tree === "string") return tree;
+  if (Array.isArray(tree)) return tree.map(visible).join("");
+  if (typeof tree !== "object" || tree === null) return "";
+  const parts = ["children", "blocks", "items", "rows", "language", "text"].map((name) =>
+    visible(Reflect.get(tree, name)),
+  );
+  return parts.join("");
+}
+
+const paragraph = (...children: unknown[]) => ({ type: "paragraph", children });
+
+describe("inline marks", () => {
+  test.each([
+    ["**bold** and *light* and ~~gone~~", ["bold", "light", "gone"], ["strong", "emphasis", "strike"]],
+    ["__bold__ and _light_", ["bold", "light"], ["strong", "emphasis"]],
+    ["***both***", ["both"], ["strong", "emphasis"]],
+    ["**a *b***", ["a ", "b"], ["strong", "emphasis"]],
+    ["`code *is* code`", ["code *is* code"], ["code"]],
+    ["``a ` b``", ["a ` b"], ["code"]],
+  ])("%s", (text, words, types) => {
+    const tree = parse(text);
+    for (const word of words) expect(visible(tree)).toContain(word);
+    expect(nodes(tree).map(({ type }) => type)).toEqual(["paragraph", ...types]);
+  });
+
+  test.each([
+    "2 * 3 * 4",
+    "snake_case_name and __init__x",
+    "**never closed",
+    "a `tick",
+    "~one tilde~",
+    "[no address] and [x](not an address)",
+    "<b>bold</b> & <script>alert(1)</script>",
+  ])("is text, to the letter: %s", (text) => {
+    expect(parse(text)).toEqual([paragraph(text)]);
+  });
+
+  test("a backslash takes the meaning away", () => {
+    expect(parse("\\*not light\\* \\[a](https://b.example)")).toEqual([
+      paragraph(
+        "*not light* [a](",
+        { type: "link", href: "https://b.example/", children: ["https://b.example"] },
+        ")",
+      ),
+    ]);
+  });
+
+  test("a line break stays a line break", () => {
+    expect(parse("one\ntwo")).toEqual([paragraph("one", { type: "break" }, "two")]);
+  });
+});
+
+describe("links", () => {
+  test.each([
+    ["[docs](https://example.com/a_b)", "https://example.com/a_b", "docs"],
+    ['[docs](https://example.com "title")', "https://example.com/", "docs"],
+    ["[a *b*](http://example.com/x(1))", "http://example.com/x(1)", "a b"],
+    ["<https://example.com/a*b*>", "https://example.com/a*b*", "https://example.com/a*b*"],
+    ["see https://example.com/a_b_c.", "https://example.com/a_b_c", "see https://example.com/a_b_c."],
+    ["(https://example.com/x)", "https://example.com/x", "(https://example.com/x)"],
+    ["![image](https://example.com/x.png)", "https://example.com/x.png", "image"],
+  ])("%s", (text, href, shown) => {
+    const tree = parse(text);
+    expect(nodes(tree).filter(({ type }) => type === "link")).toMatchObject([{ href }]);
+    expect(visible(tree)).toBe(shown);
+  });
+
+  test.each([
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "[x](vbscript:x)",
+    "[x](//evil.example)",
+    "[x](/api/session)",
+    "[x](file:///etc/passwd)",
+    "<javascript:alert(1)>",
+    "![x](data:image/svg+xml,<svg>)",
+  ])("nothing but http and https is a link: %s", (text) => {
+    expect(nodes(parse(text)).filter(({ type }) => type === "link")).toEqual([]);
+  });
+
+  test("a link inside a link is only its text", () => {
+    const [link, ...others] = nodes(parse("[go to https://good.example/x](https://evil.example)")).filter(
+      ({ type }) => type === "link",
+    );
+    expect(link).toMatchObject({
+      href: "https://evil.example/",
+      children: ["go to ", "https://good.example/x"],
+    });
+    expect(others).toEqual([]);
+  });
+});
+
+describe("blocks", () => {
+  test("headings, rules, quotes and code", () => {
+    const tree = parse(
+      "# One #\n## Two\ntext\n\n---\n> quoted\n> # inside\n\n```js\nlet a = `b`;\n\n# not a heading\n```\nend",
+    );
+    expect(tree).toEqual([
+      { type: "heading", level: 1, children: ["One"] },
+      { type: "heading", level: 2, children: ["Two"] },
+      paragraph("text"),
+      { type: "rule" },
+      { type: "quote", blocks: [paragraph("quoted"), { type: "heading", level: 1, children: ["inside"] }] },
+      { type: "code", language: "js", text: "let a = `b`;\n\n# not a heading" },
+      paragraph("end"),
+    ]);
+  });
+
+  test("code that is never closed goes to the end, as it does while an answer is being written", () => {
+    expect(parse("~~~\na\n\nb")).toEqual([{ type: "code", language: "", text: "a\n\nb" }]);
+  });
+
+  test("lists nest, number and tick", () => {
+    const item = (checked: boolean | null, ...blocks: unknown[]) => ({ checked, blocks });
+    const list = (ordered: boolean, start: number, ...items: unknown[]) => ({
+      type: "list",
+      ordered,
+      start,
+      items,
+    });
+    expect(parse("3. three\n   - [x] done\n   - [ ] open\n\n4. four\n   goes on\n\n- other")).toEqual([
+      list(
+        true,
+        3,
+        item(
+          null,
+          paragraph("three"),
+          list(false, 1, item(true, paragraph("done")), item(false, paragraph("open"))),
+        ),
+        item(null, paragraph("four", { type: "break" }, "goes on")),
+      ),
+      list(false, 1, item(null, paragraph("other"))),
+    ]);
+  });
+
+  test("a year at the beginning of a line is no list", () => {
+    expect(parse("It was in\n1986. A good year")).toMatchObject([{ type: "paragraph" }]);
+  });
+
+  test("tables align, and every row has the head's number of cells", () => {
+    expect(parse("| a | b |\n|:-:|--:|\n| `x \\| y` | 2 | 3 |\n| 1 |\n\nend")).toEqual([
+      {
+        type: "table",
+        aligns: ["center", "end"],
+        rows: [
+          [["a"], ["b"]],
+          [[{ type: "code", text: "x | y" }], ["2"]],
+          [["1"], []],
+        ],
+      },
+      paragraph("end"),
+    ]);
+  });
+});
+
+describe("whatever is written", () => {
+  const pieces = [
+    "*",
+    "**",
+    "_",
+    "~~",
+    "`",
+    "```",
+    "[",
+    "](",
+    ")",
+    "<",
+    ">",
+    "!",
+    "#",
+    "# ",
+    "- ",
+    "1. ",
+    "> ",
+    "|",
+    "|-|",
+    "\\",
+  ];
+  const piece = fc.constantFrom(
+    ...pieces,
+    "\n",
+    "\n\n",
+    "  ",
+    "word",
+    "https://x.example/",
+    "javascript:",
+    "é🧵",
+  );
+  const text = fc.array(piece, { maxLength: 60 }).map((parts) => parts.join(""));
+
+  test("it parses, and links lead to http and https only", () => {
+    fc.assert(
+      fc.property(text, (written) => {
+        for (const node of nodes(parse(written))) {
+          if (node.type === "link") expect(node["href"]).toMatch(/^https?:\/\//);
+        }
+      }),
+    );
+  });
+
+  test("no word is lost", () => {
+    const words = fc.array(
+      fc.oneof(
+        piece.filter((part) => !/[(<`]|https|```/.test(part)),
+        fc.stringMatching(/^[a-z]{1,6}$/),
+      ),
+    );
+    fc.assert(
+      fc.property(words, (parts) => {
+        // A row keeps no more cells than its table's head has, so bars are left out here.
+        const written = parts.join("").replaceAll("|", "");
+        const letters = (shown: string) => shown.replaceAll(/[^a-zé🧵]/gu, "");
+        expect(letters(visible(parse(written)))).toBe(letters(written));
+      }),
+    );
+  });
+
+  test("no text of 100,000 characters can hold up the page", () => {
+    const unit = fc.array(piece, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(unit, (repeated) => {
+        parse(repeated.repeat(Math.ceil(100_000 / repeated.length)));
+      }),
+      { numRuns: 40, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: true },
+    );
+  });
+});

@@ -1,0 +1,443 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { routes } from "../../../src/adapters/console/api.ts";
+import type { TimelinePage } from "../../../src/operations/operations.ts";
+import { continueAction } from "../../../src/queue/session/paused-turn.ts";
+import { asked } from "../../../src/queue/session/open-questions.ts";
+import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
+import { startPresence } from "../../../src/queue/turns/presence.ts";
+import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
+import { createNaming } from "../../../src/operations/names.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { noUsage } from "../../../src/agent/llm/model.ts";
+import { livePublisher } from "../../../src/queue/outbox/live.ts";
+import { dayIn } from "../../../src/queue/budgets/usage.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { noonZone } from "../../fakes/noon.ts";
+import { call as request, openStream } from "./requests.ts";
+import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
+import { secret, startConsole, type TestConsole } from "./start-console.ts";
+
+let console: TestConsole;
+let redis: ReturnType<TestConsole["redis"]["client"]>;
+const token = "correct-horse-battery";
+const timeZone = noonZone();
+const budgets = { timeZone, day: { cost: 10 }, user: { tokens: 50_000 } };
+
+beforeAll(async () => {
+  console = await startConsole({ budgets });
+  redis = console.redis.client();
+});
+afterAll(() => console[Symbol.asyncDispose]());
+
+let threads = 0;
+const newThread = (platform = "slack") => `${platform}:T1:C1:${(threads += 1)}.5`;
+const onError = (error: unknown) => {
+  throw error;
+};
+
+async function get(path: string): Promise<unknown> {
+  const answer = await request(console.url, path);
+  expect([path, answer.status]).toEqual([path, 200]);
+  return answer.json();
+}
+const timeline = async (thread: string, query = "") =>
+  // The shape is what these tests are about.
+  (await get(`/api/sessions/${encodeURIComponent(thread)}/timeline${query}`)) as TimelinePage;
+const post = (thread: string, verb: string) =>
+  request(console.url, `/api/sessions/${encodeURIComponent(thread)}/${verb}`, { method: "POST", json: {} });
+
+const answered = (cost: number) =>
+  ({ kind: "answered", text: "Done.", steps: 2, usage: usageOf(cost, { calls: 2 }) }) as const;
+
+describe("every address of the API", () => {
+  const addresses = routes.map(({ method, path }) => ({
+    method,
+    path: path.replaceAll(/:\w+/g, "abcdefgh1"),
+  }));
+
+  let guarded: TestConsole;
+  beforeAll(async () => {
+    guarded = await startConsole({ redis: console.redis, token });
+  });
+  afterAll(() => guarded[Symbol.asyncDispose]());
+
+  test.each(addresses)("$method $path tells nothing to whoever lacks the token", async ({ method, path }) => {
+    const json = method === "POST" ? { json: {} } : {};
+    expect((await request(guarded.url, path, { method, ...json })).status).toBe(401);
+    const own = { authorization: `Bearer ${token}` };
+    const foreign = { ...own, origin: "https://evil.example" };
+    expect((await request(guarded.url, path, { method, ...json, headers: foreign })).status).toBe(403);
+    const named = { host: "evil.example" };
+    expect((await request(console.url, path, { method, ...json, headers: named })).status).toBe(421);
+    expect(guarded.door.events).toEqual([]);
+  });
+});
+
+describe("the list of all threads", () => {
+  test("tells of each platform's threads what they are, how they stand and what they cost", async () => {
+    const [running, waiting, next, done] = [
+      newThread("discord"),
+      newThread(),
+      newThread(),
+      newThread("local"),
+    ];
+    await write(redis, running, "## Deploy **the site**\nplease");
+    await begin(redis, running);
+    await write(redis, waiting, "Count the stars");
+    await write(redis, next, "And the planets");
+    await write(redis, done, `My key is ${secret}`);
+    await end(await begin(redis, done), answered(0.25));
+    const lines = await get("/api/sessions");
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          thread: running,
+          platform: "discord",
+          title: "Deploy the site",
+          state: "running",
+        }),
+        expect.objectContaining({ thread: waiting, state: "waiting", place: 1 }),
+        expect.objectContaining({ thread: next, state: "waiting", place: 2 }),
+        expect.objectContaining({ thread: done, state: "idle", ended: "answered", cost: 0.25 }),
+      ]),
+    );
+    expect(JSON.stringify(lines)).not.toContain(secret);
+    await Promise.all([waiting, next].map((thread) => begin(redis, thread)));
+  });
+
+  test("comes anew on the stream when something in it has changed", async () => {
+    using page = await openStream(console.url, "/api/sessions/events");
+    await page.next("sessions");
+    const thread = newThread();
+    await write(redis, thread, "Watch me");
+    livePublisher(redis, thread, onError)({ type: "turn-start" });
+    for (;;) {
+      const lines = await page.next("sessions");
+      if (JSON.stringify(lines).includes(thread)) break;
+    }
+  });
+});
+
+describe("a thread's timeline", () => {
+  test("has model calls with tokens and cost, tool calls with results, compactions and the end", async () => {
+    const thread = newThread();
+    await write(redis, thread, "What is in the folder?");
+    const lease = await begin(redis, thread);
+    await lease.append([
+      {
+        ...calling(1, [{ type: "text", text: "Looking." }, call("c1", "bash", { command: `ls ${secret}` })]),
+        troubles: [`Overloaded ${secret}. Tried again after 0.9 s.`],
+      },
+      { type: "tool-start", callId: "c1", at: Date.now() },
+      resultOf("c1", "bash", `${secret}\n${"x".repeat(20_000)}`),
+      { type: "trim", callIds: ["c1"], before: 9_000, after: 4_000, at: Date.now() },
+      {
+        ...{ type: "summary", keep: 2, usage: usageOf(0.002), before: 4_000, after: 900, at: Date.now() },
+        message: { role: "summary", text: "People asked for the folder." },
+      },
+      calling(2, [{ type: "text", text: "Two files." }]),
+    ]);
+    await end(lease, answered(0.02));
+
+    const { entries, from, length } = await timeline(thread);
+    expect([from, length]).toEqual([0, 9]);
+    expect(entries.map(({ kind }) => kind)).toEqual([
+      ...[
+        "turn-start",
+        "message",
+        "model",
+        "tool-start",
+        "tool-result",
+        "trim",
+        "summary",
+        "model",
+        "turn-end",
+      ],
+    ]);
+    expect(entries[2]).toMatchObject({
+      ...{ step: 1, model: "anthropic/claude", tookMs: expect.any(Number) },
+      figures: { input: 1_200, output: 300, cacheRead: 5_400, cost: 0.01 },
+      troubles: { text: "Overloaded [masked]. Tried again after 0.9 s." },
+      calls: [{ id: "c1", name: "bash", arguments: { text: expect.stringContaining("ls [masked]") } }],
+    });
+    expect(entries[4]).toMatchObject({ status: "ok", tookMs: 420, text: { omitted: expect.any(Number) } });
+    expect(entries[5]).toMatchObject({ calls: 1, before: 9_000, after: 4_000 });
+    expect(entries[6]).toMatchObject({ before: 4_000, after: 900, kept: 2 });
+    expect(JSON.stringify(entries)).not.toContain(secret);
+    expect(JSON.stringify(entries).length).toBeLessThan(20_000);
+  });
+
+  test("has what a sub-agent did with the call that started it", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Count the files");
+    const lease = await begin(redis, thread);
+    const inner = { name: "bash", input: `ls ${secret}`, status: "ok" as const, text: secret, durationMs: 8 };
+    const result = resultOf("c1", "task", "Two files.");
+    await lease.append([
+      calling(1, [call("c1", "task", { task: "count" })]),
+      { ...result, inner: { calls: [inner], omitted: 3 } },
+    ]);
+    expect((await timeline(thread)).entries.at(-1)).toMatchObject({
+      kind: "tool-result",
+      inner: {
+        omitted: 3,
+        calls: [
+          {
+            ...{ name: "bash", status: "ok", tookMs: 8 },
+            ...{ arguments: { text: "ls [masked]" }, text: { text: "[masked]" } },
+          },
+        ],
+      },
+    });
+  });
+
+  test("is read from its end, page by page, however long it is", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Go on for ever");
+    const lease = await begin(redis, thread);
+    const records = Array.from({ length: 3_000 }, (_, n) =>
+      calling(n + 1, [{ type: "text", text: `step ${n}` }]),
+    );
+    await lease.append(records);
+    const last = await timeline(thread);
+    expect([last.entries.length, last.from, last.length]).toEqual([60, 2_942, 3_002]);
+    const earlier = await timeline(thread, `?before=${last.from}`);
+    expect([earlier.entries.length, earlier.from]).toEqual([60, 2_882]);
+    expect(earlier.entries.at(-1)?.position).toBe(2_941);
+    expect((await timeline(thread, "?before=3")).from).toBe(0);
+    const wrong = await request(console.url, `/api/sessions/${thread}/timeline?before=x`);
+    expect([wrong.status, wrong.body]).toEqual([400, expect.stringContaining("before")]);
+  });
+
+  test("goes on live: what is stored once, and what is only said", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Live");
+    const lease = await begin(redis, thread);
+    using page = await openStream(console.url, `/api/sessions/${thread}/events?from=2`);
+    // The second one comes when it has begun to listen.
+    for (const _ of [1, 2]) await page.next("line");
+    const retry = { type: "retry", step: 1, attempt: 2, delayMs: 1_500, reason: `Overloaded ${secret}.` };
+    livePublisher(redis, thread, onError)(retry);
+    expect(await page.next("passing")).toEqual({
+      kind: "retry",
+      text: "Overloaded [masked]. Trying again in 1.5 s (attempt 2).",
+    });
+    const start = { type: "tool-start", step: 2, call: { id: "i1", name: "bash", input: {} } };
+    const helper = { type: "helper", callId: "c1", event: start };
+    livePublisher(redis, thread, onError)(helper);
+    expect(await page.next("passing")).toEqual({
+      kind: "step",
+      text: "A helper is at its step 2: running bash.",
+    });
+    await lease.append([calling(1, [{ type: "text", text: "Now." }])]);
+    livePublisher(redis, thread, onError)({ type: "assistant" });
+    expect(await page.next("entries")).toMatchObject({ entries: [{ position: 2, kind: "model" }] });
+  });
+
+  test("has what people were asked and what they decided, and the list says that somebody is waited for", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Delete the branch");
+    const lease = await begin(redis, thread);
+    const question = {
+      ...{ kind: "approval" as const, why: "It cannot be undone.", id: "q1", callId: "c1", tool: "bash" },
+      ...{ requester: { id: "U1", name: "Ada" }, askedAt: Date.now(), expiresAt: Date.now() + 60_000 },
+    };
+    const message = { kind: "question" as const, markdown: "May I?" };
+    await lease.append([{ type: "question", question, at: Date.now() }], asked(question, message));
+    const line = async () => (await timeline(thread)) as TimelinePage & { line: { state: string } };
+    expect((await line()).line.state).toBe("asking");
+    const decision = {
+      kind: "denied" as const,
+      by: { id: "U1", name: "Ada" },
+      reason: "Keep it.",
+      at: Date.now(),
+    };
+    await lease.append([{ type: "decision", question: "q1", decision, at: Date.now() }]);
+    expect((await line()).entries.slice(-2)).toMatchObject([
+      { kind: "question", tool: "bash", text: { text: "It cannot be undone." } },
+      { kind: "decision", question: "q1", decision: "denied", by: "Ada", text: { text: "Keep it." } },
+    ]);
+  });
+
+  test("is not there for a thread that never was", async () => {
+    for (const thread of ["slack:T1:C1:none", "nonsense", "a:b:c:d:e", "%E0%A4%A", "slack:T1:C1:"]) {
+      expect((await request(console.url, `/api/sessions/${thread}/timeline`)).status).toBe(404);
+    }
+  });
+});
+
+describe("threads of other platforms", () => {
+  test("are stopped through the one door", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Sleep");
+    const before = console.door.events.length;
+    expect((await post(thread, "stop")).json()).toMatchObject({ kind: "stopping" });
+    expect(console.door.events.slice(before)).toMatchObject([
+      { kind: "stop", author: { id: "console" }, target: { thread: { platform: "slack", channel: "C1" } } },
+    ]);
+  });
+
+  test("are gone on with where a limit has ended the work, each time anew", async () => {
+    const thread = newThread();
+    const message = await write(redis, thread, "A lot");
+    const lease = await begin(redis, thread);
+    expect((await post(thread, "continue")).status).toBe(409);
+    const limited = {
+      kind: "step-limit",
+      limit: "50 steps",
+      text: "So far.",
+      steps: 50,
+      usage: noUsage,
+    } as const;
+    await end(lease, limited, "t7");
+    const before = console.door.events.length;
+    expect((await post(thread, "continue")).json()).toMatchObject({ kind: "acted" });
+    expect(console.door.events.slice(before)).toMatchObject([
+      { kind: "action", action: continueAction("t7"), ref: { channel: "C1", message: `${message}~t7` } },
+    ]);
+  });
+
+  test("have a workspace to be looked into, which looking does not make", async () => {
+    const thread = newThread();
+    const path = `/api/threads/${encodeURIComponent(thread)}`;
+    console.workspace.set("deploy.log", "380");
+    expect((await request(console.url, `${path}/files`)).status).toBe(404);
+    await write(redis, thread, "Look into it");
+    expect(await get(`${path}/files`)).toMatchObject({ entries: [{ path: "deploy.log", bytes: 3 }] });
+    expect((await request(console.url, `${path}/file?path=deploy.log`)).body).toBe("380");
+    expect((await request(console.url, `${path}/file?path=none`)).status).toBe(404);
+  });
+
+  test("are changed by nothing else", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Mine");
+    for (const path of [`/api/threads/${thread}/messages`, `/api/sessions/${thread}/messages`]) {
+      const json = { text: "hello", key: "first-key" };
+      expect((await request(console.url, path, { method: "POST", json })).status).toBe(404);
+    }
+    const more = await request(console.url, `/api/sessions/${thread}/stop`, {
+      method: "POST",
+      json: { all: 1 },
+    });
+    expect(more.status).toBe(400);
+  });
+});
+
+test("the report of usage adds up days, channels, people and models, and says what is left today", async () => {
+  const purses = createBudgets({
+    ...{ redis, now: Date.now, warn: () => {}, onError },
+    settings: { ...settingsSchema.parse({}).budgets, ...budgets },
+  });
+  const turn = (id: string) => ({
+    ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage, calls: [], waitedMs: 0 },
+    asked: [{ role: "user" as const, id: "m", author: { id, name: id }, text: "", at: 0 }],
+  });
+  for (const [user, cost] of [
+    ["U1", 1.5],
+    ["U2", 0.5],
+  ] as const) {
+    const reserved = await purses.purse("slack:T1:C1:1", turn(user)).reserve({ cost, tokens: 10_000 });
+    if (reserved.ok) await reserved.settle(usageOf(cost), "anthropic/claude");
+  }
+  const running = await purses.purse("slack:T1:C1:1", turn("U1")).reserve({ cost: 1, tokens: 10 });
+  const yesterday = createBudgets({
+    ...{ redis, now: () => Date.now() - 86_400_000, warn: () => {}, onError },
+    settings: settingsSchema.parse({ budgets: { timeZone } }).budgets,
+  });
+  const free = await yesterday.purse("slack:T1:C2:1", turn("U1")).reserve({ cost: 0, tokens: 1 });
+  const unpriced = { ...noUsage, input: 500, calls: 1, priceUnknown: true as const };
+  if (free.ok) await free.settle(unpriced, "openai/new");
+  await createNaming(redis, () => ({ ...console.surface, channelName: async () => "ops" })).heard(
+    "slack:T1:C1:1",
+    {
+      ...{ id: "U1", name: `Ada ${secret}`, standing: "member" as const, roles: [] },
+    },
+  );
+  const today = dayIn(timeZone, Date.now());
+  await redis.hincrby(keys.usage(today), "all liked", 3);
+  await redis.hincrby(keys.usage(today), "model:anthropic/claude disliked", 1);
+
+  const report = await get("/api/usage?days=3");
+  expect(report).toMatchObject({
+    timeZone,
+    days: [
+      { cost: 2, turns: 2, input: 2_400, liked: 3 },
+      { cost: 0, turns: 1, priceUnknown: true },
+      { cost: 0 },
+    ],
+    channels: [
+      { id: "slack:T1:C1", name: "ops", cost: 2, daily: { cost: [2, 0, 0], turns: [2, 0, 0] } },
+      { id: "slack:T1:C2", cost: 0, priceUnknown: true, daily: { tokens: [0, 500, 0] } },
+    ],
+    users: [
+      { id: "slack:T1:U1", name: "Ada [masked]", cost: 1.5, daily: { cost: [1.5, 0, 0], turns: [1, 1, 0] } },
+      { id: "slack:T1:U2" },
+    ],
+    models: [
+      { id: "anthropic/claude", calls: 2, disliked: 1 },
+      { id: "openai/new", priceUnknown: true },
+    ],
+    budgets: expect.arrayContaining([
+      { dimension: "all", id: "", measure: "cost", limit: 10, used: 2, held: 1 },
+      { dimension: "user", id: "slack:T1:U2", measure: "tokens", limit: 50_000, used: 6_900, held: 0 },
+    ]),
+  });
+  if (running.ok) await running.settle(noUsage, "anthropic/claude");
+  expect((await request(console.url, "/api/usage?days=9999")).status).toBe(400);
+});
+
+test("the report of the system has Redis, the queue, skills, limits, and workers until they fall silent", async () => {
+  const worker = () => ({
+    ...{ host: "loom-1", pid: 7, startedAt: 1, concurrency: 50, model: "demo", running: [] },
+    sandbox: { ok: false, summary: "none", problems: [{ what: "bwrap is missing.", fix: "Install it." }] },
+    mcp: [{ server: "shop", state: "ready", tools: ["buy"] }],
+  });
+  const presence = await startPresence({ redis, describe: worker, onError });
+  expect(await get("/api/system")).toMatchObject({
+    redis: { kind: console.redis.server.kind },
+    queue: { waiting: 0, active: 0, delayed: 0, failed: 0 },
+    workers: [{ host: "loom-1", sandbox: { problems: [{ fix: "Install it." }] }, mcp: [{ tools: ["buy"] }] }],
+    skills: expect.arrayContaining([expect.objectContaining({ name: "csv-report" })]),
+    limits: expect.arrayContaining([{ name: "Time of a command", value: "120 s" }]),
+  });
+  await presence.close();
+  await redis.sadd("heddle:workers", "died-without-a-word");
+  expect(await get("/api/system")).toMatchObject({ workers: [] });
+  expect(await redis.scard("heddle:workers")).toBe(0);
+});
+
+test("the audit log is told from its newest entry, masked", async () => {
+  const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
+  const by = { id: "U1", name: `Ada ${secret}` };
+  for (const n of Array(130).keys()) {
+    await log.append({ what: "asked", thread: "slack:T1:C1:1", message: String(n), by });
+  }
+  await log.append({
+    ...{ what: "tool-ended", thread: "slack:T1:C1:1", turn: "t", call: "c" },
+    ...{ tool: "bash", status: "ok", ms: 12 },
+  });
+  const lines = await get("/api/audit");
+  expect(lines).toHaveLength(100);
+  const [newest, next] = lines as unknown[];
+  const text = "turn: t · call: c · tool: bash · status: ok · ms: 12";
+  expect(newest).toMatchObject({ n: 131, what: "tool-ended", by: "", rest: { text } });
+  expect(next).toMatchObject({ n: 130, what: "asked", by: "Ada [masked]", thread: "slack:T1:C1:1" });
+  expect(await get("/api/audit?before=3")).toMatchObject([{ n: 2 }, { n: 1 }]);
+});
+
+test("the audit log names the people that a turn works for, and the console without its inner address", async () => {
+  const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
+  const [ada, lin] = [
+    { id: "U1", name: "Ada" },
+    { id: "U2", name: "Lin" },
+  ];
+  const messages = [
+    { message: "1.1", by: ada },
+    { message: "1.2", by: lin, scheduled: true as const },
+    { message: "1.3", by: ada },
+  ];
+  await log.append({ what: "turn-began", thread: "local:console:main:abcdefgh", turn: "t", asked: messages });
+  const [began] = (await get("/api/audit")) as unknown[];
+  const text = "turn: t · message: 1.1 · scheduled: 1.2 · message: 1.3";
+  expect(began).toMatchObject({ by: "Ada, Lin", place: "console", rest: { text } });
+});

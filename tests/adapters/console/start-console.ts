@@ -1,0 +1,165 @@
+/** The real console on a real Redis, with an intake that does what a test says. */
+import { EventEmitter, once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createLocalAdapter } from "../../../src/adapters/console/adapter.ts";
+import type { ConsoleStatus } from "../../../src/adapters/console/services.ts";
+import { createLocalSurface } from "../../../src/adapters/console/surface.ts";
+import { threadId } from "../../../src/chat/threads.ts";
+import type { ChatSurface } from "../../../src/chat/surface.ts";
+import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
+import { createMasker } from "../../../src/agent/context/mask.ts";
+import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { openOperations } from "../../../src/operations/open.ts";
+import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
+import { readPresence } from "../../../src/queue/turns/presence.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { defaultLimits } from "../../../src/sandbox/limits.ts";
+import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+export type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
+
+/** Records what arrives and answers with `verdict`. */
+class TestDoor implements Door {
+  readonly events: InboundEvent[] = [];
+  verdict: (event: InboundEvent) => Verdict | Promise<Verdict> = accept;
+  readonly #arrivals = new EventEmitter();
+
+  async receive(event: InboundEvent): Promise<Verdict> {
+    this.events.push(event);
+    this.#arrivals.emit("event");
+    return await this.verdict(event);
+  }
+
+  /** The event with this number, counted from 1; waits for it. */
+  async event(number: number): Promise<InboundEvent> {
+    for (;;) {
+      const event = this.events[number - 1];
+      if (event) return event;
+      await once(this.#arrivals, "event");
+    }
+  }
+}
+
+export interface TestConsole extends AsyncDisposable {
+  url: string;
+  redis: TestRedis;
+  door: TestDoor;
+  surface: ChatSurface;
+  /** What the workspace of every thread holds, by path. */
+  workspace: Map<string, string>;
+  status: ConsoleStatus;
+  /** What the console logged as errors. */
+  errors: unknown[];
+}
+
+export interface ConsoleSettings {
+  redis?: TestRedis;
+  host?: string;
+  /** Default: a free one. */
+  port?: number;
+  token?: string;
+  budgets?: Partial<BudgetSettings>;
+}
+
+/** The only secret that the test console knows. */
+export const secret = "sk-test-0123456789abcdef";
+const budgetSettings = settingsSchema.parse({}).budgets;
+const shippedSkills = fileURLToPath(new URL("../../../skills", import.meta.url));
+
+export async function startConsole(settings: ConsoleSettings = {}): Promise<TestConsole> {
+  const redis = settings.redis ?? (await startRedis());
+  const door = new TestDoor();
+  const workspace = new Map<string, string>();
+  const errors: unknown[] = [];
+  const status: ConsoleStatus = {
+    model: "demo",
+    demo: false,
+    sandbox: { ok: true, summary: "bubblewrap 0.8", problems: [] },
+    redis: "url",
+    adapters: ["local"],
+  };
+  const { host = "127.0.0.1", port = 0, token } = settings;
+  const client = redis.client();
+  const queue = openTurnQueue(client);
+  const masker = createMasker([secret]);
+  const auditFolder = await mkdtemp(join(tmpdir(), "heddle-console-"));
+  const operations = openOperations({
+    ...{ redis: client, server: redis.server, queue },
+    budgets: { ...budgetSettings, ...settings.budgets },
+    skills: createSkillLibrary({ folders: [shippedSkills] }),
+    limits: defaultLimits,
+    auditFolder,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+    onError: (error) => errors.push(error),
+  });
+  const adapter = createLocalAdapter({
+    redis: client,
+    host,
+    port,
+    ...(token === undefined ? {} : { token }),
+    files: {
+      list: async () => ({ ok: true, entries: entriesOf(workspace), truncated: false }),
+      read: async (_thread, path) => {
+        const text = workspace.get(path);
+        if (text === undefined)
+          return { ok: false, reason: "not-found", message: `There is no file ${path}.` };
+        return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
+      },
+    },
+    operations,
+    status: async () => status,
+    hasWorker: async () => (await readPresence(client)).length > 0,
+    log: { error: (error: unknown) => errors.push(error) },
+  });
+  const release = async () => {
+    await adapter.stop();
+    operations.close();
+    await queue.close();
+    await rm(auditFolder, { recursive: true, force: true });
+    if (!settings.redis) await redis.stop();
+  };
+  try {
+    await adapter.start(door);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  const surface = createLocalSurface({ redis: redis.client() });
+  return {
+    url: adapter.url,
+    redis,
+    door,
+    surface,
+    workspace,
+    status,
+    errors,
+    [Symbol.asyncDispose]: release,
+  };
+}
+
+function accept(event: InboundEvent): Verdict {
+  if (event.kind === "message") return { kind: "accepted", thread: threadId(event.thread), position: 1 };
+  if (event.kind === "action") return { kind: "acted", thread: threadId(event.thread) };
+  if (event.kind !== "stop" || "message" in event.target)
+    return { kind: "ignored", why: "the console stops threads only" };
+  return { kind: "stopping", thread: threadId(event.target.thread) };
+}
+
+function entriesOf(workspace: Map<string, string>): FileEntry[] {
+  const entries = new Map<string, FileEntry>();
+  for (const [path, text] of workspace) {
+    const folders = path.split("/").slice(0, -1);
+    for (const depth of folders.keys()) {
+      const folder = folders.slice(0, depth + 1).join("/");
+      entries.set(folder, { path: folder, type: "directory", bytes: 0 });
+    }
+    entries.set(path, { path, type: "file", bytes: Buffer.byteLength(text) });
+  }
+  return [...entries.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
