@@ -1,5 +1,5 @@
 import type { JournalRecord } from "../src/agent/journal.ts";
-import { noUsage } from "../src/agent/llm/model.ts";
+import { noUsage } from "../src/agent/model.ts";
 import type { Said } from "./contestants/contestant.ts";
 
 const author = { id: "U1", name: "Ada" };

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
-import type { LanguageModel } from "../src/agent/llm/model.ts";
-import { runTurn } from "../src/agent/loop.ts";
+import type { LanguageModel } from "../src/agent/model.ts";
+import { runTurn } from "../src/agent/loop/run-turn.ts";
 import { createReporter, progressKey } from "../src/progress/reporter.ts";
 import { createBackgroundJobs } from "../src/queue/turns/background-jobs.ts";
 import { createDrive } from "../src/queue/turns/run-session.ts";

@@ -1,7 +1,7 @@
 /** Heddle's agent as a library: the loop, its tools and its context keeping, without storage and display. */
 import { replay } from "../../src/agent/history.ts";
-import { createOpenAIChatModel } from "../../src/agent/llm/openai-chat.ts";
-import { runTurn } from "../../src/agent/loop.ts";
+import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
+import { runTurn } from "../../src/agent/loop/run-turn.ts";
 import { agentParts } from "../agent-parts.ts";
 import { asked, journalOf } from "../journal.ts";
 import { apiKey, type Open } from "./contestant.ts";

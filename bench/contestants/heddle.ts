@@ -1,5 +1,5 @@
 /** Heddle as it works in a thread: with mailbox, lease, journal and outbox in Redis, and progress in a chat. */
-import { createOpenAIChatModel } from "../../src/agent/llm/openai-chat.ts";
+import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
 import { startRedis } from "../../tests/fakes/redis.ts";
 import { journalOf } from "../journal.ts";
 import { openWorkbench } from "../workbench.ts";

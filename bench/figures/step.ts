@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { LanguageModel } from "../../src/agent/llm/model.ts";
+import type { LanguageModel } from "../../src/agent/model.ts";
 import { startRedis } from "../../tests/fakes/redis.ts";
 import { conversation } from "../contestants/conversation.ts";
 import { type Effort, type Figure, type Findings, ms, ratio } from "../figure.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "./llm/model.ts";
+import type { Usage } from "./model.ts";
 import type {
   AssistantMessage,
   SummaryMessage,
@@ -7,7 +7,7 @@ import type {
   ToolStatus,
   UserMessage,
 } from "./messages.ts";
-import type { UsedUp } from "./purse.ts";
+import type { UsedUp } from "./turn-budget.ts";
 import type { Question } from "./questions.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "./events.ts";
 import type { JournalRecord } from "./journal.ts";
-import { addUsage, noUsage, type Usage } from "./llm/model.ts";
+import { addUsage, noUsage, type Usage } from "./model.ts";
 import {
   heddle,
   type Message,

@@ -5,7 +5,7 @@ export { createTokenCounter } from "./context/tokens.ts";
 export { recordOf, replay } from "./history.ts";
 export type { JournalRecord } from "./journal.ts";
 export { openModel } from "./llm/open.ts";
-export { runTurn } from "./loop.ts";
+export { runTurn } from "./loop/run-turn.ts";
 export { createDispatcher } from "./tools/dispatch.ts";
 export { createMemoryNotes } from "./tools/memory-notes.ts";
 export { defineTool } from "./tools/tool.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "./llm/model.ts";
+import type { Usage } from "./model.ts";
 import type { AssistantMessage, Image, SummaryMessage, ToolMessage, UserMessage } from "./messages.ts";
 import type { InnerCalls, TurnOutcome } from "./events.ts";
 import type { Decision, Question } from "./questions.ts";

@@ -1,5 +1,5 @@
 import { createFallbackModel } from "../agent/llm/fallback.ts";
-import type { LanguageModel } from "../agent/llm/model.ts";
+import type { LanguageModel } from "../agent/model.ts";
 import { openModel } from "../agent/llm/open.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";

@@ -1,4 +1,4 @@
-import { globMatcher } from "../agent/policy.ts";
+import { globMatcher } from "../agent/policy/policy.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
 import { ConfigError } from "../config/load.ts";

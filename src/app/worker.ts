@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { openMcpPool } from "../agent/mcp/pool.ts";
-import { createPolicy } from "../agent/policy.ts";
+import { createPolicy } from "../agent/policy/policy.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { openWorkerDiary } from "../operations/worker-status.ts";
 import { createEnclosures } from "../message-extras/message-extras.ts";

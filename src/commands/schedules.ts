@@ -1,5 +1,5 @@
 import { consoleAuthor } from "../adapters/console/intake.ts";
-import { describeSchedule } from "../agent/tools/schedules.ts";
+import { describeSchedule } from "../agent/schedule-store.ts";
 import { type Foundation, layFoundation } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules/schedules.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { addUsage } from "../agent/llm/model.ts";
+import { addUsage } from "../agent/model.ts";
 import { openRedis } from "../app/redis.ts";
 import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import { setUp, UsageError } from "./context.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { describeSchedule, type Schedule } from "../agent/tools/schedules.ts";
+import { describeSchedule, type Schedule } from "../agent/schedule-store.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import { cancelSchedule } from "../queue/schedules/schedules.ts";
 

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { UsageReport, UsageShare } from "./operations.ts";
-import { addUsage, noUsage } from "../agent/llm/model.ts";
+import { addUsage, noUsage } from "../agent/model.ts";
 import type { BudgetSettings } from "../queue/budgets/budgets.ts";
 import { readBudgets } from "../queue/budgets/state.ts";
 import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";

@@ -1,5 +1,5 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { Usage } from "../agent/llm/model.ts";
+import type { Usage } from "../agent/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { cutText } from "../chat/title.ts";

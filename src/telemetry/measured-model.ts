@@ -1,5 +1,5 @@
 import type { Counter, Histogram } from "prom-client";
-import type { LanguageModel, Usage } from "../agent/llm/model.ts";
+import type { LanguageModel, Usage } from "../agent/model.ts";
 
 interface ModelFigures {
   calls: Counter<"model" | "result">;

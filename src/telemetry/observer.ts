@@ -1,4 +1,4 @@
-import type { LanguageModel } from "../agent/llm/model.ts";
+import type { LanguageModel } from "../agent/model.ts";
 import type { Door } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { ThreadId } from "../chat/threads.ts";

@@ -1,6 +1,6 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import type { AgentEvent } from "../agent/events.ts";
-import type { Usage } from "../agent/llm/model.ts";
+import type { Usage } from "../agent/model.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";

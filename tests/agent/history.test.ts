@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { replay, workedMs } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
 import type { Decision, Question } from "../../src/agent/questions.ts";
 

@@ -1,6 +1,6 @@
 /** The operator's pages of the console, as a person uses them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { livePublisher } from "../../src/queue/outbox/live.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";

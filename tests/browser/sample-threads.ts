@@ -1,5 +1,5 @@
 /** A day in a team's life, for whoever looks at the pages of operators. */
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { LanguageModel, ModelRequest } from "../../src/agent/llm/model.ts";
-import type { ModelError } from "../../src/agent/llm/model.ts";
+import type { LanguageModel, ModelRequest } from "../../src/agent/model.ts";
+import type { ModelError } from "../../src/agent/model.ts";
 import type { AssistantPart, StopReason } from "../../src/agent/messages.ts";
 
 /** One reply of the scripted model. */

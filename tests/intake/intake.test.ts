@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";

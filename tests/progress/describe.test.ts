@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { noChanges } from "../../src/queue/turns/contracts.ts";
-import { noUsage, type Usage } from "../../src/agent/llm/model.ts";
+import { noUsage, type Usage } from "../../src/agent/model.ts";
 import { closingMessages } from "../../src/progress/describe.ts";
 
 const footer = (usage: Partial<Usage>, files = noChanges) =>

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import type { ToolStatus } from "../../src/agent/messages.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { InboundEvent } from "../../src/chat/inbound.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { heddle, type ToolCall } from "../../src/agent/messages.ts";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";

@@ -3,7 +3,7 @@ import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
 import { reconnects } from "../../src/chat/adapter.ts";
 import { createGate } from "../../src/adapters/console/auth-guard.ts";
 import { serveMetrics } from "../../src/adapters/console/metrics.ts";
-import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/llm/model.ts";
+import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/model.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { deliver } from "../../src/queue/session/mailbox.ts";
 import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";

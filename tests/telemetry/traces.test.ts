@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Door, InboundEvent } from "../../src/chat/inbound.ts";
 import type { TurnOutcome } from "../../src/agent/events.ts";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import type { AssistantMessage, UserMessage } from "../../src/agent/messages.ts";
 import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
 import type { OutboxEntry } from "../../src/queue/outbox/contracts.ts";

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { noChanges } from "../../src/queue/turns/contracts.ts";
-import { noUsage } from "../../src/agent/llm/model.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import { turnLogObserver } from "../../src/telemetry/turn-log.ts";
 import { newTurn, noDisplay } from "./no-display.ts";
 

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "../events.ts";
 import { afterSummary, trimResults } from "../history.ts";
-import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../llm/model.ts";
+import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
 import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
 import { stateWithoutModel, summarise, summaryMessage } from "./summary.ts";
 import type { TokenCounter } from "./tokens.ts";

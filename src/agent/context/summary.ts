@@ -1,5 +1,5 @@
-import type { LanguageModel, Usage } from "../llm/model.ts";
-import { noUsage } from "../llm/model.ts";
+import type { LanguageModel, Usage } from "../model.ts";
+import { noUsage } from "../model.ts";
 import {
   heddle,
   isFromPerson,

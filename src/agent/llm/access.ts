@@ -1,7 +1,7 @@
 import { networkCode } from "../network-code.ts";
 import type { ModelFacts } from "./catalogue.ts";
 import type { ServiceAnswer } from "./errors.ts";
-import { ModelError } from "./model.ts";
+import { ModelError } from "../model.ts";
 
 /** A model of a service, with the account to use it. */
 export interface ServiceAccount {
@@ -29,8 +29,8 @@ export async function askService(account: ServiceAccount, signal: AbortSignal): 
   // Only the SDK in use is loaded: each takes some megabytes.
   const { ask, answerOf } =
     account.provider === "openai"
-      ? await import("./openai-service.ts")
-      : await import("./anthropic-client.ts");
+      ? await import("./openai/service.ts")
+      : await import("./anthropic/client.ts");
   try {
     const { model, apiKey } = account;
     return { ok: true, facts: await ask(model, { apiKey, baseUrl: addressOf(account) }, signal) };

@@ -1,4 +1,4 @@
-import type { ModelLimits, TokenPrice } from "./model.ts";
+import type { ModelLimits, TokenPrice } from "../model.ts";
 
 /** What has to be known about a model before it is called. */
 export interface ModelFacts extends ModelLimits {

@@ -1,5 +1,5 @@
 import { dearestPrice } from "./catalogue.ts";
-import type { ModelLimits, Usage } from "./model.ts";
+import type { ModelLimits, Usage } from "../model.ts";
 
 /** The tokens of one model call. `input` excludes those read from or written to a cache. */
 export type CallTokens = Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite">;

@@ -1,4 +1,4 @@
-import { type LanguageModel, ModelError, type ModelErrorKind, type ModelEvent } from "./model.ts";
+import { type LanguageModel, ModelError, type ModelErrorKind, type ModelEvent } from "../model.ts";
 
 /** What another model may do better: this one is down, out of credit or gone. */
 const worthAnother: ReadonlySet<ModelErrorKind> = new Set(["transient", "quota", "not-found"]);

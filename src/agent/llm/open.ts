@@ -1,9 +1,9 @@
 import { addressOf, askService, type ServiceAccount } from "./access.ts";
-import type { RetryPolicy } from "./attempts.ts";
+import type { RetryPolicy } from "./retry.ts";
 import { catalogued, type ModelFacts } from "./catalogue.ts";
 import { createDemoModel } from "./demo/demo.ts";
 import { isOpenAI } from "./endpoints.ts";
-import type { LanguageModel, ModelLimits } from "./model.ts";
+import type { LanguageModel, ModelLimits } from "../model.ts";
 
 /** A model by its provider, with the account to use it. */
 export type ModelAccount = { provider: "demo" } | ServiceAccount;
@@ -37,15 +37,15 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
   switch (provider) {
     case "anthropic":
     case "minimax": {
-      const { createAnthropicModel } = await import("./anthropic.ts");
+      const { createAnthropicModel } = await import("./anthropic/anthropic.ts");
       return createAnthropicModel({ provider, model, apiKey, baseUrl, limits, adaptiveThinking, retry });
     }
     case "openai": {
       // Compatible servers share the older protocol only; OpenAI's own models reason better over the newer one.
       const create =
         baseUrl === undefined || isOpenAI(baseUrl)
-          ? (await import("./openai-responses.ts")).createOpenAIResponsesModel
-          : (await import("./openai-chat.ts")).createOpenAIChatModel;
+          ? (await import("./openai/responses.ts")).createOpenAIResponsesModel
+          : (await import("./openai/chat.ts")).createOpenAIChatModel;
       return create({ model, apiKey, ...(baseUrl !== undefined && { baseUrl }), limits, retry });
     }
   }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ToolDefinition } from "../llm/model.ts";
+import type { ToolDefinition } from "../model.ts";
 import type { Tool } from "./tool.ts";
 
 /**

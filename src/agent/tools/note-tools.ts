@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cutText } from "../well-formed.ts";
-import { type Note, noteScopes } from "./notes.ts";
+import { type Note, noteScopes } from "../note-store.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
 /** A scope with more is no memory any more: the agent tidies up instead. */

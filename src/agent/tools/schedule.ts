@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { describeSchedule, instant, type ScheduleStore, type When } from "./schedules.ts";
+import { describeSchedule, instant, type ScheduleStore, type When } from "../schedule-store.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
 const minuteMs = 60_000;

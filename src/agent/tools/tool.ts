@@ -3,11 +3,11 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TextLimits } from "../context/truncate.ts";
 import type { InnerCalls } from "../events.ts";
 import type { JournalRecord } from "../journal.ts";
-import type { Budget } from "../limits.ts";
-import type { Usage } from "../llm/model.ts";
+import type { Budget } from "../loop/limits.ts";
+import type { Usage } from "../model.ts";
 import type { Image, Speaker, ToolStatus } from "../messages.ts";
-import type { NoteStore } from "./notes.ts";
-import type { ScheduleStore } from "./schedules.ts";
+import type { NoteStore } from "../note-store.ts";
+import type { ScheduleStore } from "../schedule-store.ts";
 
 /**
  * What a tool does to the world, declared by its author and used for every policy.

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
 import { isUndecided, replay } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
-import { noUsage } from "../../agent/llm/model.ts";
+import { noUsage } from "../../agent/model.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { closingMessages } from "../../progress/describe.ts";
 import type { LiveEvent } from "../../progress/reporter.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { OpenTurn } from "../../agent/history.ts";
-import type { Usage } from "../../agent/llm/model.ts";
+import type { Usage } from "../../agent/model.ts";
 import { isFromPerson } from "../../agent/messages.ts";
-import type { Purse, UsedUp } from "../../agent/purse.ts";
+import type { Purse, UsedUp } from "../../agent/turn-budget.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { noUsage } from "../../agent/llm/model.ts";
+import { noUsage } from "../../agent/model.ts";
 import type { DayBudgets } from "../../chat/home.ts";
 import { keys } from "../redis/keys.ts";
 import type { BudgetSettings } from "./budgets.ts";

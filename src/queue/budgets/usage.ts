@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { addUsage, noUsage, type Usage } from "../../agent/llm/model.ts";
+import { addUsage, noUsage, type Usage } from "../../agent/model.ts";
 import { keys } from "../redis/keys.ts";
 
 /**

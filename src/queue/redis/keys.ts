@@ -1,4 +1,4 @@
-import type { NoteScope } from "../../agent/tools/notes.ts";
+import type { NoteScope } from "../../agent/note-store.ts";
 import type { MessageRef, ThreadId, ThreadRef } from "../../chat/threads.ts";
 
 /**

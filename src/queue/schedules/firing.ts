@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
-import { instant } from "../../agent/tools/schedules.ts";
+import { instant } from "../../agent/schedule-store.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import type { OutputScheduler } from "../outbox/rate-limit.ts";

@@ -1,5 +1,5 @@
 import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
-import { followTurn } from "../../agent/follow.ts";
+import { followTurn } from "../../agent/consume-events.ts";
 import { type History, type OpenTurn, recordOf, workedMs } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { toolCalls } from "../../agent/messages.ts";

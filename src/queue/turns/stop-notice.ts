@@ -1,5 +1,5 @@
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
-import { noUsage } from "../../agent/llm/model.ts";
+import { noUsage } from "../../agent/model.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import { toldOf, untold, type Withdrawals } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";

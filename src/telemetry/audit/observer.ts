@@ -1,5 +1,5 @@
 import type { AgentEvent, CallEvent } from "../../agent/events.ts";
-import { noUsage } from "../../agent/llm/model.ts";
+import { noUsage } from "../../agent/model.ts";
 import { heddle } from "../../agent/messages.ts";
 import type { Observer } from "../observer.ts";
 import { askedIn, type AuditFact, inboundFact, maskedArguments } from "./fact.ts";

@@ -8,7 +8,7 @@ import { startPresence } from "../../../src/queue/turns/presence.ts";
 import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { createNaming } from "../../../src/operations/names.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { noUsage } from "../../../src/agent/llm/model.ts";
+import { noUsage } from "../../../src/agent/model.ts";
 import { livePublisher } from "../../../src/queue/outbox/live.ts";
 import { dayIn } from "../../../src/queue/budgets/usage.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";

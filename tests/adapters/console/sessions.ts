@@ -1,7 +1,7 @@
 /** Sessions as workers leave them, written by the same code. */
 import type { Redis } from "ioredis";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { noUsage, type Usage } from "../../../src/agent/llm/model.ts";
+import { noUsage, type Usage } from "../../../src/agent/model.ts";
 import type { AssistantPart, ToolStatus } from "../../../src/agent/messages.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { claimSession, type SessionLease } from "../../../src/queue/session/lease.ts";

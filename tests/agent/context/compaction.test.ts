@@ -5,7 +5,7 @@ import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { recordOf, replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { ModelError, noUsage } from "../../../src/agent/llm/model.ts";
+import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { heddle, type Message, toolCalls, type UserMessage } from "../../../src/agent/messages.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { catalogued } from "../../../src/agent/llm/catalogue.ts";
 import { callUsage } from "../../../src/agent/llm/cost.ts";
-import { addUsage, noUsage } from "../../../src/agent/llm/model.ts";
+import { addUsage, noUsage } from "../../../src/agent/model.ts";
 
 describe("The catalogue", () => {
   test.each(["anthropic/claude-sonnet-5-5", "openai/gpt-6-astra", "minimax/MiniMax-M2.5"])(

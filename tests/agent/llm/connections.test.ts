@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { createAnthropicModel } from "../../../src/agent/llm/anthropic.ts";
-import type { LanguageModel } from "../../../src/agent/llm/model.ts";
-import { createOpenAIChatModel } from "../../../src/agent/llm/openai-chat.ts";
-import { createOpenAIResponsesModel } from "../../../src/agent/llm/openai-responses.ts";
+import { createAnthropicModel } from "../../../src/agent/llm/anthropic/anthropic.ts";
+import type { LanguageModel } from "../../../src/agent/model.ts";
+import { createOpenAIChatModel } from "../../../src/agent/llm/openai/chat.ts";
+import { createOpenAIResponsesModel } from "../../../src/agent/llm/openai/responses.ts";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../../fakes/openai.ts";
-import { limits } from "./openai-run.ts";
+import { limits } from "./openai/run.ts";
 
 const answers = Array.from({ length: 5 }, () => ({ content: [{ type: "text" as const, text: "Yes." }] }));
 const words = Array.from({ length: 5 }, () => ({ text: "Yes." }));

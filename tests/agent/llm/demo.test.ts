@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createDemoModel } from "../../../src/agent/llm/demo/demo.ts";
-import type { LanguageModel, ModelEvent } from "../../../src/agent/llm/model.ts";
+import type { LanguageModel, ModelEvent } from "../../../src/agent/model.ts";
 import { sandboxTools, sessionTools } from "../../../src/agent/tools/core.ts";
 import { heddle, type Message, textOf, toolCalls } from "../../../src/agent/messages.ts";
 

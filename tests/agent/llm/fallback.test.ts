@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { TurnOutcome } from "../../../src/agent/events.ts";
 import { createFallbackModel } from "../../../src/agent/llm/fallback.ts";
-import { type LanguageModel, ModelError, type ModelErrorKind } from "../../../src/agent/llm/model.ts";
+import { type LanguageModel, ModelError, type ModelErrorKind } from "../../../src/agent/model.ts";
 import { scriptedModel, type Reply } from "../../fakes/scripted-model.ts";
 import { run } from "../turn.ts";
 

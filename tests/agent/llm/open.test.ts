@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { ModelError } from "../../../src/agent/llm/model.ts";
+import { ModelError } from "../../../src/agent/model.ts";
 import { openModel } from "../../../src/agent/llm/open.ts";
 import { type FakeModelServer, startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../../fakes/openai.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { noUsage } from "../../../src/agent/llm/model.ts";
+import { noUsage } from "../../../src/agent/model.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
 import { dispatcherOf, memoryNotes, run } from "./services.ts";

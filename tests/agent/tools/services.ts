@@ -6,7 +6,7 @@ import {
   type DispatcherOptions,
 } from "../../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
-import type { NoteStore } from "../../../src/agent/tools/notes.ts";
+import type { NoteStore } from "../../../src/agent/note-store.ts";
 
 /** Notes that Ann records, all of them at one moment. */
 export function memoryNotes(): NoteStore {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { noUsage } from "../../../src/agent/llm/model.ts";
+import { noUsage } from "../../../src/agent/model.ts";
 import { createAsker } from "../../../src/agent/questions.ts";
 import { watchTask } from "../../../src/commands/run/task-watch.ts";
 import type { LiveEvent } from "../../../src/progress/reporter.ts";

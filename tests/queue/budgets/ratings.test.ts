@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type ThreadRef, threadId } from "../../../src/chat/threads.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { noUsage } from "../../../src/agent/llm/model.ts";
+import { noUsage } from "../../../src/agent/model.ts";
 import type { AssistantMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { createRatings, ratingIn, rateAction } from "../../../src/queue/budgets/ratings.ts";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { parseThreadId } from "../../../src/chat/threads.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
-import type { When } from "../../../src/agent/tools/schedules.ts";
+import type { When } from "../../../src/agent/schedule-store.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake, type IntakeDeed } from "../../../src/intake/intake.ts";

@@ -9,14 +9,14 @@ import {
   toolCalls,
   type UserMessage,
 } from "../../messages.ts";
-import { isRecall } from "../../recall.ts";
+import { isRecall } from "../../loop/recall.ts";
 import {
   type LanguageModel,
   type ModelEvent,
   type ModelLimits,
   type ModelRequest,
   noUsage,
-} from "../model.ts";
+} from "../../model.ts";
 import { loadScripts, placeholder, type Script, type Scripts, type ScriptStep } from "./scripts.ts";
 
 const limits: ModelLimits = {

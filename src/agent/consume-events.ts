@@ -1,0 +1,25 @@
+import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
+import { noUsage } from "./model.ts";
+
+/**
+ * Takes the events of a turn one by one until its end. Where one cannot be taken, the turn is ended before the error
+ * goes on: tools that run beside each other by `abort`, the model's stream by the generator's return.
+ */
+export async function followTurn(
+  turn: AsyncGenerator<AgentEvent, TurnOutcome>,
+  abort: (reason: TurnAbort) => void,
+  take: (event: AgentEvent) => Promise<void>,
+): Promise<TurnOutcome> {
+  try {
+    for (;;) {
+      const next = await turn.next();
+      if (next.done) return next.value;
+      await take(next.value);
+    }
+  } catch (error) {
+    const reason: TurnAbort = { kind: "lost-lease" };
+    abort(reason);
+    await turn.return({ ...reason, steps: 0, usage: noUsage });
+    throw error;
+  }
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { APIError } from "@anthropic-ai/sdk";
+import type { Message } from "../../messages.ts";
+import { createClient } from "./client.ts";
+import type { AnthropicAccount } from "./client.ts";
+import { readReply } from "./reply.ts";
+import { wireRequests } from "./request.ts";
+import { type AttemptFailed, defaultRetryPolicy, retriedModel } from "../retry.ts";
+import type { RetryPolicy } from "../retry.ts";
+import { callUsage } from "../cost.ts";
+import { networkFailure, notAModel, serviceFailure } from "../errors.ts";
+import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
+import { serverSentEvents } from "../server-sent-events.ts";
+
+export interface AnthropicOptions extends AnthropicAccount {
+  model: string;
+  /** Whose service it is, for {@link LanguageModel.id}. Default `anthropic`. */
+  provider?: "anthropic" | "minimax";
+  limits: ModelLimits;
+  /** Whether the model takes adaptive thinking; see `ModelFacts`. Default: its own default, nothing is sent. */
+  adaptiveThinking?: boolean;
+  retry?: Partial<RetryPolicy>;
+}
+
+/** A model behind the Anthropic Messages protocol: Anthropic's own, MiniMax's, or any compatible one. */
+export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
+  const { model, limits, apiKey } = options;
+  const id = `${options.provider ?? "anthropic"}/${model}`;
+  const client = createClient(options);
+  const forgotten = new WeakSet<Message>();
+  const style = {
+    model,
+    id,
+    limits,
+    adaptiveThinking: options.adaptiveThinking ?? false,
+    forgets: (message: Message) => forgotten.has(message),
+  };
+
+  let wireRequest = wireRequests(style);
+
+  const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
+    const params = wireRequest(request);
+    try {
+      return await client.messages.create(params, { signal }).asResponse();
+    } catch (error) {
+      throw failureOf(error, apiKey);
+    }
+  };
+
+  /**
+   * Thinking is bound to all that was said before it, and to the account. After a compaction, a change of the
+   * tools or the system prompt, or with another key, the service refuses it, and so every further request of
+   * the thread. What was refused once is not sent again; what the model thinks from then on is.
+   */
+  const forgives = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
+    if (!refusesThinking(failure)) return false;
+    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
+    for (const message of thoughtful) forgotten.add(message);
+    // What it has converted it does not look at again.
+    wireRequest = wireRequests(style);
+    return thoughtful.length > 0;
+  };
+
+  async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const response = await send(request, signal);
+    const reply = yield* readReply(eventsOf(response, apiKey));
+    if (!reply) return;
+    yield {
+      type: "done",
+      message: {
+        role: "assistant",
+        id: reply.id || randomUUID(),
+        parts: reply.parts,
+        model: id,
+        stop: reply.stop,
+      },
+      usage: callUsage(reply.tokens, limits.price),
+    };
+  }
+
+  return retriedModel({ id, limits }, attempt, { ...defaultRetryPolicy, ...options.retry }, forgives);
+}
+
+function thinks(message: Message): boolean {
+  return message.role === "assistant" && message.parts.some((part) => part.type === "thinking");
+}
+
+/** "Invalid `signature` in `thinking` block", "`thinking` or `redacted_thinking` blocks ... cannot be modified" */
+function refusesThinking({ kind, detail }: AttemptFailed): boolean {
+  return kind === "invalid-request" && /\bsignature\b|thinking`? blocks?\b/i.test(detail);
+}
+
+/** The data of the reply's server-sent events, pings included. */
+async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<string, void, undefined> {
+  const type = response.headers.get("content-type");
+  if (type !== null && !type.includes("event-stream")) {
+    await response.body?.cancel();
+    throw notAModel(type);
+  }
+  try {
+    for await (const { data } of serverSentEvents(response)) if (data !== "") yield data;
+  } catch (error) {
+    throw failureOf(error, apiKey);
+  }
+}
+
+/** What the SDK, or the connection below it, threw. */
+function failureOf(error: unknown, apiKey: string): AttemptFailed {
+  const masked = (text: string) => text.replaceAll(apiKey, "[key]");
+  if (error instanceof APIError && error.status !== undefined) {
+    const { status, type, errorCode, apiMessage, message, headers } = error;
+    const code = `${type ?? ""} ${errorCode ?? ""}`;
+    return serviceFailure({ status, code, detail: masked(apiMessage ?? message), headers });
+  }
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return networkFailure(cause, masked(String(cause)));
+}

@@ -1,0 +1,71 @@
+import Anthropic, { APIError } from "@anthropic-ai/sdk";
+import { z } from "zod";
+import type { ModelFacts } from "../catalogue.ts";
+import { resolveBaseUrl } from "../endpoints.ts";
+import type { ServiceAnswer } from "../errors.ts";
+
+/** Where the Anthropic protocol is spoken, and with which key. */
+export interface AnthropicAccount {
+  apiKey: string;
+  /** Default: Anthropic's own service. Any compatible service or proxy may stand here. */
+  baseUrl?: string | undefined;
+  /** For tests and proxies. */
+  fetch?: typeof fetch | undefined;
+}
+
+const ownService = "https://api.anthropic.com";
+
+/**
+ * A client that does nothing by itself: no retries, no logging, no tracing, nothing from the environment.
+ *
+ * Since 1.0 the SDK sends a Bearer token and a version that compatible services do not know. These get the
+ * version that all of them know, and the key in both headers, because each of them reads another one.
+ */
+export function createClient({ apiKey, baseUrl = ownService, fetch }: AnthropicAccount): Anthropic {
+  const url = resolveBaseUrl(baseUrl, "anthropic");
+  const own = URL.parse(url)?.hostname === new URL(ownService).hostname;
+  return new Anthropic({
+    apiKey,
+    baseURL: url,
+    maxRetries: 0,
+    logLevel: "off",
+    openTelemetry: false,
+    defaultHeaders: own ? {} : { "anthropic-version": "2023-06-01", "X-Api-Key": apiKey },
+    fetch,
+  });
+}
+
+const modelInfo = z.object({
+  max_input_tokens: z.int().positive().nullish(),
+  max_tokens: z.int().positive().nullish(),
+  capabilities: z
+    .object({
+      image_input: z.object({ supported: z.boolean() }),
+      thinking: z.object({ types: z.object({ adaptive: z.object({ supported: z.boolean() }) }) }),
+    })
+    .nullish(),
+});
+
+/** Asks the service's model endpoint what the model can take; it knows no prices. Throws whatever went wrong. */
+export async function ask(
+  model: string,
+  account: AnthropicAccount,
+  signal: AbortSignal,
+): Promise<Partial<ModelFacts>> {
+  const { max_input_tokens, max_tokens, capabilities } = modelInfo.parse(
+    await createClient(account).models.retrieve(model, null, { signal }),
+  );
+  return {
+    ...(max_input_tokens && { contextTokens: max_input_tokens }),
+    ...(max_tokens && { maxOutputTokens: max_tokens }),
+    ...(capabilities && {
+      images: capabilities.image_input.supported,
+      adaptiveThinking: capabilities.thinking.types.adaptive.supported,
+    }),
+  };
+}
+
+/** What the service itself said, if the error is its answer or a broken connection to it. */
+export function answerOf(error: unknown): ServiceAnswer | undefined {
+  return error instanceof APIError ? { status: error.status, code: error.type ?? "" } : undefined;
+}

@@ -1,0 +1,218 @@
+import type {
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageCreateParamsStreaming,
+  RedactedThinkingBlockParam,
+  TextBlockParam,
+  ThinkingBlockParam,
+  ToolResultBlockParam,
+  ToolUnion,
+} from "@anthropic-ai/sdk/resources/messages";
+import { z } from "zod";
+import { userText } from "../../messages.ts";
+import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from "../../messages.ts";
+import { wellFormed } from "../../well-formed.ts";
+import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
+import { isObject } from "../wire-calls.ts";
+import { assertPaired, growing, hashedId, resultText, summaryText, wireName } from "../wire-history.ts";
+
+/** How a model wants to be asked. */
+interface RequestStyle {
+  model: string;
+  /** `provider/model`; thinking of any other model is left out. */
+  id: string;
+  limits: ModelLimits;
+  adaptiveThinking: boolean;
+  /** Whether the thinking of this message is left out as well. */
+  forgets(message: AssistantMessage): boolean;
+}
+
+/**
+ * Puts requests into the form of the wire. The parts that stay the same come first in it, so that each request of a
+ * thread is the continuation of the one before.
+ *
+ * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
+ * without its call
+ */
+export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
+  const { limits } = style;
+  const converted = growing(
+    (): Converted => ({ turns: [], ids: new WireIds() }),
+    (state, message) => convert(message, state, style),
+  );
+  return (request) => {
+    assertPaired(request.messages);
+    return {
+      model: style.model,
+      max_tokens: maxOutput(request, limits),
+      stream: true,
+      // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
+      ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
+      ...(request.tools.length > 0 && {
+        tools: wireTools(request.tools),
+        ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
+      }),
+      ...(request.system.trim() !== "" && {
+        system: [{ ...textBlock(request.system), cache_control: cached }],
+      }),
+      messages: finished(converted(request.messages).turns),
+    };
+  };
+}
+
+/** A cache breakpoint. The service takes four: the tools, the system prompt and the last two user turns. */
+const cached = { type: "ephemeral" } as const;
+
+function wireTools(tools: readonly ToolDefinition[]): ToolUnion[] {
+  return tools.map((tool, index) => ({
+    name: tool.name,
+    description: tool.description,
+    input_schema: { ...tool.schema, type: "object" },
+    ...(index === tools.length - 1 && { cache_control: cached }),
+  }));
+}
+
+type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
+type Turn = { role: "user"; content: UserBlock[] } | { role: "assistant"; content: ContentBlockParam[] };
+
+/** The messages as turns that alternate: neighbours of the same role are one turn. */
+interface Converted {
+  turns: Turn[];
+  ids: WireIds;
+}
+
+function convert(message: Message, { turns, ids }: Converted, style: RequestStyle): void {
+  switch (message.role) {
+    case "user":
+      addUser(turns, userBlocks(message, style.limits));
+      break;
+    case "summary":
+      addUser(turns, [textBlock(summaryText(message))]);
+      break;
+    case "assistant": {
+      const content = assistantBlocks(message, style, ids);
+      if (content.length > 0) turns.push(...urge(turns), { role: "assistant", content });
+      break;
+    }
+    case "tool":
+      addUser(turns, [toolResult(message, ids.of(message.callId), style.limits)]);
+      break;
+  }
+}
+
+function addUser(turns: Turn[], blocks: UserBlock[]): void {
+  const last = turns.at(-1);
+  if (last?.role === "user") last.content.push(...blocks);
+  else turns.push({ role: "user", content: blocks });
+}
+
+/** The models refuse a request that ends with their own words: behind each turn of theirs stands a word of ours. */
+function urge(turns: readonly Turn[]): Turn[] {
+  return turns.at(-1)?.role === "assistant" ? [{ role: "user", content: [textBlock("Continue.")] }] : [];
+}
+
+/** The turns of one request. What later requests continue stays as it is: the marks move. */
+function finished(turns: readonly Turn[]): Turn[] {
+  const all = [...turns, ...urge(turns)];
+  for (const at of [all.length - 1, all.length - 3]) {
+    const turn = all[at];
+    const last = turn?.role === "user" && turn.content.at(-1);
+    if (last) {
+      const content = [...turn.content.slice(0, -1), { ...last, cache_control: cached }];
+      all[at] = { role: "user", content };
+    }
+  }
+  return all;
+}
+
+function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
+  const text = userText(message);
+  return [textBlock(text.trim() === "" ? "(empty message)" : text), ...imageBlocks(message.images, limits)];
+}
+
+function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: WireIds): ContentBlockParam[] {
+  const replaysThinking = message.model === style.id && !style.forgets(message);
+  const blocks = message.parts.flatMap((part): ContentBlockParam[] => {
+    switch (part.type) {
+      case "thinking":
+        return replaysThinking && part.protocol === "anthropic" && isThinkingBlock(part.raw)
+          ? [wellFormed(part.raw)]
+          : [];
+      case "text":
+        return part.text.trim() === "" ? [] : [textBlock(part.text)];
+      case "tool-call": {
+        const { id, name, input } = part.call;
+        return [
+          {
+            type: "tool_use",
+            id: ids.add(id),
+            name: wireName(name),
+            input: isObject(input) ? wellFormed(input) : {},
+          },
+        ];
+      }
+    }
+  });
+  // "The final block in an assistant message cannot be `thinking`", and some replies are nothing else.
+  while (blocks.at(-1)?.type === "thinking" || blocks.at(-1)?.type === "redacted_thinking") blocks.pop();
+  return blocks;
+}
+
+function toolResult(message: ToolMessage, id: string, limits: ModelLimits): ToolResultBlockParam {
+  const failed = message.status === "error" || message.status === "stopped" || message.status === "unknown";
+  // The service takes no images in a failed result.
+  const content = [
+    textBlock(resultText(message.text)),
+    ...(failed ? [] : imageBlocks(message.images, limits)),
+  ];
+  return { type: "tool_result", tool_use_id: id, content, ...(failed && { is_error: true }) };
+}
+
+function imageBlocks(
+  images: readonly Image[] = [],
+  limits: ModelLimits,
+): (ImageBlockParam | TextBlockParam)[] {
+  return images.map(({ mediaType, data }) =>
+    limits.images
+      ? { type: "image", source: { type: "base64", media_type: mediaType, data } }
+      : textBlock("(an image was left out: this model cannot see images)"),
+  );
+}
+
+function textBlock(text: string): TextBlockParam {
+  return { type: "text", text: text.toWellFormed() };
+}
+
+const thinkingBlock = z.union([
+  z.object({ type: z.literal("thinking"), thinking: z.string(), signature: z.string() }),
+  z.object({ type: z.literal("redacted_thinking"), data: z.string() }),
+]);
+
+/** Only checks: the block must go back as it came. */
+function isThinkingBlock(raw: unknown): raw is ThinkingBlockParam | RedactedThinkingBlockParam {
+  return thinkingBlock.safeParse(raw).success;
+}
+
+/**
+ * Ids of calls that the service accepts: those of other services may have other characters, and may come again in
+ * a later step.
+ */
+class WireIds {
+  readonly #current = new Map<string, string>();
+  readonly #used = new Set<string>();
+
+  /** The id of a call that is new in the history. */
+  add(id: string): string {
+    const legal = /^[a-zA-Z0-9_-]+$/.test(id) ? id : hashedId(id);
+    let wire = legal;
+    for (let copy = 2; this.#used.has(wire); copy += 1) wire = `${legal}_${copy}`;
+    this.#used.add(wire);
+    this.#current.set(id, wire);
+    return wire;
+  }
+
+  /** The same id for its result. */
+  of(id: string): string {
+    return this.#current.get(id) ?? id;
+  }
+}

@@ -1,0 +1,102 @@
+import type { TokenCounter } from "../context/tokens.ts";
+import type { Purse, UsedUp } from "../turn-budget.ts";
+import { callUsage } from "./cost.ts";
+import {
+  addUsage,
+  type LanguageModel,
+  maxOutput,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  noUsage,
+  type Usage,
+} from "../model.ts";
+
+/** The call was not made, because nobody here pays for it. */
+export class BudgetReached extends ModelError {
+  readonly usedUp: UsedUp;
+
+  constructor(usedUp: UsedUp) {
+    super("quota", `The budget of ${usedUp.limit} is used up.`, { attempts: 0 });
+    this.usedUp = usedUp;
+  }
+}
+
+/**
+ * The length of a reply that is reckoned with before a call. Hardly one is longer, and setting aside the 128,000
+ * tokens that a model may write would use up most budgets at once; a longer one exceeds a budget by the rest of it.
+ */
+const expectedOutput = 8_192;
+
+/**
+ * The same model, each of whose calls is reserved in the purse before and settled after. Attempts that broke off
+ * are counted too, by the prompt and by what they streamed: services charge for both.
+ */
+export function createPaidModel(options: {
+  model: LanguageModel;
+  purse: Purse;
+  counter: TokenCounter;
+}): LanguageModel {
+  const { model, purse, counter } = options;
+  const { limits } = model;
+
+  /** What goes with every request of a turn, counted once. */
+  let fixed: (Pick<ModelRequest, "system" | "tools"> & { tokens: number }) | undefined;
+  const promptOf = ({ system, tools, messages }: ModelRequest): number => {
+    if (fixed?.system !== system || fixed.tools !== tools)
+      fixed = { system, tools, tokens: counter.countFixed(system + JSON.stringify(tools)) };
+    return fixed.tokens + counter.countMessages(messages);
+  };
+  const usageOf = (input: number, output: number): Usage =>
+    callUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
+
+  return {
+    id: model.id,
+    limits,
+    async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
+      const prompt = promptOf(request);
+      const { input, output, cost } = usageOf(prompt, Math.min(maxOutput(request, limits), expectedOutput));
+      const reserved = await purse.reserve({ tokens: input + output, cost });
+      if (!reserved.ok) throw new BudgetReached(reserved.usedUp);
+
+      let used = noUsage;
+      let streamed = "";
+      const attemptEnds = () => {
+        used = addUsage(
+          used,
+          streamed === "" ? { ...noUsage, calls: 1 } : usageOf(prompt, counter.count(streamed)),
+        );
+        streamed = "";
+      };
+      let isSettled = false;
+      const settle = async (by: string) => {
+        isSettled = true;
+        await reserved.settle(used, by);
+      };
+      try {
+        for await (const event of model.stream(request, signal)) {
+          switch (event.type) {
+            case "text":
+            case "thinking":
+              streamed += event.delta;
+              break;
+            case "retry":
+            case "fallback":
+              attemptEnds();
+              break;
+            case "done":
+              used = addUsage(used, event.usage);
+              await settle(event.message.model);
+              break;
+          }
+          yield event;
+        }
+      } finally {
+        if (!isSettled) {
+          attemptEnds();
+          await settle(model.id);
+        }
+      }
+    },
+  };
+}

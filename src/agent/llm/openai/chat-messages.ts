@@ -1,0 +1,143 @@
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageParam,
+} from "openai/resources/chat/completions";
+import {
+  type AssistantMessage,
+  type Image,
+  type Message,
+  textOf,
+  type ToolCall,
+  type ToolMessage,
+  toolCalls,
+  userText,
+} from "../../messages.ts";
+import { wellFormed } from "../../well-formed.ts";
+import type { ModelRequest } from "../../model.ts";
+import { chatThinking } from "./chat-reply.ts";
+import {
+  assertPaired,
+  dataUrl,
+  growing,
+  isBlank,
+  type Reader,
+  resultText,
+  summaryText,
+  wireId,
+  wireName,
+  withoutImages,
+} from "../wire-history.ts";
+
+/** Characters of a tool call's id that OpenAI takes in this protocol. */
+const idLimit = 40;
+
+/**
+ * Puts requests' messages into the format of Chat Completions.
+ *
+ * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
+ * without its call
+ */
+export function chatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
+  const converted = growing(
+    (): Converted => ({ wire: [], images: [] }),
+    (state, message) => convert(message, state, reader),
+  );
+  return ({ system, messages }) => {
+    assertPaired(messages);
+    const { wire, images } = converted(messages);
+    return [
+      ...(system === "" ? [] : [{ role: "system" as const, content: system.toWellFormed() }]),
+      ...wire,
+      ...imagesTurn(images),
+    ];
+  };
+}
+
+interface Converted {
+  wire: ChatCompletionMessageParam[];
+  /** Those of a step's results: as a tool message takes text only, they follow after the last of them. */
+  images: ChatCompletionContentPart[];
+}
+
+function convert(message: Message, state: Converted, reader: Reader): void {
+  const { wire } = state;
+  if (message.role !== "tool") {
+    wire.push(...imagesTurn(state.images));
+    state.images = [];
+  }
+  switch (message.role) {
+    case "user":
+      wire.push(
+        wellFormed({ role: "user", content: userContent(userText(message), message.images, reader) }),
+      );
+      break;
+    case "summary":
+      wire.push({ role: "user", content: summaryText(message).toWellFormed() });
+      break;
+    case "assistant":
+      if (!isBlank(message)) wire.push(wellFormed(assistant(message, reader)));
+      break;
+    case "tool":
+      wire.push(
+        wellFormed({
+          role: "tool",
+          tool_call_id: wireId(message.callId, idLimit),
+          content: reader.images
+            ? resultText(message.text)
+            : withoutImages(resultText(message.text), message.images ?? []),
+        }),
+      );
+      if (reader.images) state.images.push(...wellFormed(resultImages(message)));
+      break;
+  }
+}
+
+function imagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessageParam[] {
+  return content.length === 0 ? [] : [{ role: "user", content }];
+}
+
+function assistant(message: AssistantMessage, reader: Reader): ChatCompletionAssistantMessageParam {
+  const { think = "", ...reasoning } = message.model === reader.id ? thinkingOf(message) : {};
+  const text = think + textOf(message);
+  const calls = toolCalls(message);
+  return {
+    role: "assistant",
+    content: text.trim() === "" ? null : text,
+    ...reasoning,
+    ...(calls.length > 0 && { tool_calls: calls.map(toolCall) }),
+  };
+}
+
+function thinkingOf(message: AssistantMessage) {
+  const part = message.parts.find(({ type }) => type === "thinking");
+  const ours = part?.type === "thinking" && part.protocol === "openai-chat";
+  return (ours && chatThinking.safeParse(part.raw).data) || {};
+}
+
+function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionToolCall {
+  return {
+    id: wireId(id, idLimit),
+    type: "function",
+    function: { name: wireName(name), arguments: JSON.stringify(wellFormed(input)) },
+  };
+}
+
+function userContent(
+  text: string,
+  images: readonly Image[] = [],
+  reader: Reader,
+): string | ChatCompletionContentPart[] {
+  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  return [{ type: "text", text }, ...images.map(imagePart)];
+}
+
+function resultImages({ name, images = [] }: ToolMessage): ChatCompletionContentPart[] {
+  if (images.length === 0) return [];
+  return [{ type: "text", text: `From the result of ${name}:` }, ...images.map(imagePart)];
+}
+
+function imagePart(image: Image): ChatCompletionContentPart {
+  return { type: "image_url", image_url: { url: dataUrl(image) } };
+}

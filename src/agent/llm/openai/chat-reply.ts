@@ -1,0 +1,174 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import type { AssistantMessage, AssistantPart, StopReason } from "../../messages.ts";
+import { signOfLife } from "../retry.ts";
+import type { CallTokens } from "../cost.ts";
+import type { ModelEvent } from "../../model.ts";
+import { readCall, type WireCall } from "../wire-calls.ts";
+import { Reasoning, reasoningFields } from "./reasoning.ts";
+import { baseResp } from "./service.ts";
+import { ThinkSplitter } from "./think-tags.ts";
+
+const count = z.number().nullish();
+
+const usage = z.object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  prompt_tokens_details: z.object({ cached_tokens: count, cache_write_tokens: count }).nullish(),
+});
+
+const callDelta = z.object({
+  index: z.number().nullish(),
+  id: z.string().nullish(),
+  function: z.object({ name: z.string().nullish(), arguments: z.unknown().optional() }).nullish(),
+});
+type CallDelta = z.infer<typeof callDelta>;
+
+const choice = z.object({
+  delta: reasoningFields
+    .extend({
+      content: z.string().nullish(),
+      refusal: z.string().nullish(),
+      tool_calls: z.array(callDelta).nullish(),
+    })
+    .nullish(),
+  finish_reason: z.string().nullish(),
+});
+
+/** A chunk of a streamed completion: what OpenAI sends, and what compatible servers leave out or add. */
+export const chatChunk = z.object({
+  choices: z.array(choice).nullish(),
+  usage: usage.nullish(),
+  base_resp: baseResp.nullish(),
+});
+type ChatChunk = z.infer<typeof chatChunk>;
+
+/** What {@link ThinkingPart.raw} holds: the fields as received, and a `<think>` block that began the content. */
+export const chatThinking = reasoningFields.extend({ think: z.string().optional() });
+
+/**
+ * Puts a streamed completion together, chunk by chunk. The SDK's own accumulator is of no use here: it keeps
+ * only the last piece of fields that OpenAI does not have.
+ */
+export class ChatReply {
+  readonly #reasoning: Reasoning;
+  readonly #callsAllowed: boolean;
+  readonly #content = new ThinkSplitter();
+  readonly #calls: (WireCall & { index: number | undefined })[] = [];
+  #thinking = "";
+  #text = "";
+  #refused = false;
+  #finish = "";
+  #usage: z.infer<typeof usage> | undefined;
+
+  /** `snapshots`: see {@link Reasoning}. Without `calls` those of the model are left out; some ignore `tool_choice`. */
+  constructor(options: { snapshots: boolean; calls: boolean }) {
+    this.#reasoning = new Reasoning(options.snapshots);
+    this.#callsAllowed = options.calls;
+  }
+
+  /** Whether the service said that its answer is complete. */
+  get finished(): boolean {
+    return this.#finish !== "";
+  }
+
+  /** Takes a chunk and yields what is new in it, or at least a sign of life. */
+  *push(chunk: ChatChunk): Generator<ModelEvent> {
+    this.#usage = chunk.usage ?? this.#usage;
+    const delta = chunk.choices?.[0]?.delta;
+    this.#finish = chunk.choices?.[0]?.finish_reason || this.#finish;
+    const reasoning = this.#reasoning.push(delta ?? {});
+    const content = this.#content.push(delta?.content ?? "");
+    if (delta?.refusal) this.#refused = true;
+    for (const call of delta?.tool_calls ?? []) this.#pushCall(call);
+    yield* this.#show(reasoning + content.thinking, content.text + (delta?.refusal ?? ""));
+  }
+
+  /** Yields what was held back until now. */
+  *end(): Generator<ModelEvent> {
+    const { thinking, text } = this.#content.end();
+    yield* this.#show(thinking, text);
+  }
+
+  /** The reply as a message of `model`. New calls get ids that are not in `taken`. */
+  message(model: string, taken: Set<string>): AssistantMessage {
+    const parts: AssistantPart[] = [];
+    const fields = this.#reasoning.fields();
+    const think = this.#content.prefix;
+    const raw: z.infer<typeof chatThinking> = { ...fields, ...(think !== "" && { think }) };
+    const calls = this.#meant().map((call) => readCall(call, taken));
+    const text = this.#text.trim() === "" ? "" : this.#text;
+    // Reasoning without words matters beside something else only; alone it makes an empty reply.
+    const said = this.#thinking !== "" || text !== "" || calls.length > 0;
+    if (said && (fields || think !== "")) {
+      parts.push({ type: "thinking", text: this.#thinking, protocol: "openai-chat", raw });
+    }
+    if (text !== "") parts.push({ type: "text", text });
+    parts.push(...calls.map((call) => ({ type: "tool-call" as const, call })));
+    return { role: "assistant", id: randomUUID(), parts, model, stop: this.#stop() };
+  }
+
+  /** Zeros where the service reports no usage. */
+  tokens(): CallTokens {
+    const details = this.#usage?.prompt_tokens_details;
+    const cacheRead = details?.cached_tokens ?? 0;
+    const cacheWrite = details?.cache_write_tokens ?? 0;
+    const input = Math.max(0, (this.#usage?.prompt_tokens ?? 0) - cacheRead - cacheWrite);
+    return { input, output: this.#usage?.completion_tokens ?? 0, cacheRead, cacheWrite };
+  }
+
+  *#show(thinking: string, text: string): Generator<ModelEvent> {
+    this.#thinking += thinking;
+    this.#text += text;
+    if (thinking !== "") yield { type: "thinking", delta: thinking };
+    yield text === "" ? signOfLife : { type: "text", delta: text };
+  }
+
+  #pushCall(delta: CallDelta): void {
+    const call = this.#continued(delta) ?? {
+      index: delta.index ?? undefined,
+      id: undefined,
+      name: "",
+      arguments: "",
+    };
+    if (!this.#calls.includes(call)) this.#calls.push(call);
+    call.id ||= delta.id ?? undefined;
+    call.name ||= delta.function?.name ?? "";
+    const piece = delta.function?.arguments;
+    // Some servers send the arguments as an object instead of its JSON text.
+    if (piece !== null && piece !== undefined) {
+      call.arguments += typeof piece === "string" ? piece : JSON.stringify(piece);
+    }
+  }
+
+  /**
+   * The call that a delta belongs to. By OpenAI's rules its index says so, and only the first delta has an id
+   * and a name. Some servers leave the index out, or number every call 0: then another id, or a name without
+   * any id or index, begins another call.
+   */
+  #continued({ index, id, function: called }: CallDelta) {
+    if (id) {
+      const known = this.#calls.findLast((call) => call.id === id);
+      if (known) return known;
+    }
+    if (typeof index === "number")
+      return this.#calls.findLast((call) => call.index === index && (!id || !call.id));
+    return id || called?.name ? undefined : this.#calls.at(-1);
+  }
+
+  /** The calls that count: none of a declined answer, and not one that was cut before its arguments began. */
+  #meant(): WireCall[] {
+    const stop = this.#stop();
+    if (stop === "refusal" || !this.#callsAllowed) return [];
+    const half = stop === "max-tokens" && this.#calls.at(-1)?.arguments === "";
+    return half ? this.#calls.slice(0, -1) : this.#calls;
+  }
+
+  #stop(): StopReason {
+    if (this.#refused || this.#finish === "content_filter") return "refusal";
+    if (this.#finish === "length") return "max-tokens";
+    // Several servers say "stop" when they mean "tool_calls".
+    if (this.#calls.length > 0 && this.#callsAllowed) return "tool-calls";
+    return this.#finish === "stop" ? "end" : "other";
+  }
+}

@@ -1,0 +1,64 @@
+import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
+import { retriedModel } from "../retry.ts";
+import { callUsage } from "../cost.ts";
+import { isMiniMax, isOpenAI } from "../endpoints.ts";
+import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { takenCallIds } from "../wire-calls.ts";
+import { chatMessages } from "./chat-messages.ts";
+import { chatChunk, ChatReply } from "./chat-reply.ts";
+import {
+  checkBaseResp,
+  createClient,
+  type OpenAIModelOptions,
+  openAIRetryPolicy,
+  parseChunk,
+  streamed,
+} from "./service.ts";
+
+/** A model behind the Chat Completions protocol: OpenAI's, MiniMax's, or one of the many compatible servers'. */
+export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageModel {
+  const { model, limits } = options;
+  const id = `${options.provider ?? "openai"}/${model}`;
+  const client = createClient(options);
+  const miniMax = isMiniMax(client.baseURL);
+  // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
+  const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
+  const messagesOf = chatMessages({ id, images: limits.images });
+
+  const body = (request: ModelRequest): ChatCompletionCreateParamsStreaming => ({
+    model,
+    stream: true,
+    stream_options: { include_usage: true },
+    [maxTokens]: maxOutput(request, limits),
+    // MiniMax's own: thinking in a field of its own instead of tags in the text. Others refuse unknown keys.
+    ...(miniMax && { reasoning_split: true }),
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, schema }) => ({
+        type: "function",
+        function: { name, description, parameters: schema },
+      })),
+      tool_choice: request.toolChoice ?? "auto",
+    }),
+    messages: messagesOf(request),
+  });
+
+  async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const reply = new ChatReply({ snapshots: miniMax, calls: request.toolChoice !== "none" });
+    const sent = client.chat.completions.create(body(request), { signal });
+    for await (const chunk of streamed(sent, options.apiKey)) {
+      const parsed = parseChunk(chatChunk, chunk);
+      checkBaseResp(parsed.base_resp);
+      yield* reply.push(parsed);
+    }
+    // The stream ended without a word about why: it was cut.
+    if (!reply.finished) return;
+    yield* reply.end();
+    yield {
+      type: "done",
+      message: reply.message(id, takenCallIds(request.messages)),
+      usage: callUsage(reply.tokens(), limits.price),
+    };
+  }
+
+  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
+}

@@ -1,0 +1,113 @@
+import type { ResponseInputContent, ResponseInputItem } from "openai/resources/responses/responses";
+import {
+  type AssistantMessage,
+  type AssistantPart,
+  type Image,
+  type Message,
+  userText,
+} from "../../messages.ts";
+import { wellFormed } from "../../well-formed.ts";
+import {
+  assertPaired,
+  dataUrl,
+  growing,
+  isBlank,
+  type Reader,
+  resultText,
+  summaryText,
+  wireId,
+  wireName,
+  withoutImages,
+} from "../wire-history.ts";
+
+/** A reader whose service may have refused to take some of its own items back. */
+interface ItemReader extends Reader {
+  forgets(message: AssistantMessage): boolean;
+}
+
+/** Characters of a call's id that OpenAI takes in this protocol; its own ids keep to it. */
+const idLimit = 64;
+
+/**
+ * Puts histories into input items of the Responses protocol.
+ *
+ * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
+ * without its call
+ */
+export function inputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
+  const converted = growing(
+    (): ResponseInputItem[] => [],
+    (items, message) => items.push(...wellFormed(itemsOf(message, reader))),
+  );
+  return (messages) => {
+    assertPaired(messages);
+    return [...converted(messages)];
+  };
+}
+
+function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
+  switch (message.role) {
+    case "user":
+      return [{ role: "user", content: content(userText(message), message.images, reader) }];
+    case "summary":
+      return [{ role: "user", content: summaryText(message) }];
+    case "assistant":
+      return isBlank(message) ? [] : assistantItems(message, reader);
+    case "tool":
+      return [
+        {
+          type: "function_call_output",
+          call_id: wireId(message.callId, idLimit),
+          output: content(resultText(message.text), message.images, reader),
+        },
+      ];
+  }
+}
+
+/**
+ * The service's own items, all of them, in order and untouched. They are only known for its own replies; those
+ * of other models are told in items that hold nothing but text and calls.
+ */
+function assistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
+  const own = message.model === reader.id && !reader.forgets(message);
+  const items = own ? message.parts.flatMap(ownItem) : [];
+  return items.length > 0 ? items : message.parts.flatMap(toldItem);
+}
+
+function ownItem(part: AssistantPart): ResponseInputItem[] {
+  const raw = part.type === "thinking" && part.protocol === "openai-responses" && part.raw;
+  return isItem(raw) ? [raw] : [];
+}
+
+function toldItem(part: AssistantPart): ResponseInputItem[] {
+  if (part.type === "text" && part.text.trim() !== "") return [{ role: "assistant", content: part.text }];
+  if (part.type !== "tool-call") return [];
+  const { id, name, input } = part.call;
+  const call = {
+    call_id: wireId(id, idLimit),
+    name: wireName(name),
+    arguments: JSON.stringify(wellFormed(input)),
+  };
+  return [{ type: "function_call", ...call }];
+}
+
+function content(
+  text: string,
+  images: readonly Image[] = [],
+  reader: Reader,
+): string | Extract<ResponseInputContent, { type: "input_text" | "input_image" }>[] {
+  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  return [
+    { type: "input_text", text },
+    ...images.map((image) => ({
+      type: "input_image" as const,
+      detail: "auto" as const,
+      image_url: dataUrl(image),
+    })),
+  ];
+}
+
+/** Hardly checks: the service takes back what it sent, and only it knows all of its fields. */
+function isItem(raw: unknown): raw is ResponseInputItem {
+  return typeof raw === "object" && raw !== null && "type" in raw && typeof raw.type === "string";
+}

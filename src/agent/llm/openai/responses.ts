@@ -1,0 +1,73 @@
+import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
+import type { Message } from "../../messages.ts";
+import { type AttemptFailed, retriedModel } from "../retry.ts";
+import { callUsage } from "../cost.ts";
+import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { takenCallIds } from "../wire-calls.ts";
+import { inputItems } from "./responses-items.ts";
+import { readResponse } from "./responses-reply.ts";
+import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamed } from "./service.ts";
+
+/**
+ * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
+ * request, the model's encrypted reasoning included.
+ */
+export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
+  const { model, limits } = options;
+  const id = `${options.provider ?? "openai"}/${model}`;
+  const client = createClient(options);
+  const forgotten = new WeakSet<Message>();
+  const reader = {
+    id,
+    images: limits.images,
+    forgets: (message: Message) => forgotten.has(message),
+  };
+  let itemsOf = inputItems(reader);
+
+  const body = (request: ModelRequest): ResponseCreateParamsStreaming => ({
+    model,
+    stream: true,
+    store: false,
+    ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
+    max_output_tokens: maxOutput(request, limits),
+    ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, schema }) => ({
+        type: "function",
+        name,
+        description,
+        parameters: schema,
+        strict: false,
+      })),
+      tool_choice: request.toolChoice ?? "auto",
+    }),
+    input: itemsOf(request.messages),
+  });
+
+  /**
+   * Encrypted reasoning is bound to the account. With a new key the service refuses it for good, and the thread
+   * with it; what it has refused once is not sent again.
+   */
+  const forgives = ({ detail }: AttemptFailed, { messages }: ModelRequest): boolean => {
+    if (!/encrypted content/i.test(detail)) return false;
+    const known = messages.filter((message) => message.role === "assistant" && !forgotten.has(message));
+    for (const message of known) forgotten.add(message);
+    // What it has converted it does not look at again.
+    itemsOf = inputItems(reader);
+    return known.length > 0;
+  };
+
+  async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const events = streamed(client.responses.create(body(request), { signal }), options.apiKey);
+    const reply = yield* readResponse(events, id, takenCallIds(request.messages));
+    if (!reply) return;
+    yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
+  }
+
+  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry }, forgives);
+}
+
+/** The older models do not reason, and refuse to be asked for it. */
+function reasons(model: string): boolean {
+  return !/^(ft:)?(gpt-[34]|chatgpt)|-chat-latest$/.test(model);
+}

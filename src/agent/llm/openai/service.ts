@@ -1,0 +1,183 @@
+import OpenAI, { APIConnectionError, APIError } from "openai";
+import type { APIPromise } from "openai";
+import { z } from "zod";
+import { AttemptFailed, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
+import { resolveBaseUrl } from "../endpoints.ts";
+import { networkFailure, notAModel, type ServiceAnswer, serviceFailure } from "../errors.ts";
+import type { ModelLimits } from "../../model.ts";
+import { serverSentEvents } from "../server-sent-events.ts";
+
+/** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */
+export interface OpenAIModelOptions {
+  /** The service's own name of the model, e.g. `gpt-6.1-sol`. */
+  model: string;
+  /** Sent as a bearer token. Servers that need none still want something here. */
+  apiKey: string;
+  /** Default: OpenAI's. */
+  baseUrl?: string;
+  /** First part of the model's id. Default `openai`. */
+  provider?: string;
+  limits: ModelLimits;
+  retry?: Partial<RetryPolicy>;
+  /** Replaces the global `fetch`: a proxy, a test. */
+  fetch?: typeof fetch;
+}
+
+/** Its models may think for minutes while nothing at all is sent; Anthropic's protocol has pings. */
+export const openAIRetryPolicy: RetryPolicy = { ...defaultRetryPolicy, idleMs: 300_000 };
+
+const openAIBaseUrl = "https://api.openai.com/v1";
+
+/**
+ * The SDK without anything that it would do behind our back: no retries (they would multiply with ours), no
+ * output to the console, and no organisation, project or admin key from variables that Heddle does not
+ * document, which would reach whatever host is configured.
+ */
+export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">): OpenAI {
+  return new OpenAI({
+    apiKey: options.apiKey,
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    baseURL: resolveBaseUrl(options.baseUrl ?? openAIBaseUrl, "openai"),
+    maxRetries: 0,
+    logLevel: "off",
+    fetch: options.fetch,
+  });
+}
+
+/**
+ * Asks the service whether it has the model; it says nothing about limits and prices. Throws whatever went wrong.
+ */
+export async function ask(
+  model: string,
+  { apiKey, baseUrl }: { apiKey: string; baseUrl: string | undefined },
+  signal: AbortSignal,
+): Promise<Record<string, never>> {
+  await createClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) }).models.retrieve(model, {
+    signal,
+  });
+  return {};
+}
+
+/** What the service itself said, if the error is its answer or a broken connection to it. */
+export function answerOf(error: unknown): ServiceAnswer | undefined {
+  return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
+}
+
+/** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
+export async function* streamed(
+  request: APIPromise<unknown>,
+  apiKey: string,
+): AsyncGenerator<unknown, void, undefined> {
+  try {
+    const response = await request.asResponse();
+    const type = response.headers.get("content-type") ?? "";
+    // No stream, although the status is 200; read as one it would have no events.
+    if (/json|html/.test(type)) throw bodyFailure(type, await response.text());
+    for await (const { event, data } of serverSentEvents(response)) {
+      if (data === "[DONE]") return;
+      if (data === "") continue;
+      const chunk: unknown = JSON.parse(data);
+      const error = errorIn(chunk) ?? (event === "error" ? chunk : undefined);
+      if (error) throw streamFailure(error);
+      yield chunk;
+    }
+  } catch (error) {
+    const failure = failureOf(error);
+    throw failure instanceof AttemptFailed ? withoutKey(failure, apiKey) : failure;
+  }
+}
+
+function errorIn(chunk: unknown): unknown {
+  return typeof chunk === "object" && chunk !== null && "error" in chunk ? chunk.error : undefined;
+}
+
+/** Parses one chunk. A service that sends something else is broken for the moment, or it is another service. */
+export function parseChunk<T>(schema: z.ZodType<T>, chunk: unknown): T {
+  const parsed = schema.safeParse(chunk);
+  if (parsed.success) return parsed.data;
+  throw unreadable(z.prettifyError(parsed.error));
+}
+
+const word = z.union([z.string(), z.number()]).nullish().catch(undefined);
+const streamError = z.object({ code: word, type: word, message: word });
+
+/** An error that came inside a stream, and so without an HTTP status of its own. */
+export function streamFailure(error: unknown): AttemptFailed {
+  const { code, type, message } = streamError.safeParse(error).data ?? {};
+  const words = `${code ?? ""} ${type ?? ""}`;
+  return serviceFailure({
+    status: typeof code === "number" ? code : statusOf(words),
+    code: words,
+    detail: String(message ?? ""),
+  });
+}
+
+/** MiniMax reports errors in a `base_resp` beside or instead of an answer; its code is 0 when all is well. */
+export const baseResp = z.object({ status_code: z.number(), status_msg: z.string().nullish() });
+
+/** Throws when a `base_resp` says that the request failed. */
+export function checkBaseResp(base: z.infer<typeof baseResp> | null | undefined): void {
+  if (!base || base.status_code === 0) return;
+  const status = miniMaxStatus.get(base.status_code) ?? 500;
+  const filtered = base.status_code === 1026 || base.status_code === 1027;
+  throw serviceFailure({
+    status,
+    code: filtered ? "content_filter" : String(base.status_code),
+    detail: `${base.status_code} ${base.status_msg ?? ""}`,
+  });
+}
+
+/** MiniMax's error codes that another try does not cure, and its limits, as HTTP statuses. */
+const miniMaxStatus = new Map([
+  [1002, 429],
+  [1039, 429],
+  [1041, 429],
+  [1004, 401],
+  [2049, 401],
+  [1008, 402],
+  [2056, 402],
+  [1026, 400],
+  [1027, 400],
+  [1042, 400],
+  [2013, 400],
+]);
+
+function failureOf(error: unknown): unknown {
+  if (error instanceof APIError && error.status !== undefined) {
+    const { status, code, type, message, headers } = error;
+    return serviceFailure({ status, code: `${code ?? ""} ${type ?? ""}`, detail: message, headers });
+  }
+  if (error instanceof APIError && !(error instanceof APIConnectionError)) return streamFailure(error);
+  if (error instanceof SyntaxError) return unreadable(error.message);
+  // A connection that breaks while the body is read throws the TypeError of fetch.
+  if (error instanceof APIConnectionError || error instanceof TypeError) {
+    return networkFailure(error.cause instanceof Error ? error.cause : error);
+  }
+  return error;
+}
+
+/** Some services repeat the key that they refuse. */
+function withoutKey({ kind, message, retryAfterMs, detail }: AttemptFailed, apiKey: string): AttemptFailed {
+  return new AttemptFailed(kind, message, { retryAfterMs, detail: detail.replaceAll(apiKey, "[key]") });
+}
+
+/** What a service means that answers with HTTP 200 and no stream: MiniMax its errors, others that they are no model. */
+function bodyFailure(type: string, body: string): AttemptFailed {
+  const parsed = z
+    .object({ base_resp: baseResp.nullish(), error: z.unknown().optional() })
+    .safeParse(type.includes("json") ? JSON.parse(body) : {});
+  checkBaseResp(parsed.data?.base_resp);
+  if (parsed.data?.error) return streamFailure(parsed.data.error);
+  return notAModel(type);
+}
+
+function unreadable(detail: string): AttemptFailed {
+  return new AttemptFailed("transient", "The model service sent an answer that cannot be read", { detail });
+}
+
+function statusOf(words: string): number {
+  if (/rate_limit|quota|balance/.test(words)) return 429;
+  return /invalid|context|filter|policy|image/.test(words) ? 400 : 500;
+}

@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ModelError } from "../model.ts";
+import type { LanguageModel, ModelErrorKind, ModelEvent, ModelRequest } from "../model.ts";
+import { createRefusedImages } from "./strip-rejected-images.ts";
+import { createRefusedTools } from "./strip-rejected-tools.ts";
+
+/** How often and how long a model call is tried. All times in milliseconds. */
+export interface RetryPolicy {
+  /** Further attempts after the first one; 0 switches retries off. */
+  maxRetries: number;
+  /** Upper bound of the first wait; it doubles with every attempt. The real wait is random below it. */
+  baseMs: number;
+  /** Upper bound of any wait that we choose ourselves. A longer Retry-After of the service is honoured. */
+  capMs: number;
+  /**
+   * No attempt starts later than this after the first one started; a wait that would end later is not begun.
+   * A running attempt that streams is never cut by it.
+   */
+  deadlineMs: number;
+  /** An attempt that brings no event for so long is given up and counts as failed. */
+  idleMs: number;
+}
+
+export const defaultRetryPolicy: RetryPolicy = {
+  maxRetries: 3,
+  baseMs: 1_000,
+  capMs: 60_000,
+  deadlineMs: 600_000,
+  idleMs: 90_000,
+};
+
+/**
+ * One request to a model service. Obligations:
+ *
+ * - it ends soon after `signal` is aborted, by throwing whatever it likes or by returning;
+ * - it yields `done` exactly once, last; returning without it counts as a cut stream;
+ * - it throws {@link AttemptFailed} for whatever the service did. Any other error is a fault of the
+ *   program and is not retried;
+ * - it yields {@link signOfLife} for whatever the service sends that has nothing to show (tool arguments,
+ *   pings): that keeps the watchdog quiet and goes no further.
+ */
+export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
+
+/** The service is at work. Any delta that is empty counts as one. */
+export const signOfLife: ModelEvent = { type: "text", delta: "" };
+
+/**
+ * Why an attempt failed. `message` is safe to show in a chat: no key, no URL, no body. For `transient` it is
+ * a clause without a full stop ("The model service is busy (HTTP 529)"), as the number of attempts and the
+ * advice are added to it; for every other kind it is the whole sentence.
+ */
+export class AttemptFailed extends Error {
+  override readonly name = "AttemptFailed";
+  readonly kind: ModelErrorKind;
+  /** How long the service asked us to wait, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** The service's own words, for the log only. */
+  readonly detail: string;
+
+  constructor(
+    kind: ModelErrorKind,
+    message: string,
+    options: { retryAfterMs?: number | undefined; detail?: string } = {},
+  ) {
+    super(message);
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs;
+    this.detail = options.detail ?? "";
+  }
+}
+
+/**
+ * A model each of whose calls is an attempt, and another one when that fails for a while.
+ *
+ * @param forgives whether from now on the model leaves out what the service has refused in the request, so that it is
+ * worth another attempt at once
+ */
+export function retriedModel(
+  facts: Pick<LanguageModel, "id" | "limits">,
+  attempt: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>,
+  policy: RetryPolicy,
+  forgives: (failure: AttemptFailed, request: ModelRequest) => boolean = () => false,
+): LanguageModel {
+  const images = createRefusedImages();
+  const tools = createRefusedTools();
+  return {
+    ...facts,
+    stream: (request, signal) =>
+      withRetries((current) => attempt(tools.accepted(images.accepted(request)), current), policy, signal, {
+        forgives(failure) {
+          if (forgives(failure, request) || images.refuse(failure, request)) return true;
+          const tool = tools.refuse(failure, request);
+          return (
+            tool !== undefined &&
+            `The model service refused the schema of the tool ${tool}; it is left out until it changes.`
+          );
+        },
+      }),
+  };
+}
+
+interface RetryOptions {
+  /** See {@link retriedModel}; a string is told, as the reason for another attempt. */
+  forgives?: (failure: AttemptFailed) => boolean | string;
+  /** What a test holds still: a random number in [0, 1), and the wait between attempts. */
+  random?: () => number;
+  wait?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Runs `attempt` until it is done, retrying transient failures with exponential back-off and full jitter.
+ *
+ * Yields what the attempts yield, and a `retry` event before each wait: whatever was streamed before it is
+ * void, and its `attempt` is the number of the attempt that follows (2 for the first retry).
+ *
+ * Throws `signal.reason` when `signal` is aborted, whatever else happened; else {@link ModelError} for a
+ * failure that is not transient or is still there after the last attempt.
+ */
+export async function* withRetries(
+  attempt: Attempt,
+  policy: RetryPolicy,
+  signal: AbortSignal,
+  options: RetryOptions = {},
+): AsyncGenerator<ModelEvent, void, undefined> {
+  const { random = Math.random, wait = (ms, aborted) => sleep(ms, undefined, { signal: aborted }) } = options;
+  const deadline = performance.now() + policy.deadlineMs;
+  for (let made = 1; ; made += 1) {
+    signal.throwIfAborted();
+    const failure = yield* tryOnce(attempt, policy.idleMs, signal);
+    if (failure === undefined) return;
+    const forgiven = options.forgives?.(failure);
+    if (typeof forgiven === "string")
+      yield { type: "retry", attempt: made + 1, delayMs: 0, reason: forgiven };
+    if (forgiven) continue;
+    if (failure.kind !== "transient") throw givenUp(failure, failure.message, made);
+
+    const delayMs = delayAfter(made, failure, policy, random);
+    if (made > policy.maxRetries || performance.now() + delayMs > deadline) {
+      const times = made === 1 ? "1 attempt" : `${made} attempts`;
+      throw givenUp(failure, `${failure.message} after ${times}; try again in a few minutes.`, made);
+    }
+    yield { type: "retry", attempt: made + 1, delayMs, reason: failure.message };
+    try {
+      await wait(delayMs, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+}
+
+/** Passes one attempt's events on. Returns why it failed, or nothing when it is done. */
+async function* tryOnce(
+  attempt: Attempt,
+  idleMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent, AttemptFailed | undefined, undefined> {
+  const current = new AbortController();
+  const onAbort = () => current.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  let isStalled = false;
+  // Not while the consumer holds an event: only the service's silence counts.
+  let isWaiting = true;
+  const watchdog = setTimeout(() => {
+    if (!isWaiting) return;
+    isStalled = true;
+    current.abort();
+  }, idleMs);
+  const stalled = () =>
+    new AttemptFailed("transient", `The model service sent nothing for ${idleMs / 1000} s`);
+  try {
+    for await (const event of attempt(current.signal)) {
+      signal.throwIfAborted();
+      isWaiting = false;
+      if (!isSignOfLife(event)) yield event;
+      if (event.type === "done") return undefined;
+      isWaiting = true;
+      watchdog.refresh();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isStalled) return stalled();
+    if (error instanceof AttemptFailed) return error;
+    throw error;
+  } finally {
+    clearTimeout(watchdog);
+    signal.removeEventListener("abort", onAbort);
+  }
+  signal.throwIfAborted();
+  if (isStalled) return stalled();
+  return new AttemptFailed("transient", "The model service broke off its answer");
+}
+
+function isSignOfLife(event: ModelEvent): boolean {
+  return (event.type === "text" || event.type === "thinking") && event.delta === "";
+}
+
+/** Milliseconds to wait after attempt number `made`: random below a doubling bound, or as long as the service asked. */
+function delayAfter(made: number, failure: AttemptFailed, policy: RetryPolicy, random: () => number): number {
+  const bound = Math.min(policy.capMs, policy.baseMs * 2 ** (made - 1));
+  return Math.max(Math.round(random() * bound), failure.retryAfterMs ?? 0);
+}
+
+function givenUp(failure: AttemptFailed, message: string, attempts: number): ModelError {
+  return new ModelError(failure.kind, message, { attempts, detail: failure.detail });
+}

@@ -1,0 +1,90 @@
+import type { ContextKeeper } from "../context/compaction.ts";
+import type { AgentEvent, StopOrder, TurnAbort } from "../events.ts";
+import { type OpenCall, unknownResult } from "../history.ts";
+import type { Budget } from "./limits.ts";
+import type { ToolCall, ToolMessage } from "../messages.ts";
+import { type Asking, type Question, resultWithoutRun } from "../questions.ts";
+import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
+
+/** At most this many read-only calls of a step run at once. */
+const parallelReads = 8;
+
+export interface CallOptions {
+  step: number;
+  tools: Dispatcher;
+  signal: AbortSignal;
+  budget: Budget;
+  context: ContextKeeper;
+  /** Absent where nobody can be asked. */
+  ask?: (call: ToolCall, asking: Asking) => Question;
+}
+
+/**
+ * Gives every open call of a step its one result, in the order of the calls. Neighbouring read-only calls run in
+ * parallel. After an abort nothing new is started: on a stop the rest is answered as stopped; on a shutdown it
+ * stays open for the worker that goes on. At the first call that waits for people, all those behind it that must be
+ * asked are asked too, and they stay open (`waiting`).
+ */
+export async function* runCalls(
+  open: readonly OpenCall[],
+  options: CallOptions,
+): AsyncGenerator<AgentEvent, { outcomes: CallOutcome[]; waiting: boolean }> {
+  const { step, tools, signal, budget, context, ask } = options;
+  const outcomes: CallOutcome[] = [];
+  /** What people have to decide before the call goes on. */
+  const asked = ({ call, started, question, decision }: OpenCall): Asking | undefined =>
+    started || decision || !ask ? undefined : (question ?? tools.asks(call));
+  const isFree = (entry: OpenCall) =>
+    !entry.started && tools.effectOf(entry.call.name) === "read" && !asked(entry);
+
+  let answered = 0;
+  for (const batch of batches(open, isFree)) {
+    const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
+    if (abort && abort.kind !== "stop") break;
+    if (!abort && ask && batch.some(asked)) {
+      for (const entry of open.slice(answered)) {
+        const asking = entry.question ? undefined : asked(entry);
+        const { call } = entry;
+        if (asking) yield { type: "question", step, question: ask(call, asking), call };
+      }
+      return { outcomes, waiting: true };
+    }
+    answered += batch.length;
+
+    const running: (CallOutcome | Promise<CallOutcome>)[] = [];
+    for (const { call, started, decision } of batch) {
+      const given = started ? unknownResult(call) : decision && resultWithoutRun(call, decision);
+      if (given) {
+        running.push({ message: given, durationMs: 0 });
+      } else if (abort) {
+        running.push({ message: stoppedResult(call, abort.order), durationMs: 0 });
+      } else {
+        yield { type: "tool-start", step, call };
+        running.push(tools.dispatch(call, signal, { budget, ...(decision && { decision }) }));
+      }
+    }
+    for (const result of running) {
+      const outcome = await result;
+      context.measure(outcome.message);
+      outcomes.push(outcome);
+      yield { type: "tool-end", step, ...outcome };
+    }
+  }
+  return { outcomes, waiting: false };
+}
+
+/** Calls that may run together: runs of free ones (read-only, nothing to ask), everything else alone. */
+function batches(open: readonly OpenCall[], isFree: (entry: OpenCall) => boolean): OpenCall[][] {
+  const result: OpenCall[][] = [];
+  for (const entry of open) {
+    const last = result.at(-1);
+    if (last && last.length < parallelReads && [...last, entry].every(isFree)) last.push(entry);
+    else result.push([entry]);
+  }
+  return result;
+}
+
+function stoppedResult(call: ToolCall, order: StopOrder): ToolMessage {
+  const text = `Not run: stopped by ${order.by}.`;
+  return { role: "tool", callId: call.id, name: call.name, status: "stopped", text };
+}

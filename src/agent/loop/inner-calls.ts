@@ -1,0 +1,37 @@
+import type { AgentEvent, InnerCall, InnerCalls } from "../events.ts";
+import { cutText } from "../well-formed.ts";
+
+/** Together at most some 40 KB in the journal, whatever a sub-agent does. */
+const keptCalls = 60;
+const keptChars = 300;
+
+/** Gathers the calls of one sub-agent from its events. */
+export function gatherCalls(): { add(event: AgentEvent): void; gathered(): InnerCalls | undefined } {
+  const calls: { id: string; call: InnerCall }[] = [];
+  let omitted = 0;
+  return {
+    add(event) {
+      if (event.type === "tool-start") {
+        const { id, name, input, malformed } = event.call;
+        const text = malformed ?? JSON.stringify(input) ?? "";
+        calls.push({
+          id,
+          call: { name, input: cutText(text, keptChars), status: "unknown", text: "", durationMs: 0 },
+        });
+        if (calls.length <= keptCalls) return;
+        calls.shift();
+        omitted += 1;
+      } else if (event.type === "tool-end") {
+        const { callId, status, text } = event.message;
+        const ended = calls.findLast(({ id }) => id === callId);
+        if (ended)
+          Object.assign(ended.call, {
+            status,
+            text: cutText(text, keptChars),
+            durationMs: event.durationMs,
+          });
+      }
+    },
+    gathered: () => (calls.length === 0 ? undefined : { calls: calls.map(({ call }) => call), omitted }),
+  };
+}

@@ -1,0 +1,161 @@
+import { z } from "zod";
+import type { ContextKeeper } from "../context/compaction.ts";
+import type { AgentEvent, CallEvent, StepEvent, TurnOutcome } from "../events.ts";
+import { followTurn } from "../consume-events.ts";
+import { gatherCalls } from "./inner-calls.ts";
+import { type TurnLimits, within } from "./limits.ts";
+import type { LanguageModel } from "../model.ts";
+import { runTurn } from "./run-turn.ts";
+import type { Speaker, ToolCall } from "../messages.ts";
+import type { Dispatcher } from "../tools/dispatch.ts";
+import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
+import { cutText } from "../well-formed.ts";
+
+export interface SubAgentOptions {
+  model: LanguageModel;
+  context: ContextKeeper;
+  /** The system prompt of the agent that delegates. */
+  system: string;
+  /** Makes the tools that sub-agents may get, anew for each: what tools know of the files is its own. */
+  tools(): readonly Tool[];
+  dispatcher(tools: readonly Tool[]): Dispatcher;
+  /** See `Turn`. */
+  pay?(model: LanguageModel): LanguageModel;
+  /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
+  limits?: TurnLimits;
+  /**
+   * Told what a sub-agent does in the call `callId`. A tool of its runs only when this has resolved; where it
+   * rejects, the sub-agent ends.
+   */
+  onEvent?(callId: string, event: StepEvent | CallEvent): void | Promise<void>;
+  /** How many levels of sub-agents there may be. Default 1: they have none of their own. */
+  depth?: number;
+}
+
+const defaultLimits: TurnLimits = { steps: 30, wallMs: 20 * 60_000 };
+
+/** How far the last step of a sub-agent may overshoot its wall time, in milliseconds. */
+const overshootMs = 10 * 60_000;
+
+/** Not Heddle's own voice: compaction keeps what people ask, and this is what the sub-agent is asked. */
+const delegator: Speaker = { id: "agent", name: "The agent that asks" };
+
+const part = `## Your part
+You are not talking to people now: another agent has handed you one piece of its work. You see nothing else of the conversation and cannot ask back. Do that piece and no more. Your last reply goes to that agent alone: what you did, what you found, the paths of files, and what stayed open.`;
+
+const input = z.object({
+  task: z.string().trim().min(1).max(20_000),
+  access: z.enum(["read", "all"]).default("read").describe("read: the helper can look and change nothing"),
+});
+
+/**
+ * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Nothing of it is
+ * in the journal but its report and the beginnings of its calls, so an interrupted one is never resumed.
+ */
+export function createTaskTool(options: SubAgentOptions): Tool {
+  const { depth = 1, limits = defaultLimits } = options;
+  return defineTool({
+    name: "task",
+    description:
+      "Hand a self-contained piece of work to a helper with a context of its own, and get its report: for what takes " +
+      "much reading and has a short result. It knows nothing of this conversation, so say all that it needs and what " +
+      "to report.",
+    input,
+    effect: "write",
+    timeoutMs: limits.wallMs + overshootMs,
+    async run({ task, access }, { callId, signal, output, now, budget }) {
+      const tools = () => options.tools().filter(({ effect }) => access === "all" || effect === "read");
+      const onEvent: SubAgentOptions["onEvent"] = (inner, event) =>
+        options.onEvent?.(`${callId}/${inner}`, event);
+      const below = depth > 1 ? [createTaskTool({ ...options, tools, onEvent, depth: depth - 1 })] : [];
+      const id = `${callId}:task`;
+      const ending = new AbortController();
+      const turn = runTurn({
+        id,
+        history: {
+          messages: [{ role: "user", id, author: delegator, text: task, at: now() }],
+          open: [],
+          turn: undefined,
+        },
+        model: options.model,
+        context: options.context,
+        system: `${options.system}\n\n${part}`,
+        tools: options.dispatcher([...tools(), ...below]),
+        limits: budget ? within(limits, budget) : limits,
+        ...(options.pay && { pay: options.pay }),
+        signal: AbortSignal.any([signal, ending.signal]),
+        now,
+      });
+      const log: string[] = [];
+      const calls = gatherCalls();
+      const outcome = await followTurn(
+        turn,
+        (reason) => ending.abort(reason),
+        async (event) => {
+          calls.add(event);
+          if (isWork(event)) await options.onEvent?.(callId, event);
+          const line = lineOf(event);
+          if (line === undefined) return;
+          log.push(line);
+          output(`${line}\n`);
+        },
+      );
+      const inner = calls.gathered();
+      return { ...report(outcome, log), ...(inner && { inner }) };
+    },
+  });
+}
+
+function isWork(event: AgentEvent): event is StepEvent | CallEvent {
+  return ["step-start", "retry", "assistant", "tool-start", "tool-end"].includes(event.type);
+}
+
+/** What the thread sees of a sub-agent's work, and the agent when that was cut short. */
+function lineOf(event: AgentEvent): string | undefined {
+  switch (event.type) {
+    case "tool-start":
+      return `▸ ${briefly(event.call)}`;
+    case "tool-end": {
+      const { status, text } = event.message;
+      return status === "ok" ? undefined : `  ${status}: ${oneLine(text)}`;
+    }
+    case "retry":
+      return `… ${event.reason}`;
+    case "notice":
+      return `… ${event.text}`;
+    default:
+      return undefined;
+  }
+}
+
+function report(outcome: TurnOutcome, log: readonly string[]): ToolResult {
+  const { usage } = outcome;
+  const done = log.length === 0 ? "It had done nothing yet." : `It had done this:\n${log.join("\n")}`;
+  switch (outcome.kind) {
+    case "answered":
+      return { status: "ok", text: outcome.text, usage };
+    case "step-limit":
+    case "budget":
+      return {
+        status: "partial",
+        text: `The helper was ended at its limit of ${outcome.limit}. It said:\n${outcome.text}`,
+        usage,
+      };
+    case "refused":
+    case "model-error":
+      return { status: "error", text: `The helper did not finish: ${outcome.text}\n${done}`, usage };
+    case "stopped":
+    case "waiting":
+    case "suspended":
+    case "lost-lease":
+      return { status: "stopped", text: done, usage };
+  }
+}
+
+function briefly(call: ToolCall): string {
+  return `${call.name} ${oneLine(JSON.stringify(call.input))}`;
+}
+
+function oneLine(text: string): string {
+  return cutText(text.trim().replace(/\s+/g, " "), 120);
+}

@@ -1,0 +1,126 @@
+import type { AssistantMessage, Message } from "./messages.ts";
+
+/** US dollars per million tokens. `cacheWrite` is for tokens that enter a cache, `input` for those beside it. */
+export interface TokenPrice {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+}
+
+/** What a model can take and give, in tokens. */
+export interface ModelLimits {
+  contextTokens: number;
+  maxOutputTokens: number;
+  images: boolean;
+  /**
+   * Absent when unknown; then the dearest known one counts (see `callUsage`). Some models charge a whole request at another rate when its prompt has more than `above` tokens.
+   */
+  price?: TokenPrice & { longPrompt?: TokenPrice & { above: number } };
+}
+
+/** Tokens of one or several model calls. `input` excludes what was read from or written to a cache. */
+export interface Usage {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  /** US dollars. */
+  cost: number;
+  /** The price of some of it is unknown: `cost` is what it may be at most. */
+  priceUnknown?: true;
+  /** How many model calls these figures cover. */
+  calls: number;
+}
+
+export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, cost: 0, calls: 0 };
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    cost: a.cost + b.cost,
+    calls: a.calls + b.calls,
+    ...((a.priceUnknown || b.priceUnknown) && { priceUnknown: true }),
+  };
+}
+
+/** A tool as the model sees it. `schema` is a JSON Schema of type object without `$schema`. */
+export interface ToolDefinition {
+  name: string;
+  description: string;
+  schema: Record<string, unknown>;
+}
+
+export interface ModelRequest {
+  system: string;
+  messages: readonly Message[];
+  /** Always the same list within a turn, so that the prompt prefix stays cacheable. */
+  tools: readonly ToolDefinition[];
+  /** `none` forbids tool calls for this request (wrap-up, summaries). Default `auto`. */
+  toolChoice?: "auto" | "none";
+  /** Default: the model's own limit. */
+  maxOutputTokens?: number;
+}
+
+/** How many tokens a reply may have. */
+export function maxOutput(request: ModelRequest, limits: ModelLimits): number {
+  return Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens);
+}
+
+/** What a model call yields while it runs. `done` comes exactly once, last, unless the call throws. */
+export type ModelEvent =
+  | { type: "text"; delta: string }
+  | { type: "thinking"; delta: string }
+  /** What was streamed so far in this call is void: the call starts again after `delayMs`. */
+  | { type: "retry"; attempt: number; delayMs: number; reason: string }
+  /** What was streamed so far in this call is void: another model takes over, for a `reason` that may be shown. */
+  | { type: "fallback"; model: string; reason: string }
+  | { type: "done"; message: AssistantMessage; usage: Usage };
+
+/**
+ * One model behind one protocol.
+ *
+ * `stream` throws {@link ModelError} for whatever the service did and rethrows the signal's reason on abort.
+ * It never yields a message without parts: an empty reply ends in `done` with `parts: []` and the caller
+ * must not store it.
+ */
+export interface LanguageModel {
+  /** `provider/model`, as in `HEDDLE_MODEL`. */
+  readonly id: string;
+  readonly limits: ModelLimits;
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}
+
+/** `auth`: key refused. `quota`: no credit. `overflow`: the request exceeds the window. `transient`: worth another try. */
+export type ModelErrorKind =
+  | "auth"
+  | "quota"
+  | "overflow"
+  | "transient"
+  | "not-found"
+  | "invalid-request"
+  | "content-filter";
+
+/** A failed model call. `message` is safe to show in a chat: no key, no URL, no request body. */
+export class ModelError extends Error {
+  override readonly name = "ModelError";
+  readonly kind: ModelErrorKind;
+  /** How many requests were made. */
+  readonly attempts: number;
+  /** The service's own words, for the log only. */
+  readonly detail: string;
+
+  constructor(
+    kind: ModelErrorKind,
+    message: string,
+    options: { attempts?: number; detail?: string; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.attempts = options.attempts ?? 1;
+    this.detail = options.detail ?? "";
+  }
+}

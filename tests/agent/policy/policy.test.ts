@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createPolicy, type ToolAction, type ToolRule } from "../../../src/agent/policy/policy.ts";
+
+const bash = { name: "bash", effect: "write" } as const;
+const issue = { name: "github__create_issue", effect: "external" } as const;
+
+const judge = (rules: ToolRule[], command: string, fallback: ToolAction = "allow") =>
+  createPolicy(rules, fallback)(bash, { command }).action;
+
+const guarded: ToolRule[] = [
+  { tool: "bash", command: "git push --force*", action: "deny", why: "Never" },
+  { tool: "bash", command: "git push*", action: "ask" },
+];
+const listed: ToolRule[] = [
+  { tool: "bash", command: "ls*", action: "allow" },
+  { tool: "bash", command: "git status", action: "allow" },
+  { tool: "bash", command: "rm *", action: "deny" },
+];
+
+describe("A rule", () => {
+  test("decides when it is the first that matches, and the fallback when none does", () => {
+    expect(judge(guarded, "git push --force")).toBe("deny");
+    expect(judge(guarded, "git push origin")).toBe("ask");
+    expect(judge(guarded, "git pull")).toBe("allow");
+    expect(judge(guarded, "git pull", "ask")).toBe("ask");
+  });
+
+  test("to ask or to deny holds for a script when one of its commands matches", () => {
+    expect(judge(guarded, "make && (cd x; git push)")).toBe("ask");
+    expect(judge(guarded, "git push; git push --force")).toBe("deny");
+  });
+
+  test("to allow holds only when every command of the script matches", () => {
+    expect(judge(listed, "ls -la | ls; git status", "ask")).toBe("allow");
+    expect(judge(listed, "ls && cat x", "ask")).toBe("ask");
+    expect(judge(listed, "ls $(rm x)", "ask")).toBe("deny");
+    expect(judge(listed, "sudo ls", "ask")).toBe("ask");
+    expect(judge(listed, "# nothing", "ask")).toBe("ask");
+  });
+
+  test("is for tools by name and by effect", () => {
+    const policy = createPolicy([{ tool: "github__*", effect: "external", action: "ask" }], "allow");
+    expect(policy(issue, {}).action).toBe("ask");
+    expect(policy({ ...issue, effect: "read" }, {}).action).toBe("allow");
+    expect(policy(bash, { command: "ls" }).action).toBe("allow");
+  });
+
+  test("about commands does not match a call that has none", () => {
+    expect(createPolicy([{ tool: "*", command: "*", action: "deny" }], "allow")(issue, {}).action).toBe(
+      "allow",
+    );
+  });
+
+  test("says why, in the operator's words or by the command", () => {
+    expect(createPolicy(guarded, "allow")(bash, { command: "git push --force" })).toMatchObject({
+      why: "Never.",
+    });
+    expect(createPolicy(guarded, "allow")(bash, { command: "ls; git push" })).toMatchObject({
+      why: expect.stringContaining("“git push”"),
+    });
+  });
+
+  test("matches as its pattern says, whatever the text", () => {
+    const glob = fc.array(fc.constantFrom("a", "b", "*", ".", "\\"), { maxLength: 8 }).map((p) => p.join(""));
+    const text = fc.array(fc.constantFrom("a", "b", ".", "\\"), { maxLength: 12 }).map((p) => p.join(""));
+    fc.assert(
+      fc.property(glob, text, (tool, name) => {
+        const expected = new RegExp(
+          `^${tool
+            .split("*")
+            .map((part) => RegExp.escape(part))
+            .join(".*")}$`,
+        ).test(name);
+        const verdict = createPolicy([{ tool, action: "deny" }], "allow")({ name, effect: "read" }, {});
+        expect(verdict.action).toBe(expected ? "deny" : "allow");
+      }),
+    );
+  });
+});
+
+describe("A script", () => {
+  test("is never judged more mildly than any of its commands", () => {
+    const order: ToolAction[] = ["allow", "ask", "deny"];
+    const commands = fc.constantFrom(
+      "ls",
+      "ls -l",
+      "git status",
+      "git pull",
+      "rm x",
+      "cat 'a;b'",
+      "git push",
+    );
+    const joins = fc.constantFrom("; ", " && ", " || ", " | ", "\n", " & ");
+    fc.assert(
+      fc.property(fc.array(fc.tuple(commands, joins), { minLength: 1, maxLength: 6 }), (parts) => {
+        const script = parts.map(([command, join]) => command + join).join("") + "ls";
+        const worst = Math.max(...parts.map(([command]) => order.indexOf(judge(listed, command, "ask"))));
+        expect(judge(listed, script, "ask")).toBe(order[worst]);
+      }),
+    );
+  });
+});
