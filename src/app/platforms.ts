@@ -30,15 +30,15 @@ export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<
     const workspaces = await slackWorkspaces({ config, log, redis });
     const server = slackServer({ config, log });
     if ("client" in workspaces) {
-      const { createWorkspacesSurface } = await import("../adapters/slack/workspaces-surface.ts");
+      const { createWorkspacesSurface } = await import("../adapters/slack/surface/teams-surface.ts");
       surfaces.set("slack", createWorkspacesSurface(workspaces.installations, server));
     } else {
-      const { createSlackSurface } = await import("../adapters/slack/surface.ts");
+      const { createSlackSurface } = await import("../adapters/slack/surface/surface.ts");
       surfaces.set("slack", createSlackSurface({ ...server, ...workspaces }));
     }
   }
   if (environment.DISCORD_TOKEN) {
-    const { createDiscordSurface } = await import("../adapters/discord/surface.ts");
+    const { createDiscordSurface } = await import("../adapters/discord/surface/surface.ts");
     surfaces.set(
       "discord",
       createDiscordSurface({
@@ -69,7 +69,7 @@ export async function openAdapters({
   if (wantsSlack(environment)) {
     const [{ createSlackAdapter }, { chooseEvents }] = await Promise.all([
       import("../adapters/slack/adapter.ts"),
-      import("../adapters/slack/choice.ts"),
+      import("../adapters/slack/installation/resolve-teams.ts"),
     ]);
     adapters.push(
       createSlackAdapter({
@@ -121,10 +121,10 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
 }
 
 async function slackWorkspaces({ config, log, redis }: Ground) {
-  const { chooseWorkspaces } = await import("../adapters/slack/choice.ts");
+  const { chooseWorkspaces } = await import("../adapters/slack/installation/resolve-teams.ts");
   const choice = chosen(() => chooseWorkspaces(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
-  const { createInstallations } = await import("../adapters/slack/installations.ts");
+  const { createInstallations } = await import("../adapters/slack/installation/installations.ts");
   return {
     ...choice,
     installations: createInstallations(redis, choice.client, slackServer({ config, log })),

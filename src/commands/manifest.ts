@@ -20,11 +20,11 @@ async function manifestOf(platform: string | undefined, url: string | undefined)
       if (url !== undefined && URL.parse(url)?.protocol !== "https:") {
         throw new UsageError(`--url ${url}: expected the https address at which Slack reaches Heddle.`);
       }
-      const { slackManifest } = await import("../adapters/slack/manifest.ts");
+      const { slackManifest } = await import("../adapters/slack/installation/manifest.ts");
       return slackManifest(url === undefined ? {} : { url });
     }
     case "discord": {
-      const { discordManifest } = await import("../adapters/discord/manifest.ts");
+      const { discordManifest } = await import("../adapters/discord/installation/manifest.ts");
       const { environment, settings } = loadConfig(process.env, process.cwd());
       return discordManifest({
         token: environment.DISCORD_TOKEN,

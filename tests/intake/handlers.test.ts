@@ -4,12 +4,16 @@ import { App } from "@slack/bolt";
 import { Client, Events, GatewayDispatchEvents } from "discord.js";
 import { describe, expect, test, vi } from "vitest";
 import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
-import type { Press } from "../../src/adapters/discord/buttons.ts";
+import type { Press } from "../../src/adapters/discord/surface/buttons.ts";
 import { routes } from "../../src/adapters/console/api.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
-import { adapterFor as discordAdapter } from "../adapters/discord/stage.ts";
-import { adapterFor as slackAdapter, nobodyWasHere, recordingDoor } from "../adapters/slack/connected.ts";
+import { adapterFor as discordAdapter } from "../adapters/discord/connected-adapter.ts";
+import {
+  adapterFor as slackAdapter,
+  nobodyWasHere,
+  recordingDoor,
+} from "../adapters/slack/connected-adapter.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
 

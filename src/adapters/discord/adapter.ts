@@ -5,17 +5,17 @@ import type { Attendance } from "../../chat/downtime.ts";
 import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
 import { attend, type Attending } from "../../chat/missed-events.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
-import { catchUp } from "./catch-up.ts";
-import { identify, tokenError } from "./check.ts";
-import { registerCommands } from "./commands.ts";
-import { createEventReader } from "./events.ts";
-import { createGateway, type GatewayOptions } from "./gateway.ts";
-import { type Choices, createInteractions } from "./interactions.ts";
-import { createLines } from "./lines.ts";
-import { createPeople } from "./people.ts";
-import { directWorkspace } from "./places.ts";
-import { createRest } from "./rest.ts";
-import { createRooms } from "./rooms.ts";
+import { catchUp } from "./inbound/catch-up.ts";
+import { identify, tokenError } from "./installation/check.ts";
+import { registerCommands } from "./interactions/commands.ts";
+import { createEventReader } from "./inbound/events.ts";
+import { createGateway, type GatewayOptions } from "./connection/gateway.ts";
+import { type Choices, createInteractions } from "./interactions/interactions.ts";
+import { createLines } from "./inbound/keyed-queue.ts";
+import { createPeople } from "./connection/people.ts";
+import { directWorkspace } from "./connection/ids.ts";
+import { createRest } from "./connection/rest.ts";
+import { createRooms } from "./connection/channels.ts";
 
 export interface DiscordAdapterOptions extends GatewayOptions {
   /** Emoji that stop a turn; of custom ones the name. */

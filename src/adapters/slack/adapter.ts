@@ -3,18 +3,18 @@ import type { Attendance } from "../../chat/downtime.ts";
 import type { DayBudgets, RecentThreads } from "../../chat/home.ts";
 import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
 import { attend } from "../../chat/missed-events.ts";
-import { createApp } from "./bolt.ts";
-import { catchUp } from "./catch-up.ts";
-import { checkToken } from "./check.ts";
-import type { Desk } from "./desk.ts";
-import { showHome } from "./home.ts";
-import { type HttpAddress, openHttpLine } from "./http.ts";
-import type { Installations, OAuthClient } from "./installations.ts";
-import { listenToButtons } from "./interactions.ts";
-import { listenToQuestions } from "./questions.ts";
-import { openReception, type Reception } from "./reception.ts";
-import { openSocketLine } from "./socket.ts";
-import { createWebClient, type SlackServer } from "./web.ts";
+import { createApp } from "./connection/bolt.ts";
+import { catchUp } from "./inbound/catch-up.ts";
+import { checkToken } from "./installation/check.ts";
+import type { Desk } from "./connection/team.ts";
+import { showHome } from "./inbound/home.ts";
+import { type HttpAddress, openHttpLine } from "./connection/http.ts";
+import type { Installations, OAuthClient } from "./installation/installations.ts";
+import { listenToButtons } from "./inbound/interactions.ts";
+import { listenToQuestions } from "./inbound/tasks.ts";
+import { openReception, type Reception } from "./connection/teams.ts";
+import { openSocketLine } from "./connection/socket.ts";
+import { createWebClient, type SlackServer } from "./connection/web.ts";
 
 export interface SlackAdapterOptions extends SlackServer {
   /** One workspace by its token (`xoxb-…`), or all that install the app, which needs `http`. */

@@ -159,8 +159,8 @@ async function checkSlackApp({ config: { environment, settings } }: SetUp): Prom
     return [{ level: "note", text }];
   }
   const [{ checkSlack }, { chooseEvents, chooseWorkspaces }] = await Promise.all([
-    import("../../adapters/slack/check.ts"),
-    import("../../adapters/slack/choice.ts"),
+    import("../../adapters/slack/installation/check.ts"),
+    import("../../adapters/slack/installation/resolve-teams.ts"),
   ]);
   return await checkSlack({
     workspaces: chooseWorkspaces(environment, settings.slack.workspaces),
@@ -174,7 +174,7 @@ async function checkDiscordApp({ config: { environment, settings } }: SetUp): Pr
   if (!DISCORD_TOKEN) {
     return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord”)" }];
   }
-  const { checkDiscord } = await import("../../adapters/discord/check.ts");
+  const { checkDiscord } = await import("../../adapters/discord/installation/check.ts");
   const findings = await checkDiscord({
     token: DISCORD_TOKEN,
     ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),

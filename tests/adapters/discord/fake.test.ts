@@ -1,8 +1,8 @@
 import { DiscordAPIError, MessageFlags, RateLimitError, Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createRest } from "../../../src/adapters/discord/rest.ts";
-import { fakeDiscord, listening } from "./stage.ts";
+import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
+import { fakeDiscord, listening } from "./connected-adapter.ts";
 
 /** The fake refuses what Discord refuses; the tests of the adapter lean on that. */
 

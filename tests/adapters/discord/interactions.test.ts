@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { ThreadRef } from "../../../src/chat/threads.ts";
 import type { Verdict } from "../../../src/chat/inbound.ts";
-import { timeOf } from "../../../src/adapters/discord/places.ts";
+import { timeOf } from "../../../src/adapters/discord/connection/ids.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
-import { adapterFor, fakeDiscord, listening, recordingDoor, surfaceOf } from "./stage.ts";
+import { adapterFor, fakeDiscord, listening, recordingDoor, surfaceOf } from "./connected-adapter.ts";
 
 const placeOf = (discord: FakeDiscord) => ({
   platform: "discord",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { discordMarkdown } from "../../../src/adapters/discord/markdown.ts";
+import { discordMarkdown } from "../../../src/adapters/discord/surface/markdown.ts";
 
 test.each([
   ["#### Deep", "**Deep**"],

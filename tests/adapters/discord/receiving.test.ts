@@ -5,13 +5,20 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
 import { reconnects } from "../../../src/chat/adapter.ts";
-import { buttonRows } from "../../../src/adapters/discord/buttons.ts";
-import { createEventReader } from "../../../src/adapters/discord/events.ts";
-import { createPeople } from "../../../src/adapters/discord/people.ts";
-import { timeOf } from "../../../src/adapters/discord/places.ts";
-import { createRest } from "../../../src/adapters/discord/rest.ts";
-import { createRooms } from "../../../src/adapters/discord/rooms.ts";
-import { adapterFor, fakeDiscord, listening, nobodyWasHere, recordingDoor, surfaceOf } from "./stage.ts";
+import { buttonRows } from "../../../src/adapters/discord/surface/buttons.ts";
+import { createEventReader } from "../../../src/adapters/discord/inbound/events.ts";
+import { createPeople } from "../../../src/adapters/discord/connection/people.ts";
+import { timeOf } from "../../../src/adapters/discord/connection/ids.ts";
+import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
+import { createRooms } from "../../../src/adapters/discord/connection/channels.ts";
+import {
+  adapterFor,
+  fakeDiscord,
+  listening,
+  nobodyWasHere,
+  recordingDoor,
+  surfaceOf,
+} from "./connected-adapter.ts";
 
 /** Something that always comes in, behind whatever should not. */
 async function last(discord: Awaited<ReturnType<typeof fakeDiscord>>): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fakeDiscord, listening } from "./stage.ts";
+import { fakeDiscord, listening } from "./connected-adapter.ts";
 
 test("A connection to Discord that is open and dead is given up after two heartbeats, and what was missed arrives", async () => {
   const discord = await fakeDiscord();

@@ -2,11 +2,11 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import type { DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
-import { checkDiscord } from "../../../src/adapters/discord/check.ts";
-import { discordManifest } from "../../../src/adapters/discord/manifest.ts";
-import { neededBits } from "../../../src/adapters/discord/permissions.ts";
+import { checkDiscord } from "../../../src/adapters/discord/installation/check.ts";
+import { discordManifest } from "../../../src/adapters/discord/installation/manifest.ts";
+import { neededBits } from "../../../src/adapters/discord/installation/permissions.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
-import { adapterFor, fakeDiscord, recordingDoor } from "./stage.ts";
+import { adapterFor, fakeDiscord, recordingDoor } from "./connected-adapter.ts";
 
 /** Starts an adapter; gives its log, or throws what start() throws. */
 async function start(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}): Promise<string> {

@@ -5,7 +5,7 @@ import type { MessageRef, ThreadRef } from "../../../src/chat/threads.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { FakeDiscord, FakeDiscordOptions, Person } from "../../fakes/discord/fake-discord.ts";
 import type { FakeChannel, FakeMessage } from "../../fakes/discord/world.ts";
-import { fakeDiscord, surfaceOf } from "./stage.ts";
+import { fakeDiscord, surfaceOf } from "./connected-adapter.ts";
 
 interface Scene {
   discord: FakeDiscord;

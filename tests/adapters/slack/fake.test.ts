@@ -1,8 +1,8 @@
 import { WebAPIPlatformError } from "@slack/web-api";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { askAbout } from "../../../src/adapters/slack/modals.ts";
-import { createWebClient } from "../../../src/adapters/slack/web.ts";
+import { askAbout } from "../../../src/adapters/slack/inbound/modals.ts";
+import { createWebClient } from "../../../src/adapters/slack/connection/web.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeChannel, FakeMessage } from "../../fakes/slack/workspace.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RecentThread } from "../../../src/chat/home.ts";
-import { connected, nobodyWasHere, settled } from "./connected.ts";
+import { connected, nobodyWasHere, settled } from "./connected-adapter.ts";
 
 test("The home tab shows a person's own threads, with links where they still are", async () => {
   const asked: string[][] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { listening, settled, signingSecret } from "./connected.ts";
+import { listening, settled, signingSecret } from "./connected-adapter.ts";
 
 async function scene(options: FakeSlackOptions = {}) {
   const slack: FakeSlack = await startFakeSlack(options);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mentions, readableText } from "../../../src/adapters/slack/inbound-text.ts";
+import { mentions, readableText } from "../../../src/adapters/slack/inbound/text.ts";
 
 const read = (text: string) => readableText(text, "UBOT", (id) => (id === "U1" ? "Ada" : undefined));
 

@@ -2,11 +2,14 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { createInstallations, type OAuthClient } from "../../../src/adapters/slack/installations.ts";
-import { createWorkspacesSurface } from "../../../src/adapters/slack/workspaces-surface.ts";
+import {
+  createInstallations,
+  type OAuthClient,
+} from "../../../src/adapters/slack/installation/installations.ts";
+import { createWorkspacesSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { listening, nobodyWasHere, settled, signingSecret } from "./connected.ts";
+import { listening, nobodyWasHere, settled, signingSecret } from "./connected-adapter.ts";
 
 let redis: TestRedis;
 beforeAll(async () => {

@@ -2,10 +2,10 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { ThreadRef } from "../../../src/chat/threads.ts";
-import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
-import { connected, settled } from "./connected.ts";
+import { connected, settled } from "./connected-adapter.ts";
 
 const question: OutboundMessage = {
   kind: "notice",

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { AttachmentHandle } from "../../../src/agent/messages.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
-import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 /** A workspace with a thread of Ada's, and the way to read in it. */

@@ -2,10 +2,10 @@ import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
-import { buttonRow } from "../../../src/adapters/slack/buttons.ts";
-import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { buttonRow } from "../../../src/adapters/slack/surface/buttons.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { adapterFor, connected, nobodyWasHere, recordingDoor, settled } from "./connected.ts";
+import { adapterFor, connected, nobodyWasHere, recordingDoor, settled } from "./connected-adapter.ts";
 
 const log = pino({ level: "silent" });
 

@@ -1,7 +1,7 @@
 import { describe, expect, type TestContext, test } from "vitest";
 import { reconnects } from "../../../src/chat/adapter.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { adapterFor, nobodyWasHere, recordingDoor } from "./connected.ts";
+import { adapterFor, nobodyWasHere, recordingDoor } from "./connected-adapter.ts";
 
 /** Connections that are open and dead. They take seconds to tell from slow ones, so both wait at the same time. */
 

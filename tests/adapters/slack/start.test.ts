@@ -4,9 +4,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import type { Door } from "../../../src/chat/inbound.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
-import { checkSlack } from "../../../src/adapters/slack/check.ts";
-import { chooseEvents, chooseWorkspaces } from "../../../src/adapters/slack/choice.ts";
-import { botScopes, slackManifest } from "../../../src/adapters/slack/manifest.ts";
+import { checkSlack } from "../../../src/adapters/slack/installation/check.ts";
+import { chooseEvents, chooseWorkspaces } from "../../../src/adapters/slack/installation/resolve-teams.ts";
+import { botScopes, slackManifest } from "../../../src/adapters/slack/installation/manifest.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 const door: Door = { receive: async () => ({ kind: "duplicate" }) };

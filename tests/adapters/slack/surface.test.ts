@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../src/chat/threads.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
-import { createSlackSurface } from "../../../src/adapters/slack/surface.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import {
   type FakeSlack,

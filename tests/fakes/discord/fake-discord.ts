@@ -1,7 +1,7 @@
 import { once, setMaxListeners } from "node:events";
 import { createServer } from "node:http";
 import { ChannelType, PermissionFlagsBits } from "discord.js";
-import { neededBits } from "../../../src/adapters/discord/permissions.ts";
+import { neededBits } from "../../../src/adapters/discord/installation/permissions.ts";
 import { Gateway } from "./gateway.ts";
 import { type FakeInteraction, Interactions } from "./interactions.ts";
 import { Limits } from "./limits.ts";

@@ -2,7 +2,7 @@ import { once, setMaxListeners } from "node:events";
 import { createServer } from "node:http";
 import { parse } from "yaml";
 import { z } from "zod";
-import { slackManifest } from "../../../src/adapters/slack/manifest.ts";
+import { slackManifest } from "../../../src/adapters/slack/installation/manifest.ts";
 import { type InteractivePerson, interactions } from "./interactions.ts";
 import type { FakeOAuth } from "./method.ts";
 import { Requests } from "./requests.ts";

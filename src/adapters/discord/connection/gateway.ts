@@ -1,0 +1,102 @@
+import {
+  Client,
+  Events,
+  GatewayDispatchEvents,
+  GatewayIntentBits,
+  Options,
+  SimpleShardingStrategy,
+} from "discord.js";
+import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
+import { closedFor } from "../installation/check.ts";
+import { type DiscordAccess, restOptions } from "./rest.ts";
+
+/** Which part of all servers this process listens to. */
+export interface Shards {
+  ids: number[];
+  total: number;
+}
+
+/** What the gateway tells. */
+export interface GatewayHandlers {
+  dispatch: Partial<Record<GatewayDispatchEvents, (data: unknown, shard: number) => void>>;
+  /** @param isGapless whether Discord has sent what was missed in between */
+  connected(shard: number, isGapless: boolean): void;
+  disconnected(shard: number): void;
+}
+
+export interface GatewayOptions extends DiscordAccess {
+  messageContent: boolean;
+  /** Default: as many as Discord recommends, all of them. */
+  shards?: Shards;
+}
+
+/**
+ * A client that connects to the gateway, resumes and identifies anew. It is used for that alone: events are read as
+ * they come, so that nothing depends on what happens to be in a cache.
+ */
+export function createGateway(
+  options: GatewayOptions,
+  handlers: GatewayHandlers,
+): { client: Client; close(): Promise<void> } {
+  const { log, shards } = options;
+  let forbid = (): void => undefined;
+  const client = new Client({
+    intents: [
+      GatewayIntentBits.Guilds,
+      GatewayIntentBits.GuildMessages,
+      GatewayIntentBits.GuildMessageReactions,
+      GatewayIntentBits.DirectMessages,
+      GatewayIntentBits.DirectMessageReactions,
+      ...(options.messageContent ? [GatewayIntentBits.MessageContent] : []),
+    ],
+    rest: restOptions(options, { timeoutMs: 15_000, patient: true }),
+    makeCache: Options.cacheWithLimits({
+      DMMessageManager: 0,
+      GuildEmojiManager: 0,
+      GuildMemberManager: { maxSize: 0, keepOverLimit: ({ id, client: { user } }) => id === user.id },
+      GuildMessageManager: 0,
+      GuildStickerManager: 0,
+      PresenceManager: 0,
+      ReactionManager: 0,
+      ReactionUserManager: 0,
+      ThreadMemberManager: 0,
+      UserManager: { maxSize: 0, keepOverLimit: ({ id, client: { user } }) => id === user?.id },
+      VoiceStateManager: 0,
+    }),
+    ws: {
+      buildStrategy(manager) {
+        // A shard that waits to come back ignores the end. It asks for its session first, so it gets no answer.
+        forbid = () => {
+          manager.options.retrieveSessionInfo = () => new Promise(() => undefined);
+        };
+        return new SimpleShardingStrategy(manager);
+      },
+    },
+    ...(shards ? { shards: shards.ids, shardCount: shards.total } : { shards: "auto" }),
+  });
+  for (const [name, handle] of Object.entries(handlers.dispatch)) {
+    // The keys of the record are these names.
+    client.ws.on(name as GatewayDispatchEvents, handle);
+  }
+  client.ws.on(GatewayDispatchEvents.Ready, (_data, shard) => handlers.connected(shard, false));
+  client.ws.on(GatewayDispatchEvents.Resumed, (_data, shard) => handlers.connected(shard, true));
+  client.on(Events.ShardReconnecting, (shard) => {
+    reconnects.publish({ platform: "discord" } satisfies Reconnect);
+    handlers.disconnected(shard);
+  });
+  client.on(Events.ShardDisconnect, ({ code }, shard) => {
+    handlers.disconnected(shard);
+    log.error(`Discord has closed the connection for good: ${closedFor(code)} Then start Heddle again.`);
+  });
+  client.on(Events.ShardError, (error) =>
+    log.warn({ err: error }, "The connection to Discord has a problem."),
+  );
+  client.on(Events.Error, (error) => log.warn({ err: error }, "The Discord client has met an error."));
+  return {
+    client,
+    async close() {
+      forbid();
+      await client.destroy();
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import { GatewayCloseCodes, type REST, Routes } from "discord.js";
+import { z } from "zod";
+import { networkCode } from "../../../agent/network-code.ts";
+import type { Finding } from "../../../chat/adapter.ts";
+import { areRegistered } from "../interactions/commands.ts";
+import type { Identity } from "../inbound/events.ts";
+import { inviteLink } from "./manifest.ts";
+import { missingFrom, surveyGuild } from "./permissions.ts";
+import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
+
+const whereToFind =
+  "copy it from Bot → Reset Token of your app at https://discord.com/developers/applications";
+
+const applicationSchema = z.object({
+  id: z.string(),
+  flags: z.number().default(0),
+  bot: z.object({ id: z.string(), username: z.string() }),
+});
+const guildsSchema = z.array(z.object({ id: z.string(), name: z.string(), permissions: z.string() }));
+
+/** The application may read messages that do not mention it: verified, or small enough not to need it. */
+const messageContentFlags = (1 << 18) | (1 << 19);
+
+/** Who the token belongs to. */
+interface Installation {
+  identity: Identity;
+  /** For the operator: the name of the bot and where it is. */
+  description: string;
+  /** The servers that it is in. */
+  guilds: { id: string; name: string }[];
+  /** One sentence each about what is missing. */
+  warnings: string[];
+}
+
+/** Asks Discord what the token is good for; throws an error that says what is wrong with it. */
+export async function identify(
+  rest: REST,
+  { token, messageContent }: { token: string; messageContent: boolean },
+): Promise<Installation> {
+  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: leave that away.");
+  if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
+  const {
+    id: applicationId,
+    flags,
+    bot,
+  } = await rest.get(Routes.currentApplication()).then(
+    (answer) => applicationSchema.parse(answer),
+    (error: unknown) => {
+      throw tokenError(error);
+    },
+  );
+  if (messageContent && !(flags & messageContentFlags)) throw new Error(intentMissing);
+  const guilds = guildsSchema.parse(await rest.get(Routes.userGuilds()));
+  const invite = inviteLink(applicationId);
+  const warnings = guilds.flatMap(({ name, permissions }) => {
+    const missing = missingFrom(permissions);
+    return missing.length === 0
+      ? []
+      : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
+  });
+  if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
+  const description = `${bot.username} in ${named(guilds)}`;
+  return { identity: { applicationId, botId: bot.id }, description, guilds, warnings };
+}
+
+/** Servers that are named; more would fill the screen. */
+const mostNamed = 5;
+
+/** With their ids, which the operator lists in heddle.yaml. */
+function named(guilds: { id: string; name: string }[]): string {
+  if (guilds.length === 0) return "no server";
+  const shown = guilds.slice(0, mostNamed).map(({ id, name }) => `${name} (${id})`);
+  const more = guilds.length > shown.length ? ` and ${guilds.length - shown.length} more` : "";
+  return shown.join(", ") + more;
+}
+
+const intentMissing =
+  "The Discord app may not read messages: switch on Message Content Intent under Bot, or set discord.messageContent to false; then people have to mention the bot each time.";
+
+/** Why there is no connection, in one sentence that names the cause and the way out. */
+export function tokenError(cause: unknown): Error {
+  return new Error(problem(cause), { cause });
+}
+
+const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
+
+/** Why Discord has ended a connection for good, in one sentence. @param code of the close */
+export function closedFor(code: GatewayCloseCodes): string {
+  switch (code) {
+    case GatewayCloseCodes.AuthenticationFailed:
+      return tokenUnknown;
+    case GatewayCloseCodes.DisallowedIntents:
+      return intentMissing;
+    default:
+      return `it gave the code ${code}.`;
+  }
+}
+
+function problem(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  if (refusalCode(cause) !== undefined) {
+    const isUnknown = cause instanceof Error && "status" in cause && cause.status === 401;
+    return isUnknown ? tokenUnknown : `DISCORD_TOKEN was refused by Discord (${text}): ${whereToFind}.`;
+  }
+  // The words of the gateway client, which has no codes for them.
+  if (/disallowed intents/i.test(text)) return intentMissing;
+  if (/invalid token|Authentication failed/i.test(text)) return tokenUnknown;
+  if (/invalid shard|sharding is required/i.test(text)) {
+    return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or leave it away.`;
+  }
+  const why = networkCode(cause) ?? text;
+  return `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
+}
+
+/** Servers that are looked into; each takes three calls, and Discord limits how many a second. */
+const surveyed = 10;
+
+/** Tries the token without connecting, and looks at what the bot may do where. */
+export async function checkDiscord(
+  access: Omit<DiscordAccess, "log"> & { messageContent: boolean },
+): Promise<Finding[]> {
+  const rest = createRest(access, { timeoutMs: 8_000 });
+  try {
+    const { identity, description, guilds, warnings } = await identify(rest, access);
+    const intent = access.messageContent ? "may read messages" : "reads only messages that mention it";
+    const [commands, ...places] = await Promise.all([
+      checkCommands(rest, identity.applicationId),
+      ...guilds.slice(0, surveyed).map((guild) => checkGuild(rest, guild)),
+    ]);
+    return [
+      { level: "ok", text: `${description}; ${intent}` },
+      ...warnings.map((text) => ({ level: "warning", text }) as const),
+      commands,
+      ...places.flat(),
+    ];
+  } catch (error) {
+    return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+async function checkCommands(rest: REST, applicationId: string): Promise<Finding> {
+  if (await areRegistered(rest, applicationId)) return { level: "ok", text: "commands: registered" };
+  const text =
+    "The commands (/agent, “Ask the agent about this”) are not registered as they should be: `heddle start` does it.";
+  return { level: "warning", text };
+}
+
+async function checkGuild(rest: REST, { id, name }: { id: string; name: string }): Promise<Finding[]> {
+  try {
+    const { seen, hidden, lacking } = await surveyGuild(rest, id);
+    return [
+      { level: "ok", text: `${name}: the bot sees ${seen} of ${seen + hidden} text channels` },
+      ...lacking.map(({ channel, missing }): Finding => {
+        const text = `In #${channel} of ${name} the bot lacks ${missing.join(", ")}: grant it under Edit Channel → Permissions.`;
+        return { level: "warning", text };
+      }),
+    ];
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return [{ level: "note", text: `${name}: Discord does not tell what the bot may do there (${why})` }];
+  }
+}

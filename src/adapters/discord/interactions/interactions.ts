@@ -1,0 +1,63 @@
+import { InteractionType, type REST } from "discord.js";
+import type { BaseLogger } from "pino";
+import type { Author, InboundEvent, Verdict } from "../../../chat/inbound.ts";
+import type { ThreadRef } from "../../../chat/threads.ts";
+import { fieldId, readId } from "../surface/buttons.ts";
+import type { Identity } from "../inbound/events.ts";
+import { interactionSchema, type Of } from "./schema.ts";
+import type { People } from "../connection/people.ts";
+import { createPresses } from "./component-interactions.ts";
+import type { Rooms } from "../connection/channels.ts";
+import { createTasks } from "./tasks.ts";
+
+/** What `/agent` suggests. */
+export interface Choices {
+  models: readonly string[];
+  skills: readonly string[];
+}
+
+export interface InteractionOptions {
+  rest: REST;
+  identity: Identity;
+  rooms: Rooms;
+  people: People;
+  /** Whether messages without a mention can be read. */
+  messageContent: boolean;
+  mayAsk(workspace: string, author: Author): boolean;
+  choices(place: ThreadRef, author: Author): Promise<Choices>;
+  receive(event: InboundEvent): Promise<Verdict>;
+  log: BaseLogger;
+}
+
+/** Handles slash commands, context menus, suggestions, buttons and forms. */
+export function createInteractions(options: InteractionOptions): (interaction: unknown) => Promise<void> {
+  const tasks = createTasks(options);
+  const presses = createPresses(options);
+
+  const submit = async (interaction: Of<InteractionType.ModalSubmit>): Promise<void> => {
+    const meaning = readId(interaction.data.custom_id);
+    const fields = interaction.data.components.map(({ component }) => component);
+    const text = fields.find((field) => field?.custom_id === fieldId)?.value ?? "";
+    if (meaning?.kind === "about") return tasks.about(interaction, meaning.message, text);
+    if (meaning?.kind !== "said" || !interaction.message) return;
+    return presses.act(interaction, { action: meaning.action, message: interaction.message.id, text });
+  };
+
+  return async (raw) => {
+    const { data: interaction } = interactionSchema.safeParse(raw);
+    // To ask Discord takes a part of the three seconds.
+    options.rooms.learn(interaction?.channel, interaction?.guild_id);
+    switch (interaction?.type) {
+      case InteractionType.ApplicationCommand:
+        return tasks.command(interaction);
+      case InteractionType.ApplicationCommandAutocomplete:
+        return tasks.suggest(interaction);
+      case InteractionType.MessageComponent:
+        return presses.press(interaction);
+      case InteractionType.ModalSubmit:
+        return submit(interaction);
+      case undefined:
+        return;
+    }
+  };
+}

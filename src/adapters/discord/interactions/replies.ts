@@ -1,0 +1,86 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type APIInteractionResponse,
+  InteractionResponseType,
+  MessageFlags,
+  type REST,
+  Routes,
+} from "discord.js";
+import { z } from "zod";
+import { problemOf, type Verdict } from "../../../chat/inbound.ts";
+import { nobody } from "../surface/render.ts";
+import { refusalCode } from "../connection/rest.ts";
+
+/** What an interaction is answered with. Its token is good for 15 minutes, of which we use some seconds. */
+export interface Ticket {
+  id: string;
+  token: string;
+  application_id: string;
+}
+
+const answerSchema = z.object({ interaction: z.object({ response_message_id: z.string().nullish() }) });
+
+/** Answered already, or unknown because more than three seconds have passed. */
+const tooLate = new Set([40_060, 10_062]);
+
+/**
+ * The first answer, which Discord wants within three seconds. Several gateways get the same interaction and only
+ * one may answer it.
+ *
+ * @returns undefined when another one was faster; else the message that it has made, if any
+ */
+export async function respond(
+  rest: REST,
+  { id, token }: Ticket,
+  body: APIInteractionResponse,
+): Promise<{ message?: string } | undefined> {
+  const query = new URLSearchParams({ with_response: "true" });
+  try {
+    const answer = await rest.post(Routes.interactionCallback(id, token), { body, query, auth: false });
+    const message = answerSchema.safeParse(answer).data?.interaction.response_message_id;
+    return message ? { message } : {};
+  } catch (error) {
+    if (tooLate.has(refusalCode(error) ?? 0)) return undefined;
+    throw error;
+  }
+}
+
+/** Answers so that only the person sees it. */
+export async function tellOnly(rest: REST, ticket: Ticket, content: string): Promise<void> {
+  await respond(rest, ticket, {
+    type: InteractionResponseType.ChannelMessageWithSource,
+    data: { content, flags: MessageFlags.Ephemeral, allowed_mentions: nobody },
+  });
+}
+
+export const notStored =
+  "I cannot take this at the moment, and nothing was done. Please try again in a minute.";
+
+/** How long a gateway that could not accept a press leaves the answer to another one that has. */
+const giveWayMs = 300;
+
+/** Persists what a press means, and only then acknowledges it: a second gateway may do the same. */
+export async function settle(rest: REST, ticket: Ticket, receive: () => Promise<Verdict>): Promise<void> {
+  let verdict: Verdict;
+  try {
+    verdict = await receive();
+  } catch (error) {
+    await tellOnly(rest, ticket, notStored).catch(() => undefined);
+    throw error;
+  }
+  const problem = problemOf(verdict);
+  if (problem) await delay(giveWayMs);
+  const words = verdict.kind === "acted" ? verdict.reply : problem;
+  if (words) return tellOnly(rest, ticket, words);
+  await respond(rest, ticket, { type: InteractionResponseType.DeferredMessageUpdate });
+}
+
+/** Changes the message that the first answer has made. */
+export async function changeReply(
+  rest: REST,
+  { application_id, token }: Ticket,
+  content: string,
+): Promise<void> {
+  const body = { content, allowed_mentions: nobody };
+  await rest.patch(Routes.webhookMessage(application_id, token, "@original"), { body, auth: false });
+}

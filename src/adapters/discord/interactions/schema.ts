@@ -1,0 +1,83 @@
+import { ApplicationCommandType, InteractionType } from "discord.js";
+import { z } from "zod";
+import type { Author } from "../../../chat/inbound.ts";
+import { attachmentSchema } from "../surface/attachments.ts";
+import { describePerson, memberSchema, userSchema } from "../connection/people.ts";
+
+const baseSchema = z.object({
+  id: z.string(),
+  token: z.string(),
+  application_id: z.string(),
+  guild_id: z.string().optional(),
+  channel_id: z.string(),
+  /** As far as Discord tells of it here. */
+  channel: z.unknown().optional(),
+  /** In direct messages. */
+  user: userSchema.optional(),
+  /** In servers. */
+  member: memberSchema.extend({ user: userSchema }).optional(),
+  app_permissions: z.string(),
+});
+
+const optionsSchema = z
+  .array(z.object({ name: z.string(), value: z.string(), focused: z.boolean().optional() }))
+  .default([]);
+
+const commandSchema = baseSchema.extend({
+  type: z.literal(InteractionType.ApplicationCommand),
+  data: z.discriminatedUnion("type", [
+    z.object({
+      type: z.literal(ApplicationCommandType.ChatInput),
+      options: optionsSchema,
+      resolved: z.object({ attachments: z.record(z.string(), attachmentSchema).default({}) }).prefault({}),
+    }),
+    z.object({
+      type: z.literal(ApplicationCommandType.Message),
+      target_id: z.string(),
+      resolved: z.object({ messages: z.record(z.string(), z.unknown()) }),
+    }),
+  ]),
+});
+
+const autocompleteSchema = baseSchema.extend({
+  type: z.literal(InteractionType.ApplicationCommandAutocomplete),
+  data: z.object({ options: optionsSchema }),
+});
+
+const buttonSchema = baseSchema.extend({
+  type: z.literal(InteractionType.MessageComponent),
+  data: z.object({ custom_id: z.string() }),
+  message: z.object({ id: z.string() }),
+});
+
+const formSchema = baseSchema.extend({
+  type: z.literal(InteractionType.ModalSubmit),
+  data: z.object({
+    custom_id: z.string(),
+    components: z.array(
+      z.object({ component: z.object({ custom_id: z.string(), value: z.string() }).optional() }),
+    ),
+  }),
+  /** Of a form that a button has opened. */
+  message: z.object({ id: z.string() }).optional(),
+});
+
+/** What people do beside writing messages: commands, suggestions while typing, buttons and forms. */
+export const interactionSchema = z.discriminatedUnion("type", [
+  commandSchema,
+  autocompleteSchema,
+  buttonSchema,
+  formSchema,
+]);
+
+/** What all of them have. */
+export type Base = z.infer<typeof baseSchema>;
+type Interaction = z.infer<typeof interactionSchema>;
+export type Of<Type extends Interaction["type"]> = Extract<Interaction, { type: Type }>;
+
+/** Who has done it. */
+export function authorOf({ member, user }: Base): Author {
+  const who = member?.user ?? user;
+  if (!who) throw new Error("Discord did not say who has used a command.");
+  return describePerson(who, member);
+}

@@ -1,0 +1,115 @@
+import {
+  type APIActionRowComponent,
+  type APIButtonComponentWithCustomId,
+  type APIModalInteractionResponseCallbackData,
+  ButtonStyle,
+  ComponentType,
+  TextInputStyle,
+} from "discord.js";
+import type { ActionButton, OutboundMessage } from "../../../chat/outbound.ts";
+
+/**
+ * Buttons and forms, and what their ids say. An id has at most 100 characters and is all that comes back with a
+ * press, perhaps to another process. https://docs.discord.com/developers/components/reference#custom-id
+ */
+const idChars = 100;
+const titleChars = 45;
+const labelChars = 80;
+/** Of one row. */
+const rowButtons = 5;
+
+export type Press =
+  | { kind: "stop" }
+  | { kind: "act"; action: string }
+  /** The press asks for a sentence first. */
+  | { kind: "ask"; action: string; question: string }
+  /** A form was sent: the sentence for an action. */
+  | { kind: "said"; action: string }
+  /** A form was sent: the task that belongs to a message. */
+  | { kind: "about"; message: string };
+
+const stopId = "stop";
+
+/** What pressing the button with that id, or sending the form with that id, means. */
+export function readId(id: string): Press | undefined {
+  if (id === stopId) return { kind: "stop" };
+  const [, kind, rest = ""] = /^(act|ask|said|about):(.*)$/s.exec(id) ?? [];
+  switch (kind) {
+    case "act":
+    case "said":
+      return { kind, action: rest };
+    case "ask": {
+      const [, length = "", both = ""] = /^(\d+):(.*)$/s.exec(rest) ?? [];
+      return { kind, action: both.slice(0, Number(length)), question: both.slice(Number(length)) };
+    }
+    case "about":
+      return { kind, message: rest };
+    default:
+      return undefined;
+  }
+}
+
+function pressId({ id, asksFor }: ActionButton): string {
+  return (asksFor === undefined ? `act:${id}` : `ask:${id.length}:${id}${asksFor}`).slice(0, idChars);
+}
+
+const styles = {
+  plain: ButtonStyle.Secondary,
+  primary: ButtonStyle.Primary,
+  danger: ButtonStyle.Danger,
+} as const;
+
+type Row = APIActionRowComponent<APIButtonComponentWithCustomId>;
+
+/** The rows of buttons of a message; none takes away those that were there. */
+export function buttonRows({ actions = [], stoppable = false }: Partial<OutboundMessage>): Row[] {
+  const type = ComponentType.Button;
+  const buttons: APIButtonComponentWithCustomId[] = actions.map((action) => ({
+    type,
+    style: styles[action.style],
+    label: action.label.slice(0, labelChars),
+    custom_id: pressId(action),
+  }));
+  if (stoppable) buttons.push({ type, style: ButtonStyle.Danger, label: "Stop", custom_id: stopId });
+  const rows: Row[] = [];
+  for (let at = 0; at < buttons.length; at += rowButtons) {
+    rows.push({ type: ComponentType.ActionRow, components: buttons.slice(at, at + rowButtons) });
+  }
+  return rows;
+}
+
+/** The field of our forms. */
+export const fieldId = "text";
+
+/** The form that asks for the sentence of an action. */
+export function sentenceForm(action: string, question: string): APIModalInteractionResponseCallbackData {
+  return form(`said:${action}`, question || "Say why", "Your words");
+}
+
+/**
+ * The form that asks what to do with a message of the channel where it is opened. Its id does not name the channel,
+ * so that no id can ask for a message that the person may not see.
+ */
+export function taskForm(message: string): APIModalInteractionResponseCallbackData {
+  return form(`about:${message}`, "Ask the agent about this", "What should I do with it?");
+}
+
+function form(id: string, title: string, label: string): APIModalInteractionResponseCallbackData {
+  return {
+    custom_id: id,
+    title: title.slice(0, titleChars),
+    components: [
+      {
+        type: ComponentType.Label,
+        label,
+        component: {
+          type: ComponentType.TextInput,
+          custom_id: fieldId,
+          style: TextInputStyle.Paragraph,
+          required: true,
+          max_length: 4_000,
+        },
+      },
+    ],
+  };
+}

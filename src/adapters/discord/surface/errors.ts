@@ -1,0 +1,69 @@
+import { DiscordAPIError, HTTPError, RateLimitError } from "discord.js";
+import { isUnsent } from "../../../chat/network.ts";
+import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
+
+/**
+ * What Discord's codes mean for whoever wants to write; a code that is not listed is `rejected`.
+ * https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
+ */
+const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
+  10003: { kind: "gone", why: "the channel or thread no longer exists" },
+  10004: { kind: "gone", why: "the bot is no longer in that server" },
+  10008: { kind: "gone", why: "the message no longer exists" },
+  50083: { kind: "gone", why: "the thread is archived" },
+
+  20016: { kind: "rate-limited", why: "the channel is in slow mode; give the bot Bypass Slowmode" },
+  20028: { kind: "rate-limited", why: "the channel is written to too fast" },
+  20029: { kind: "rate-limited", why: "the server is written to too fast" },
+  30046: { kind: "rate-limited", why: "messages older than an hour take few edits" },
+  130_000: { kind: "rate-limited", why: "Discord is overloaded" },
+
+  50001: { kind: "forbidden", why: "the bot may not see that channel" },
+  50007: { kind: "forbidden", why: "that person takes no direct messages of the bot" },
+  50013: { kind: "forbidden", why: "the bot lacks a permission" },
+  90001: { kind: "forbidden", why: "the author of the message has blocked the bot" },
+  160_005: { kind: "forbidden", why: "the thread is locked; a moderator can unlock it" },
+  160_006: { kind: "forbidden", why: "the server has too many active threads; archive some of them" },
+
+  30010: { kind: "rejected", why: "the message has 20 different reactions already" },
+  40005: { kind: "rejected", why: "the file is larger than the server allows" },
+};
+
+const defaultRetryMs = 1_000;
+
+/** @param what the deed, to follow “Discord refuses …”: `posting` */
+export function surfaceError(what: string, cause: unknown): SurfaceError {
+  if (cause instanceof SurfaceError) return cause;
+  if (cause instanceof RateLimitError) return tooSoon(what, cause.retryAfter || defaultRetryMs, cause);
+  if (cause instanceof DiscordAPIError) return refusal(what, cause);
+  if (cause instanceof HTTPError && cause.status < 500) {
+    return new SurfaceError("rejected", `Discord rejects ${what} (HTTP ${cause.status}).`, { cause });
+  }
+  if (isUnsent(cause)) {
+    // Nothing was done and it can be done later: for the caller that is what a rate limit is.
+    const message = `Discord cannot be reached for ${what}; it is tried again.`;
+    return new SurfaceError("rate-limited", message, { retryAfterMs: defaultRetryMs, cause });
+  }
+  return new SurfaceError("uncertain", `Discord did not confirm ${what}; it may have been done.`, { cause });
+}
+
+function refusal(what: string, cause: DiscordAPIError): SurfaceError {
+  if (cause.status === 401) {
+    const message = `Discord refuses ${what}: DISCORD_TOKEN is no longer valid, make a new one under Bot.`;
+    return new SurfaceError("forbidden", message, { cause });
+  }
+  const { kind, why } = kinds[Number(cause.code)] ?? { kind: "rejected", why: cause.message };
+  if (kind === "rate-limited") return tooSoon(`${what} (${why})`, retryAfter(cause), cause);
+  return new SurfaceError(kind, `Discord refuses ${what}: ${why} (${cause.code}).`, { cause });
+}
+
+function tooSoon(what: string, retryAfterMs: number, cause: unknown): SurfaceError {
+  const message = `Discord limits the rate of ${what}; wait ${retryAfterMs} ms.`;
+  return new SurfaceError("rate-limited", message, { retryAfterMs, cause });
+}
+
+/** Discord says it in seconds. */
+function retryAfter({ rawError }: DiscordAPIError): number {
+  const seconds = "retry_after" in rawError ? Number(rawError.retry_after) : Number.NaN;
+  return Number.isFinite(seconds) ? seconds * 1_000 : defaultRetryMs;
+}

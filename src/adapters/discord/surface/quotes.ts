@@ -1,0 +1,82 @@
+import { type REST, Routes } from "discord.js";
+import { z } from "zod";
+import type { RoomMessage } from "../../../chat/inbound.ts";
+import type { ThreadRef } from "../../../chat/threads.ts";
+import { readableText } from "../inbound/text.ts";
+import { describePerson, type People, userSchema } from "../connection/people.ts";
+import { byTime, timeOf } from "../connection/ids.ts";
+import { ownId, refusalCode } from "../connection/rest.ts";
+
+export const writtenSchema = z.object({
+  id: z.string(),
+  author: userSchema,
+  content: z.string(),
+  mentions: z.array(userSchema),
+});
+
+/** The cards under a message; of what programs post (alerts, builds) often all there is. */
+const embedSchema = z.object({
+  title: z.string().nullish(),
+  description: z.string().nullish(),
+  fields: z.array(z.object({ name: z.string(), value: z.string() })).nullish(),
+});
+
+const quotedSchema = writtenSchema.extend({
+  attachments: z.array(z.object({ filename: z.string() })).catch([]),
+  embeds: z.array(embedSchema).catch([]),
+});
+
+function embedText({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
+  return [title ?? "", description ?? "", ...(fields ?? []).map(({ name, value }) => `${name}: ${value}`)];
+}
+
+/** The text with the names of those that it mentions, and without the mention of the bot. */
+export function textOf({ content, mentions }: z.infer<typeof writtenSchema>, botId: string): string {
+  const names = new Map(mentions.map((user) => [user.id, describePerson(user).name]));
+  return readableText(content, botId, (id) => names.get(id));
+}
+
+/** What somebody else than the bot has written, with the names of its files; undefined without any of it. */
+export async function quote(
+  message: unknown,
+  { botId, people, workspace }: { botId: string; people: People; workspace: string },
+): Promise<RoomMessage | undefined> {
+  const { data } = quotedSchema.safeParse(message);
+  if (!data || data.author.id === botId) return undefined;
+  const files = data.attachments.map(({ filename }) => `(file: ${filename})`);
+  const parts = [textOf(data, botId), ...data.embeds.flatMap(embedText), ...files];
+  const text = parts.filter(Boolean).join("\n").trim();
+  if (text === "") return undefined;
+  const author = data.author.bot ? describePerson(data.author) : await people(data.author.id, workspace);
+  return { author, text, at: timeOf(data.id) };
+}
+
+/**
+ * What was written in a thread before a message, oldest first: the message of the channel that it starts from, which
+ * says what it is about, and the newest, at most 100, which is what Discord gives at once.
+ */
+export async function quotesBefore(
+  rest: REST,
+  people: People,
+  thread: ThreadRef,
+  { message, limit }: { message: string; limit: number },
+): Promise<RoomMessage[]> {
+  const query = new URLSearchParams({
+    before: message,
+    limit: String(Math.min(100, Math.max(1, limit - 1))),
+  });
+  const list = z
+    .array(z.looseObject({ id: z.string() }))
+    .parse(await rest.get(Routes.channelMessages(thread.thread), { query }));
+  // It has the thread's id. Other threads start from nothing.
+  const start = await rest
+    .get(Routes.channelMessage(thread.channel, thread.thread))
+    .catch((error: unknown) => {
+      if (refusalCode(error) === undefined) throw error;
+    });
+  const botId = await ownId(rest);
+  const quotes = [start, ...list.toSorted((a, b) => byTime(a.id, b.id))].map((found) =>
+    quote(found, { botId, people, workspace: thread.workspace }),
+  );
+  return (await Promise.all(quotes)).flatMap((found) => found ?? []);
+}

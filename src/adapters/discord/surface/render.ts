@@ -1,0 +1,68 @@
+import { MessageFlags, type RESTPostAPIChannelMessageJSONBody } from "discord.js";
+import { cutMarkdown, splitMarkdown, wholeAnswer } from "../../../chat/markdown.ts";
+import type { OutboundMessage } from "../../../chat/outbound.ts";
+import { buttonRows } from "./buttons.ts";
+import { discordMarkdown } from "./markdown.ts";
+
+/** Characters of one message. https://docs.discord.com/developers/resources/message#create-message */
+export const messageChars = 2_000;
+/** An answer of more than five messages is better read in a file. */
+const mostChars = 5 * messageChars;
+const footerChars = 400;
+
+/** A message as Discord takes it for posting and for editing. */
+export type RenderedMessage = Required<
+  Pick<RESTPostAPIChannelMessageJSONBody, "content" | "flags" | "components" | "allowed_mentions">
+>;
+
+/** What a model writes must never notify people. */
+export const nobody: RESTPostAPIChannelMessageJSONBody["allowed_mentions"] = { parse: [] };
+
+/** The messages that show it; the footer and the buttons belong to the last one. */
+export function renderParts(message: OutboundMessage): RenderedMessage[] {
+  const small = smallPrint(message);
+  const parts = splitMarkdown(discordMarkdown(message.markdown), messageChars - small.length);
+  return parts.map((part, index) => {
+    const isLast = index === parts.length - 1;
+    return render(message.kind, part, isLast ? small : "", isLast ? message : {});
+  });
+}
+
+/** The beginning of an answer that is too long for messages, and the file that belongs to it; undefined for others. */
+export function renderFile(
+  message: OutboundMessage,
+): { beginning: RenderedMessage; file: { name: string; data: Buffer } } | undefined {
+  const file = wholeAnswer(message.markdown, mostChars);
+  if (!file) return undefined;
+  return {
+    beginning: renderOne({ ...message, footer: [file.comment, message.footer].filter(Boolean).join(" · ") }),
+    file: { name: file.name, data: file.data },
+  };
+}
+
+/** The one message that shows it, cut if it is too long. */
+export function renderOne(message: OutboundMessage): RenderedMessage {
+  const small = smallPrint(message);
+  const text = cutMarkdown(discordMarkdown(message.markdown), messageChars - small.length);
+  return render(message.kind, text, small, message);
+}
+
+function render(
+  kind: OutboundMessage["kind"],
+  text: string,
+  small: string,
+  buttons: Partial<OutboundMessage>,
+): RenderedMessage {
+  return {
+    // Discord refuses an empty message.
+    content: (text.trim() === "" ? "…" : text) + small,
+    // A preview would make everybody's client fetch an address that a model has written.
+    flags: MessageFlags.SuppressEmbeds | (kind === "progress" ? MessageFlags.SuppressNotifications : 0),
+    components: buttonRows(buttons),
+    allowed_mentions: nobody,
+  };
+}
+
+function smallPrint({ footer }: OutboundMessage): string {
+  return footer ? `\n-# ${footer.replaceAll(/\s+/g, " ").slice(0, footerChars)}` : "";
+}

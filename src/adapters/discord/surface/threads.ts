@@ -1,0 +1,112 @@
+import { type REST, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { z } from "zod";
+import type { ThreadRef } from "../../../chat/threads.ts";
+import { titleOf } from "../../../chat/title.ts";
+import { readableText } from "../inbound/text.ts";
+import { nobody } from "./render.ts";
+import { refusalCode } from "../connection/rest.ts";
+
+/** Discord's limit is 100. */
+const nameChars = 90;
+
+const unknownChannel = 10_003;
+const archived = 50_083;
+const alreadyMade = 160_004;
+
+/** Does what needs a thread. */
+export type InThread = <T>(rest: REST, thread: ThreadRef, work: () => Promise<T>) => Promise<T>;
+
+const remembered = 10_000;
+
+/**
+ * The thread of a message is made when the first thing is to be shown in it; one that is archived is opened. A locked
+ * one stays closed: only a moderator may open it. One that was there and is gone stays gone: somebody has deleted it.
+ */
+export function createInThread(): InThread {
+  const seen = new Set<string>();
+  return async (rest, thread, work) => {
+    const done = async () => {
+      const result = await work();
+      seen.add(thread.thread);
+      const [oldest] = seen;
+      if (seen.size > remembered && oldest !== undefined) seen.delete(oldest);
+      return result;
+    };
+    try {
+      return await done();
+    } catch (error) {
+      switch (refusalCode(error)) {
+        case unknownChannel:
+          // Where the channel is the thread, there is nothing to make.
+          if (thread.channel === thread.thread || seen.has(thread.thread)) throw error;
+          await make(rest, thread);
+          break;
+        case archived:
+          await open(rest, thread.thread);
+          break;
+        default:
+          throw error;
+      }
+      return done();
+    }
+  };
+}
+
+/** Does what must not be done in an archived thread. */
+export async function inOpen<T>(rest: REST, where: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (refusalCode(error) !== archived) throw error;
+    await open(rest, where);
+    return await work();
+  }
+}
+
+async function open(rest: REST, where: string): Promise<void> {
+  await rest.patch(Routes.channel(where), { body: { archived: false } });
+}
+
+async function make(rest: REST, { channel, thread }: ThreadRef): Promise<void> {
+  const start = messageSchema.parse(await rest.get(Routes.channelMessage(channel, thread)));
+  const body = { name: nameFor(start), auto_archive_duration: ThreadAutoArchiveDuration.OneDay };
+  try {
+    await rest.post(Routes.threads(channel, thread), { body });
+  } catch (cause) {
+    // Another process was faster.
+    if (refusalCode(cause) !== alreadyMade) throw cause;
+  }
+  // Of a command's reply, whoever used the command. Discord tells only members of a thread what comes in it.
+  const asker = start.interaction_metadata?.user ?? start.author;
+  await rest.put(Routes.threadMembers(thread, asker.id)).catch(() => undefined);
+}
+
+const messageSchema = z.object({
+  author: z.object({ id: z.string() }),
+  interaction_metadata: z.object({ user: z.object({ id: z.string() }) }).optional(),
+  content: z.string(),
+  mentions: z.array(z.object({ id: z.string(), username: z.string(), global_name: z.string().nullish() })),
+});
+
+/** The first line of what was asked. */
+function nameFor({ content, mentions }: z.infer<typeof messageSchema>): string {
+  const names = new Map(mentions.map(({ id, username, global_name }) => [id, global_name || username]));
+  const text = readableText(content.replace(/^(?:\s*<@!?\d+>)+/, ""), "", (id) => names.get(id));
+  return titleOf(text, nameChars) || "Task";
+}
+
+/** Says why nothing can be said in a thread in its channel, if that is allowed; once in some minutes, by the nonce. */
+export async function tellInChannel(
+  rest: REST,
+  { channel, thread }: ThreadRef,
+  content: string,
+): Promise<void> {
+  const body = {
+    content,
+    allowed_mentions: nobody,
+    message_reference: { message_id: thread, fail_if_not_exists: false },
+    nonce: `mute-${thread}`.slice(0, 25),
+    enforce_nonce: true,
+  };
+  await rest.post(Routes.channelMessages(channel), { body }).catch(() => undefined);
+}

@@ -1,0 +1,64 @@
+import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
+import { type DeskOf, NotInstalled } from "./team.ts";
+import { clientOptions, type SlackServer } from "./web.ts";
+
+/**
+ * A Bolt app that persists before it acknowledges. Bolt itself acknowledges an event before its listeners
+ * run, and loses it when they fail. Here the acknowledgement goes out when all listeners are done, and never
+ * if one has thrown: then Slack delivers the event again.
+ */
+class PersistFirstApp extends App {
+  readonly #inHand = new Set<Promise<void>>();
+  #isClosed = false;
+
+  override async processEvent(event: ReceiverEvent): Promise<void> {
+    // Not acknowledged either: Slack gives it to another connection.
+    if (this.#isClosed) return;
+    const work = this.#process(event);
+    this.#inHand.add(work);
+    try {
+      await work;
+    } finally {
+      this.#inHand.delete(work);
+    }
+  }
+
+  async #process(event: ReceiverEvent): Promise<void> {
+    let answer: unknown;
+    const heldAck = async (response: unknown) => {
+      answer = response;
+    };
+    await super.processEvent({ ...event, ack: heldAck });
+    await event.ack(answer);
+  }
+
+  /** Takes no more events, and resolves when those in hand are done. */
+  async finish(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#inHand);
+  }
+}
+
+/** A Bolt app that makes no call of its own and knows from `deskOf` on whose behalf it listens. */
+export function createApp(receiver: Receiver, access: SlackServer, deskOf: DeskOf): PersistFirstApp {
+  const sdk = clientOptions(access);
+  const app = new PersistFirstApp({
+    receiver,
+    authorize: async ({ teamId }) => {
+      const { botToken, identity } = await deskOf(teamId);
+      return { botToken, botId: identity.botId, botUserId: identity.botUserId };
+    },
+    // The event reader decides about our own messages, as about those of all bots.
+    ignoreSelf: false,
+    convoStore: false,
+    logger: sdk.logger,
+    clientOptions: sdk,
+  });
+  app.error(async (error) => {
+    // Nothing will come of it later either, so it is acknowledged.
+    if ("original" in error && error.original instanceof NotInstalled)
+      access.log.warn(error.original.message);
+    else throw error;
+  });
+  return app;
+}

@@ -1,0 +1,97 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { HTTPReceiver } from "@slack/bolt";
+import { InstallationRefused, type Installations, type OAuthClient } from "../installation/installations.ts";
+import { type Line, logUnacknowledged } from "./transport.ts";
+import { botScopes, eventsPath, installPath, redirectPath } from "../installation/manifest.ts";
+import { clientOptions, type SlackServer } from "./web.ts";
+
+export interface HttpAddress {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+}
+
+/**
+ * Events as requests that Slack sends to us through a reverse proxy with https. Bolt checks the signature of
+ * each and refuses those older than five minutes.
+ * https://docs.slack.dev/authentication/verifying-requests-from-slack
+ *
+ * @param installing lets workspaces install the app at `/slack/install`
+ */
+export function openHttpLine(
+  access: SlackServer,
+  signingSecret: string,
+  { host, port }: HttpAddress,
+  installing?: { client: OAuthClient; installations: Installations },
+): Line {
+  const { log } = access;
+  const sdk = clientOptions(access);
+  const receiver = new HTTPReceiver({
+    signingSecret,
+    endpoints: eventsPath,
+    logger: sdk.logger,
+    ...(installing && {
+      clientId: installing.client.clientId,
+      clientSecret: installing.client.clientSecret,
+      stateSecret: installing.client.stateSecret,
+      scopes: [...botScopes],
+      installationStore: installing.installations.store,
+    }),
+    installerOptions: {
+      directInstall: true,
+      clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } },
+      installPath,
+      redirectUriPath: redirectPath,
+      callbackOptions: {
+        failure(error, _options, _request, response) {
+          const isRefused = error instanceof InstallationRefused;
+          const text = isRefused
+            ? error.message
+            : `The app was not installed: begin again at ${installPath}.`;
+          const type = { "content-type": "text/plain; charset=utf-8" };
+          response.writeHead(isRefused ? 403 : 400, type).end(`${text}\n`);
+        },
+      },
+    },
+    processEventErrorHandler: async ({ error, response }) => {
+      logUnacknowledged(log, error);
+      if (!response.headersSent) response.writeHead(500).end();
+      return true;
+    },
+    unhandledRequestHandler: ({ response }) => {
+      log.error("A Slack event took longer than Slack waits, so it will be sent again.");
+      if (!response.headersSent) response.writeHead(503).end();
+    },
+  });
+  let server: Server | undefined;
+  return {
+    // Bolt would take what it sees of the installing as the way to find tokens.
+    receiver: {
+      init: (app) => receiver.init(app),
+      start: () => receiver.start(port),
+      stop: () => receiver.stop(),
+    },
+    async open({ connected }) {
+      try {
+        server = await receiver.start({ host, port });
+        const { port: real } = server.address() as AddressInfo; // it listens on a port, not on a pipe
+        log.info(`Slack's requests are taken at http://${host}:${real}${eventsPath}`);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        throw new Error(
+          `Slack's requests cannot be taken at ${host}:${port} (${why}): choose another address with slack.http in heddle.yaml.`,
+          { cause: error },
+        );
+      }
+      connected();
+    },
+    async close(finish) {
+      const closed = server && receiver.stop();
+      await finish();
+      // Slack keeps the connections of answered requests.
+      server?.closeIdleConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { SocketModeReceiver } from "@slack/bolt";
+import type { BaseLogger } from "pino";
+import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
+import { tokenError } from "../installation/check.ts";
+import { type Line, logUnacknowledged } from "./transport.ts";
+import { clientOptions, type SlackServer } from "./web.ts";
+
+type SocketModeClient = SocketModeReceiver["client"];
+
+/** A connection that lived this long was a good one: after it there is no reason to wait. */
+const goodMs = 10_000;
+const firstRetryMs = 250;
+const longestRetryMs = 30_000;
+/** Slack says hello at once. The client itself would wait for it as long as the other side answers its pings. */
+const helloMs = 8_000;
+
+/** Events over a WebSocket that we open: nothing on our side needs to be reachable. */
+export function openSocketLine(access: SlackServer, appToken: string): Line {
+  const sdk = clientOptions(access);
+  const receiver = new SocketModeReceiver({
+    appToken,
+    logger: sdk.logger,
+    autoReconnectEnabled: false,
+    installerOptions: { clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } } },
+    processEventErrorHandler: async ({ error }) => {
+      logUnacknowledged(access.log, error);
+      return false;
+    },
+  });
+  const { client } = receiver;
+  const closing = new AbortController();
+  let ended: Promise<void> | undefined;
+  return {
+    receiver,
+    async open({ connected, disconnected }) {
+      client.on("connected", connected);
+      client.on("disconnected", disconnected);
+      try {
+        ({ ended } = await keepConnected(client, closing.signal, access.log));
+      } catch (error) {
+        throw tokenError("SLACK_APP_TOKEN", error);
+      }
+    },
+    // Acknowledgements go out on the connection, so it is closed last.
+    async close(finish) {
+      await finish();
+      closing.abort();
+      await ended;
+    },
+  };
+}
+
+/**
+ * Keeps the connection of a client that has `autoReconnectEnabled` off, until the signal. The client's own
+ * reconnecting is not used: it waits five seconds at every rotation of Slack's connections (stops would be
+ * late), gives up on network errors, and leaves rejections unhandled, which end the process
+ * (https://github.com/slackapi/node-slack-sdk/issues/2656).
+ *
+ * Resolves when the first connection is up, with the end of it all; rejects when it cannot be made.
+ */
+async function keepConnected(
+  client: SocketModeClient,
+  signal: AbortSignal,
+  log: BaseLogger,
+): Promise<{ ended: Promise<void> }> {
+  signal.addEventListener("abort", () => void client.disconnect(), { once: true });
+  await connect(client, signal);
+  return { ended: reconnect(client, signal, log) };
+}
+
+async function connect(client: SocketModeClient, signal: AbortSignal): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const address = () => {
+    late = setTimeout(() => void client.disconnect(), helloMs);
+  };
+  client.once("authenticated", address);
+  try {
+    await client.start();
+  } catch (error) {
+    // The library rejects with nothing when the socket closes before Slack says hello.
+    throw error ?? new Error("Slack closed the new connection, or did not say hello on it");
+  } finally {
+    client.off("authenticated", address);
+    clearTimeout(late);
+  }
+  // start() forgets a disconnect() that came while it asked for an address.
+  if (signal.aborted) await client.disconnect();
+}
+
+async function reconnect(client: SocketModeClient, signal: AbortSignal, log: BaseLogger): Promise<void> {
+  let failures = 0;
+  while (!signal.aborted) {
+    const since = Date.now();
+    // Also when the other side is silent: the client gives up a connection on which pings stay unanswered for 5 s.
+    await new Promise((resolve) => client.once("disconnected", resolve));
+    if (!signal.aborted) reconnects.publish({ platform: "slack" } satisfies Reconnect);
+    failures = Date.now() - since > goodMs ? 0 : failures + 1;
+    for (let isConnected = false; !isConnected; ) {
+      await pause(failures, signal);
+      if (signal.aborted) return;
+      try {
+        await connect(client, signal);
+        isConnected = true;
+      } catch (error) {
+        failures += 1;
+        if (!signal.aborted)
+          log.error(`There is no connection to Slack (${String(error)}); it is tried again.`);
+      }
+    }
+  }
+}
+
+async function pause(failures: number, signal: AbortSignal): Promise<void> {
+  if (failures === 0) return;
+  const longest = Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1));
+  // Half of it is chance, so that several gateways do not come back at the same moment.
+  await sleep(longest / 2 + (Math.random() * longest) / 2, undefined, { signal }).catch(() => undefined);
+}

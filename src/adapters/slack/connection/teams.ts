@@ -1,0 +1,95 @@
+import { checkToken, identify, isDeadToken, missingScopes } from "../installation/check.ts";
+import type { SlackAdapterOptions } from "../adapter.ts";
+import { UnreadableInstallation } from "../installation/installations.ts";
+import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./team.ts";
+import { installPath } from "../installation/manifest.ts";
+
+export interface Reception {
+  deskOf: DeskOf;
+  /** Those of all workspaces that this process listens to, but for such as cannot be listened to. */
+  desks(): Promise<Desk[]>;
+  /** Forgets a workspace that has removed the app. */
+  leave(teamId: string | undefined): Promise<void>;
+}
+
+/** Rejects with an error that names the wrong token or setting and the fix. */
+export async function openReception(options: SlackAdapterOptions): Promise<Reception> {
+  const { workspaces, stopReactions, log } = options;
+  if ("botToken" in workspaces) {
+    const access = { ...options, botToken: workspaces.botToken };
+    checkToken("SLACK_BOT_TOKEN", access.botToken);
+    const { identity, warning } = await identify(createReceivingClient(access, 2));
+    if (warning) log.warn(warning);
+    const desk = createDesk(access, identity, stopReactions);
+    return {
+      deskOf: async () => desk,
+      desks: async () => [desk],
+      leave: async () => log.error("The Slack app was removed from the workspace: install it again."),
+    };
+  }
+
+  const { installations } = workspaces;
+  /** A desk is good as long as the token is the same. */
+  const known = new Map<string, Desk>();
+  const deskOf = async (teamId: string | undefined): Promise<Desk> => {
+    const installation = teamId === undefined ? undefined : await installations.find(teamId);
+    if (teamId === undefined || !installation) {
+      throw new NotInstalled(
+        `The Slack app is not installed in the workspace ${teamId}, or it may not be there.`,
+      );
+    }
+    const { botToken, identity } = installation;
+    const before = known.get(teamId);
+    if (before?.botToken === botToken) return before;
+    const desk = createDesk({ ...options, botToken }, identity, stopReactions);
+    known.set(teamId, desk);
+    return desk;
+  };
+  /** Whether Slack takes the token that we have for a workspace. Rejects when Slack does not answer. */
+  const isGood = async (teamId: string): Promise<boolean> => {
+    try {
+      return (await (await deskOf(teamId)).client.auth.test()).ok;
+    } catch (error) {
+      const isBad = error instanceof NotInstalled || error instanceof UnreadableInstallation;
+      if (isBad || isDeadToken(error)) return false;
+      throw error;
+    }
+  };
+  /** Workspaces whose trouble was told: the desks are asked for every few seconds. */
+  const told = new Set<string>();
+  const allDesks = async (): Promise<Desk[]> => {
+    const desks: Desk[] = [];
+    for (const teamId of await installations.all()) {
+      try {
+        desks.push(await deskOf(teamId));
+      } catch (error) {
+        if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) throw error;
+        if (!told.has(teamId)) log.warn(error.message);
+        told.add(teamId);
+      }
+    }
+    return desks;
+  };
+  const compareScopes = async ({ client, identity: { teamId } }: Desk) => {
+    const answer = await client.auth.test().catch(() => undefined);
+    const missing = answer ? missingScopes(answer) : [];
+    if (missing.length > 0) {
+      log.warn(
+        `In the workspace ${teamId} the Slack app lacks the scopes ${missing.join(", ")}: install it there again at ${installPath}.`,
+      );
+    }
+  };
+  // Nobody waits for it: Slack may be slow to answer for one of them.
+  for (const desk of await allDesks()) void compareScopes(desk);
+  return {
+    deskOf,
+    desks: allDesks,
+    async leave(teamId) {
+      // The event may come late, when the app is installed again: then the token that we hold is a good one.
+      if (teamId === undefined || (await isGood(teamId))) return;
+      await installations.remove(teamId);
+      known.delete(teamId);
+      log.info(`The Slack app was removed from the workspace ${teamId}.`);
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { type Logger, LogLevel, WebAPIPlatformError, WebClient } from "@slack/web-api";
+import type { BaseLogger } from "pino";
+import type { MessageMark } from "../../../chat/outbound.ts";
+
+/** Where Slack is. */
+export interface SlackServer {
+  /** Another address of the Web API, for emulators and proxies. Default: Slack's own. */
+  apiUrl?: string;
+  /** Reactions that show the state of a message, where they are others than usual; "" for none. */
+  marks?: Partial<Record<MessageMark, string>>;
+  log: BaseLogger;
+}
+
+/** What every part of the adapter needs to call Slack in one workspace. */
+export interface SlackAccess extends SlackServer {
+  /** `xoxb-…` */
+  botToken: string;
+}
+
+/**
+ * A client of the Web API that waits for nobody unless it is `patient`: it reports a rate limit instead of sitting it out, because
+ * the SDK would hold back every other call of the client as well.
+ */
+export function createWebClient(
+  access: SlackAccess,
+  { timeoutMs, retries = 0, patient = false }: { timeoutMs: number; retries?: number; patient?: boolean },
+): WebClient {
+  return new WebClient(access.botToken, {
+    ...clientOptions(access),
+    timeout: timeoutMs,
+    rejectRateLimitedCalls: !patient,
+    retryConfig: { retries, minTimeout: 200 },
+  });
+}
+
+/** The options that the SDK's own clients share with ours. */
+export function clientOptions({ apiUrl, log }: SlackServer): { slackApiUrl?: string; logger: Logger } {
+  return { ...(apiUrl === undefined ? {} : { slackApiUrl: apiUrl }), logger: sdkLogger(log) };
+}
+
+/** Our log in the SDK's shape. Its debug lines hold whole messages of people, so they go nowhere. */
+function sdkLogger(log: BaseLogger): Logger {
+  return {
+    debug: () => undefined,
+    info: (...message: unknown[]) => log.debug(message.join(" ")),
+    warn: (...message: unknown[]) => log.warn(message.join(" ")),
+    error: (...message: unknown[]) => log.warn(message.join(" ")),
+    setLevel: () => undefined,
+    getLevel: () => LogLevel.INFO,
+    setName: () => undefined,
+  };
+}
+
+/** Slack's own code of a refusal (`channel_not_found`), if it was one. */
+export function refusalCode(error: unknown): string | undefined {
+  return error instanceof WebAPIPlatformError ? error.data.error : undefined;
+}

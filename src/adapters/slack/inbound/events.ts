@@ -1,0 +1,214 @@
+import { z } from "zod";
+import type { AttachmentHandle } from "../../../agent/messages.ts";
+import type { InboundEvent } from "../../../chat/inbound.ts";
+import type { ThreadRef } from "../../../chat/threads.ts";
+import { stopAction } from "../surface/buttons.ts";
+import { fileHandle } from "../surface/files.ts";
+import { mentions, readableText } from "./text.ts";
+import type { People } from "./people.ts";
+
+/** Who we are in the workspace, as `auth.test` tells. */
+export interface Identity {
+  teamId: string;
+  botUserId: string;
+  botId: string;
+}
+
+const fileSchema = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  mimetype: z.string().nullish(),
+  size: z.number().nullish(),
+  url_private_download: z.string().nullish(),
+});
+
+const blockSchema = z.object({ elements: z.array(z.object({ action_id: z.string().optional() })).catch([]) });
+
+const messageSchema = z.object({
+  type: z.enum(["message", "app_mention"]),
+  // What people write; a thread_broadcast is a reply that is also shown in the channel.
+  subtype: z.enum(["file_share", "thread_broadcast"]).optional(),
+  channel: z.string(),
+  user: z.string(),
+  text: z.string().default(""),
+  ts: z.string(),
+  thread_ts: z.string().optional(),
+  files: z.array(fileSchema).optional(),
+  // Absent for people.
+  bot_id: z.string().nullish(),
+  app_id: z.string().nullish(),
+  blocks: z.array(blockSchema).catch([]),
+  edited: z.null().optional(),
+});
+
+const changedSchema = z.object({
+  subtype: z.literal("message_changed"),
+  channel: z.string(),
+  message: z.object({
+    // The third is what Slack leaves in place of a deleted message that has replies.
+    subtype: z.enum(["file_share", "thread_broadcast", "tombstone"]).optional(),
+    user: z.string(),
+    text: z.string().default(""),
+    ts: z.string(),
+    thread_ts: z.string().optional(),
+    bot_id: z.null().optional(),
+  }),
+  previous_message: z.object({ user: z.string(), text: z.string().default("") }),
+  event_ts: z.string(),
+});
+
+const deletedSchema = z.object({
+  subtype: z.literal("message_deleted"),
+  channel: z.string(),
+  deleted_ts: z.string(),
+  previous_message: z.object({
+    user: z.string(),
+    thread_ts: z.string().optional(),
+    bot_id: z.null().optional(),
+  }),
+  event_ts: z.string(),
+});
+
+const reactionSchema = z.object({
+  user: z.string(),
+  reaction: z.string(),
+  item: z.object({ type: z.literal("message"), channel: z.string(), ts: z.string() }),
+  event_ts: z.string(),
+});
+
+const sessionStoppedSchema = z.object({
+  user: z.string(),
+  channel: z.string(),
+  thread_ts: z.string(),
+  event_ts: z.string(),
+});
+
+/** Turns what Slack sends into what the rest of Heddle knows; undefined for what does not concern us. */
+export interface EventReader {
+  /** A new message, or the edit or deletion of one. */
+  message(event: unknown): Promise<InboundEvent | undefined>;
+  reaction(event: unknown): Promise<InboundEvent | undefined>;
+  sessionStopped(event: unknown): Promise<InboundEvent | undefined>;
+}
+
+/** @param stopReactions names of the reactions that stop a turn, without colons */
+export function createEventReader(
+  identity: Identity,
+  people: People,
+  stopReactions: readonly string[],
+): EventReader {
+  const { teamId, botUserId } = identity;
+  const place = (channel: string) => ({ platform: "slack", workspace: teamId, channel });
+  const threadOf = (channel: string, thread: string): ThreadRef => ({ ...place(channel), thread });
+  const deletion = async (
+    user: string,
+    at: string,
+    { channel, ts, thread_ts }: { channel: string; ts: string; thread_ts?: string | undefined },
+  ): Promise<InboundEvent | undefined> => {
+    if (user === botUserId) return undefined;
+    return {
+      kind: "delete",
+      thread: threadOf(channel, thread_ts ?? ts),
+      ref: { ...place(channel), message: ts },
+      author: await people.author(user),
+      at: milliseconds(at),
+    };
+  };
+  const edit = async (changed: z.infer<typeof changedSchema>): Promise<InboundEvent | undefined> => {
+    const { channel, message, previous_message: before, event_ts } = changed;
+    const { ts, thread_ts } = message;
+    if (message.subtype === "tombstone") return deletion(before.user, event_ts, { channel, ts, thread_ts });
+    // Also told when a link gets its preview or a reply is counted.
+    if (message.user === botUserId || message.text === before.text) return undefined;
+    return {
+      kind: "edit",
+      thread: threadOf(channel, thread_ts ?? ts),
+      ref: { ...place(channel), message: ts },
+      author: await people.author(message.user),
+      text: readableText(message.text, botUserId, (id) => people.knownName(id)),
+      at: milliseconds(event_ts),
+    };
+  };
+
+  return {
+    async message(event) {
+      const { data: changed } = changedSchema.safeParse(event);
+      if (changed) return edit(changed);
+      const { data: deleted } = deletedSchema.safeParse(event);
+      if (deleted) {
+        const { channel, deleted_ts: ts, previous_message: before, event_ts } = deleted;
+        return deletion(before.user, event_ts, { channel, ts, thread_ts: before.thread_ts });
+      }
+      const { data: message } = messageSchema.safeParse(event);
+      if (!message || message.user === botUserId) return undefined;
+      const addressed = addressee(message, botUserId);
+      if (!addressed || isProgress(message)) return undefined;
+      const author = await people.author(message.user);
+      return {
+        kind: "message",
+        thread: threadOf(message.channel, message.thread_ts ?? message.ts),
+        ref: { ...place(message.channel), message: message.ts },
+        // Also what a program writes in the name of a person.
+        author: message.bot_id || message.app_id ? { ...author, standing: "bot" } : author,
+        text: readableText(message.text, botUserId, (id) => people.knownName(id)),
+        attachments: (message.files ?? []).map((file) => attachment(file, teamId)),
+        addressed,
+        at: milliseconds(message.ts),
+      };
+    },
+
+    async reaction(event) {
+      const { data } = reactionSchema.safeParse(event);
+      if (!data || data.user === botUserId) return undefined;
+      const [name = ""] = data.reaction.split("::skin-tone");
+      if (!stopReactions.includes(name)) return undefined;
+      return {
+        kind: "stop",
+        target: { message: { ...place(data.item.channel), message: data.item.ts } },
+        author: await people.author(data.user),
+        at: milliseconds(data.event_ts),
+      };
+    },
+
+    async sessionStopped(event) {
+      const { data } = sessionStoppedSchema.safeParse(event);
+      if (!data) return undefined;
+      return {
+        kind: "stop",
+        target: { thread: threadOf(data.channel, data.thread_ts) },
+        author: await people.author(data.user),
+        at: milliseconds(data.event_ts),
+      };
+    },
+  };
+}
+
+/** A channel's mention comes twice, as `app_mention` and as `message`; both must be read alike. */
+function addressee(message: z.infer<typeof messageSchema>, botUserId: string) {
+  if (message.channel.startsWith("D")) return "direct";
+  if (message.type === "app_mention" || mentions(message.text, botUserId)) return "mention";
+  return message.thread_ts === undefined ? undefined : "follow-up";
+}
+
+/** Whether another Heddle shows in it what it does: that is not yet what it has to say. */
+function isProgress({ bot_id, blocks }: z.infer<typeof messageSchema>): boolean {
+  return !!bot_id && blocks.some(({ elements }) => elements.some((e) => e.action_id === stopAction));
+}
+
+function attachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {
+  return {
+    name: file.name ?? file.id,
+    mediaType: file.mimetype ?? "application/octet-stream",
+    bytes: file.size ?? 0,
+    handle: fileHandle({
+      team,
+      id: file.id,
+      ...(file.url_private_download && { url: file.url_private_download }),
+    }),
+  };
+}
+
+/** `"1732100000.123456"` in milliseconds since the epoch. */
+export function milliseconds(ts: string): number {
+  return Math.floor(Number(ts) * 1_000);
+}

@@ -1,0 +1,218 @@
+import type { App } from "@slack/bolt";
+import type { ChatPostMessageArguments } from "@slack/web-api";
+import { z } from "zod";
+import type { Author, Door, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
+import { cutMarkdown } from "../../../chat/markdown.ts";
+import { threadWord } from "../../../chat/thread-command.ts";
+import { escape, inert, messageChars, mrkdwn } from "../surface/render.ts";
+import type { Desk, DeskOf } from "../connection/team.ts";
+import { milliseconds } from "./events.ts";
+import { readableText } from "./text.ts";
+import { openModal, placeOf } from "./interactions.ts";
+import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
+import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
+import { refusalCode } from "../connection/web.ts";
+
+const commandSchema = z.object({ user_id: z.string(), channel_id: z.string(), text: z.string().default("") });
+
+const shortcutSchema = z.object({
+  user: z.object({ id: z.string() }),
+  channel: z.object({ id: z.string() }),
+  message: z.object({ ts: z.string(), thread_ts: z.string().optional() }),
+  trigger_id: z.string(),
+});
+
+const userSchema = z.object({ user: z.object({ id: z.string() }) });
+
+const help = [
+  `\`${slashCommand} <task>\` starts a thread for the task here. In the thread you need no command: just write.`,
+  `\`${slashCommand} model:<name> skill:<name> <task>\` also chooses the model and the skill for it.`,
+  "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, and `!quiet`, `!normal` or `!full` says how much to show.",
+].join("\n");
+
+function forThreads(word: string): string {
+  const how = word === "stop" ? ", press its Stop button, or react with 🛑" : "";
+  return `Slack does not tell me which thread you mean: write \`!${word}\` in it${how}.`;
+}
+
+/**
+ * The ways to ask that are no message: the slash command and the shortcut of a message. A message of ours stands for the
+ * question, so that all can read it and its thread has a beginning.
+ *
+ * @param deskOf the desk of the workspace where it happened
+ */
+export function listenToQuestions(app: App, deskOf: DeskOf, intake: Intake) {
+  app.command(slashCommand, async ({ command, context, ack }) => {
+    const desk = await deskOf(context.teamId);
+    const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
+    const { text, options } = taskIn(readable(desk, written));
+    if (["", "help"].includes(text.toLowerCase())) return ack(help);
+    const word = threadWord(text);
+    if (word) return ack(forThreads(word));
+    const author = await desk.people.author(user);
+    const problem = await ask(desk, intake, { author, channel, text, options });
+    if (problem) await ack(problem);
+  });
+
+  app.shortcut({ type: "message_action", callback_id: aboutShortcut }, async ({ body, context }) => {
+    const desk = await deskOf(context.teamId);
+    const { user, channel, message, trigger_id } = shortcutSchema.parse(body);
+    const point = { channel: channel.id, message: message.ts };
+    const problem = await openModal(desk, trigger_id, askAbout(point));
+    const thread = message.thread_ts ?? message.ts;
+    if (problem) await desk.whisper({ user: user.id, channel: channel.id, thread }, problem);
+  });
+
+  app.view(aboutModal, async ({ body, view, context, ack }) => {
+    const desk = await deskOf(context.teamId);
+    const { user } = userSchema.parse(body);
+    const { text, about: point } = readSubmission(view, pointSchema);
+    const found = await readMessage(desk, point);
+    if (typeof found === "string") return ack(problemInModal(found));
+    const author = await desk.people.author(user.id);
+    const problem = await ask(desk, intake, { author, channel: point.channel, text, ...found });
+    if (problem) await ack(problemInModal(problem));
+  });
+}
+
+interface Intake {
+  door: Door;
+  mayAsk(workspace: string, author: Author): boolean;
+}
+
+interface Question {
+  author: Author;
+  channel: string;
+  text: string;
+  /** The thread to ask in; without it the question begins one. */
+  thread?: string;
+  about?: RoomMessage;
+  options?: Options;
+}
+
+interface Options {
+  model?: string;
+  skill?: string;
+}
+
+/** What stands after the command: options at its beginning (`model:fast skill:csv-report`), then the task. */
+function taskIn(written: string): { text: string; options: Options } {
+  const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
+  if (value === undefined) return { text: written, options: {} };
+  const { text, options } = taskIn(rest);
+  return { text, options: { ...options, [name.toLowerCase()]: value } };
+}
+
+/** Posts the question and hands it in; gives a sentence for the person if that did not work. */
+async function ask(desk: Desk, { door, mayAsk }: Intake, question: Question): Promise<string | undefined> {
+  const { author, channel } = question;
+  if (!mayAsk(desk.identity.teamId, author)) {
+    // Without a message of its own there is nothing in the channel to answer.
+    const at = { ts: (Date.now() / 1_000).toFixed(6) };
+    const verdict = await door.receive({ ...eventOf(desk, question, at), tellsRefusal: true });
+    return verdict.kind === "refused" ? verdict.reply : "That was not taken.";
+  }
+  const posted = await post(desk, question).catch((error: unknown) => whyNotPosted(error));
+  if ("problem" in posted) return posted.problem;
+  const event = eventOf(desk, question, posted);
+  const takeBack = () => desk.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
+  try {
+    const verdict = await door.receive(event);
+    // A refusal with a reply stands in the thread.
+    if (verdict.kind !== "ignored") return undefined;
+    await takeBack();
+    return `That was not taken: ${verdict.why}.`;
+  } catch (error) {
+    await takeBack();
+    throw error;
+  }
+}
+
+function eventOf(
+  desk: Desk,
+  { author, channel, text, thread, about, options }: Question,
+  { ts }: { ts: string },
+): Extract<InboundEvent, { kind: "message" }> {
+  const place = placeOf(desk, channel);
+  return {
+    kind: "message",
+    thread: { ...place, thread: thread ?? ts },
+    ref: { ...place, message: ts },
+    author,
+    text,
+    attachments: [],
+    ...(about && { about }),
+    ...(options && { options }),
+    addressed: channel.startsWith("D") ? "direct" : "mention",
+    at: milliseconds(ts),
+  };
+}
+
+/** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */
+async function post(
+  desk: Desk,
+  { author, channel, text, thread, about, options = {} }: Question,
+): Promise<{ ts: string }> {
+  const chosen = (["model", "skill"] as const).flatMap((name) =>
+    options[name] ? [`${name} ${escape(inert(options[name]))}`] : [],
+  );
+  const how = chosen.length > 0 ? ` (${chosen.join(", ")})` : "";
+  const heading = `<@${author.id}> asks${about ? " about a message" : ""}${how}:`;
+  const shown = cutMarkdown(inert(text), messageChars);
+  const question: ChatPostMessageArguments = {
+    channel,
+    ...(thread !== undefined && { thread_ts: thread }),
+    text: `${heading} ${escape(shown)}`.slice(0, 3_000),
+    blocks: [
+      { type: "section", text: mrkdwn(heading) },
+      { type: "markdown", text: shown },
+    ],
+    unfurl_links: false,
+    unfurl_media: false,
+  };
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
+  const { ts } = await desk.client.chat.postMessage(question);
+  if (ts === undefined) throw new Error("Slack's answer has no ts.");
+  return { ts };
+}
+
+/** @throws what is not Slack's refusal */
+function whyNotPosted(error: unknown): { problem: string } {
+  const code = refusalCode(error);
+  switch (code) {
+    case undefined:
+      throw error;
+    case "not_in_channel":
+    case "channel_not_found":
+      return { problem: "I am not in this conversation: invite me with /invite, then ask again." };
+    default:
+      return { problem: `Slack does not let me write here (${code}).` };
+  }
+}
+
+/** The message that somebody points at, with its thread, or a sentence for the person. */
+async function readMessage(
+  desk: Desk,
+  { channel, message: ts }: z.infer<typeof pointSchema>,
+): Promise<{ about: RoomMessage; thread: string } | string> {
+  try {
+    const { messages = [] } = await desk.client.conversations.replies({ channel, ts, limit: 1 });
+    const [message] = messages;
+    if (!message) return "That message is no longer there.";
+    const { user, bot_id: bot, text = "", thread_ts: thread = ts } = message;
+    const author: Author = user
+      ? await desk.people.author(user)
+      : { id: bot ?? "unknown", name: bot ?? "unknown", standing: "bot", roles: [] };
+    return { about: { author, text: readable(desk, text), at: milliseconds(ts) }, thread };
+  } catch (error) {
+    const code = refusalCode(error);
+    if (code === undefined) throw error;
+    if (code === "thread_not_found" || code === "message_not_found")
+      return "That message is no longer there.";
+    return whyNotPosted(error).problem;
+  }
+}
+
+function readable({ identity, people }: Desk, text: string): string {
+  return readableText(text, identity.botUserId, (id) => people.knownName(id)).trim();
+}

@@ -1,0 +1,180 @@
+import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
+import { pino } from "pino";
+import { networkCode } from "../../../agent/network-code.ts";
+import type { Finding } from "../../../chat/adapter.ts";
+import type { SlackAdapterOptions } from "../adapter.ts";
+import type { chooseWorkspaces } from "./resolve-teams.ts";
+import { neededScope } from "../surface/errors.ts";
+import type { Identity } from "../inbound/events.ts";
+import { botScopes, eventsPath, installPath } from "./manifest.ts";
+import { createWebClient, refusalCode } from "../connection/web.ts";
+
+/** The two tokens, by the name of the variable that an operator sets. */
+type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";
+
+const origin: Record<TokenName, { prefix: string; whereToFind: string }> = {
+  SLACK_BOT_TOKEN: {
+    prefix: "xoxb-",
+    whereToFind: "copy the Bot User OAuth Token (xoxb-…) from OAuth & Permissions of your app",
+  },
+  SLACK_APP_TOKEN: {
+    prefix: "xapp-",
+    whereToFind: "make an app-level token (xapp-…) with the scope connections:write under Basic Information",
+  },
+};
+
+/** Throws for a token that cannot be right, before anything is sent. Never with a token in the text. */
+export function checkToken(name: TokenName, token: string): void {
+  const { prefix, whereToFind } = origin[name];
+  const other = name === "SLACK_BOT_TOKEN" ? "SLACK_APP_TOKEN" : "SLACK_BOT_TOKEN";
+  if (token.startsWith(origin[other].prefix)) {
+    throw new Error(
+      `${name} holds the ${origin[other].prefix} token, which belongs into ${other}; are they swapped?`,
+    );
+  }
+  if (token === "") throw new Error(`${name} is not set: ${whereToFind}.`);
+  if (!token.startsWith(prefix)) throw new Error(`${name} is not an ${prefix} token: ${whereToFind}.`);
+}
+
+/** Who the bot token belongs to. */
+interface Installation {
+  identity: Identity;
+  /** For people: the names of the bot and of the workspace. */
+  description: string;
+  /** One sentence if the app was not granted what it needs, for instance because it was not installed again. */
+  warning?: string;
+}
+
+/** Asks Slack what the bot token is good for; throws an error that says what is wrong with it. */
+export async function identify(client: WebClient): Promise<Installation> {
+  const answer = await client.auth.test().catch((error: unknown) => {
+    throw tokenError("SLACK_BOT_TOKEN", error);
+  });
+  const { team_id: teamId, user_id: botUserId, bot_id: botId, user, team } = answer;
+  if (!teamId || !botUserId || !botId) {
+    throw new Error(
+      `SLACK_BOT_TOKEN belongs to no bot of a workspace: ${origin.SLACK_BOT_TOKEN.whereToFind}.`,
+    );
+  }
+  const installation = { identity: { teamId, botUserId, botId }, description: `${user} in ${team}` };
+  const missing = missingScopes(answer);
+  if (missing.length === 0) return installation;
+  const warning = `The Slack app lacks the scopes ${missing.join(", ")}: add them under OAuth & Permissions and install it again.`;
+  return { ...installation, warning };
+}
+
+/** The scopes that we need and Slack has not granted, as far as its answer tells. */
+export function missingScopes(answer: WebAPICallResult): string[] {
+  const granted = answer.response_metadata?.scopes;
+  return granted ? botScopes.filter((scope) => !granted.includes(scope)) : [];
+}
+
+/**
+ * Tries the tokens against Slack. It asks for the address of a socket and does not open it: Slack would send the
+ * events of a bot that runs to this connection too.
+ */
+export async function checkSlack({
+  workspaces,
+  events,
+  apiUrl,
+}: {
+  workspaces: ReturnType<typeof chooseWorkspaces>;
+  events: SlackAdapterOptions["events"];
+  apiUrl?: string;
+}): Promise<Finding[]> {
+  const server = { ...(apiUrl !== undefined && { apiUrl }), log: pino({ level: "silent" }) };
+  const clientWith = (botToken: string) => createWebClient({ ...server, botToken }, { timeoutMs: 8_000 });
+  const findings = await Promise.all([
+    "client" in workspaces
+      ? [{ level: "ok", text: `workspaces install it at ${installPath} of its public address` } as const]
+      : told(() => checkBot(workspaces.botToken, clientWith)),
+    events.kind === "socket"
+      ? told(() => checkSocket(events.appToken, clientWith))
+      : [{ level: "note", text: requestsUnseen(events) } as const],
+  ]);
+  const isBroken = findings.flat().some(({ level }) => level === "error");
+  return [...findings.flat(), ...(isBroken ? [] : [subscriptionsUnseen])];
+}
+
+async function checkBot(token: string, clientWith: (token: string) => WebClient): Promise<Finding[]> {
+  checkToken("SLACK_BOT_TOKEN", token);
+  const { description, warning } = await identify(clientWith(token));
+  return [
+    { level: "ok", text: `${description}${warning ? "" : `, with all ${botScopes.length} scopes`}` },
+    ...(warning ? [{ level: "warning", text: warning } as const] : []),
+  ];
+}
+
+async function checkSocket(token: string, clientWith: (token: string) => WebClient): Promise<Finding[]> {
+  checkToken("SLACK_APP_TOKEN", token);
+  await clientWith(token)
+    .apps.connections.open({})
+    .catch((error: unknown) => {
+      throw tokenError("SLACK_APP_TOKEN", error);
+    });
+  return [{ level: "ok", text: "Socket Mode: Slack offers a connection" }];
+}
+
+/** The errors of a check are findings as well. */
+async function told(check: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await check();
+  } catch (error) {
+    return [{ level: "error", text: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+const subscriptionsUnseen: Finding = {
+  level: "note",
+  text: "Slack tells no app which events it is subscribed to: mention the bot in a channel where it is, and 👀 must appear; if not, compare Event Subscriptions with `heddle manifest slack`.",
+};
+
+function requestsUnseen({ host, port }: { host: string; port: number }): string {
+  return `Slack's requests come in at http://${host}:${port}${eventsPath}; to see whether your proxy passes them on, press Retry beside the Request URL under Event Subscriptions.`;
+}
+
+/** Whether it says that the token was good once and never will be again. */
+export function isDeadToken(error: unknown): boolean {
+  return dead.has(refusalCode(error) ?? "");
+}
+
+const dead = new Set([
+  "invalid_auth",
+  "token_revoked",
+  "token_expired",
+  "account_inactive",
+  "user_removed_from_team",
+]);
+
+/** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
+export function tokenError(name: TokenName, cause: unknown): Error {
+  return new Error(`${name} ${problem(name, cause)}`, { cause });
+}
+
+function problem(name: TokenName, cause: unknown): string {
+  const { whereToFind } = origin[name];
+  switch (refusalCode(cause)) {
+    case "invalid_auth":
+    case "not_authed":
+      return `is not a token that Slack knows: ${whereToFind}.`;
+    case "token_revoked":
+    case "token_expired":
+    case "account_inactive":
+    case "user_removed_from_team":
+      return `is no longer valid (${refusalCode(cause)}): install the app again, then ${whereToFind}.`;
+    case "team_disabled":
+      return "belongs to a workspace that Slack has disabled: use the token of another workspace.";
+    case "not_allowed_token_type":
+      return `is a token of the wrong kind: ${whereToFind}.`;
+    case "missing_scope": {
+      const scope = cause instanceof WebAPIPlatformError ? neededScope(cause) : "";
+      return `lacks the scope ${scope}: ${whereToFind}.`;
+    }
+    case undefined: {
+      const why = networkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+      return `could not be checked because Slack was not reached (${why}): check the network and SLACK_API_URL.`;
+    }
+    default:
+      return `was refused by Slack (${refusalCode(cause)}): ${whereToFind}.`;
+  }
+}

@@ -1,0 +1,165 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import type { InstallationStore } from "@slack/bolt";
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { Identity } from "../inbound/events.ts";
+import { installPath } from "./manifest.ts";
+import { isEnding, nextToken, rotationSchema } from "./rotation.ts";
+import type { SlackServer } from "../connection/web.ts";
+
+/** What lets workspaces install the app themselves. https://docs.slack.dev/authentication/installing-with-oauth */
+export interface OAuthClient {
+  clientId: string;
+  clientSecret: string;
+  /** Signs the state of an installation; the key under which tokens lie in Redis is derived from it. */
+  stateSecret: string;
+  /** Ids of the workspaces that may install the app; nobody else is let in. */
+  allowed: readonly string[];
+}
+
+/** The workspaces that have installed the app, with their bot tokens. */
+export interface Installations {
+  /** The bot of a workspace; undefined where the app is not installed or no longer allowed. */
+  find(teamId: string): Promise<Installation | undefined>;
+  /** Ids of all workspaces that have installed it. */
+  all(): Promise<string[]>;
+  remove(teamId: string): Promise<void>;
+  /** For the SDK, which writes into it what a workspace grants. */
+  store: InstallationStore;
+}
+
+export interface Installation {
+  botToken: string;
+  identity: Identity;
+}
+
+/** The app may not be installed so; its sentence is for the person who tried. */
+export class InstallationRefused extends Error {}
+
+/** It was sealed with another secret, or changed: only that workspace is concerned. */
+export class UnreadableInstallation extends Error {}
+
+/** Hash: workspace to its sealed installation. */
+const key = "heddle:slack:installations";
+
+const installationSchema = z.object({
+  botToken: z.string(),
+  botId: z.string(),
+  botUserId: z.string(),
+  rotation: rotationSchema.optional(),
+});
+
+type Stored = z.infer<typeof installationSchema>;
+
+/** Present while somebody exchanges a workspace's token, and for a while after a failure. */
+const renewingKey = (teamId: string) => `heddle:slack:renewing:${teamId}`;
+const renewingSeconds = 60;
+
+/** @param server where tokens that end are exchanged, for apps with token rotation */
+export function createInstallations(
+  redis: Redis,
+  client: OAuthClient,
+  server: SlackServer,
+  now: () => number = Date.now,
+): Installations {
+  const { stateSecret, allowed } = client;
+  const box = createBox(stateSecret);
+  const read = async (teamId: string): Promise<Stored | undefined> => {
+    const sealed = allowed.includes(teamId) ? await redis.hget(key, teamId) : null;
+    return sealed === null ? undefined : installationSchema.parse(JSON.parse(box.open(sealed, teamId)));
+  };
+  const write = (teamId: string, content: Stored) =>
+    redis.hset(key, teamId, box.seal(JSON.stringify(content), teamId));
+
+  /** With the next token where this one ends soon: one process gets it, all others go on with this one. */
+  const renewed = async (teamId: string, stored: Stored): Promise<Stored> => {
+    if (!stored.rotation || !isEnding(stored.rotation, now())) return stored;
+    // Without room in Redis the next token would be lost, and this one serves until its end.
+    const noted = redis.set(renewingKey(teamId), "1", "EX", renewingSeconds, "NX").catch(() => null);
+    if ((await noted) === null) return stored;
+    // Another process may have been done just before.
+    const latest = await read(teamId);
+    if (!latest?.rotation || !isEnding(latest.rotation, now())) return latest ?? stored;
+    try {
+      const next = { ...latest, ...(await nextToken(client, server, latest.rotation, now())) };
+      await write(teamId, next);
+      return next;
+    } catch (error) {
+      const end = new Date(latest.rotation.expiresAt).toISOString();
+      server.log.warn(
+        { err: error },
+        `The Slack token of ${teamId} could not be renewed and ends at ${end}: if this goes on, install the app there again at ${installPath}.`,
+      );
+      return latest;
+    }
+  };
+
+  return {
+    async find(teamId) {
+      const stored = await read(teamId);
+      if (!stored) return undefined;
+      const { botToken, botId, botUserId } = await renewed(teamId, stored);
+      return { botToken, identity: { teamId, botId, botUserId } };
+    },
+    async all() {
+      return (await redis.hkeys(key)).filter((teamId) => allowed.includes(teamId));
+    },
+    async remove(teamId) {
+      await redis.hdel(key, teamId);
+    },
+    store: {
+      async storeInstallation({ team, bot, isEnterpriseInstall }) {
+        if (!team || !bot || isEnterpriseInstall) {
+          throw new InstallationRefused(
+            "This app cannot be installed for a whole organisation: install it again and choose one workspace.",
+          );
+        }
+        if (!allowed.includes(team.id)) {
+          throw new InstallationRefused(
+            `The workspace ${team.id} may not install this app: ask whoever runs it to add ${team.id} to slack.workspaces in heddle.yaml.`,
+          );
+        }
+        const { token: botToken, id: botId, userId: botUserId, refreshToken, expiresAt } = bot;
+        const rotation = refreshToken !== undefined &&
+          // The SDK counts seconds.
+          expiresAt !== undefined && { rotation: { refreshToken, expiresAt: expiresAt * 1_000 } };
+        await write(team.id, { botToken, botId, botUserId, ...rotation });
+      },
+      // The SDK reads only through us.
+      async fetchInstallation() {
+        throw new Error("Installations are found by workspace.");
+      },
+    },
+  };
+}
+
+/**
+ * Seals texts with AES-256-GCM. Who can read Redis but not our environment learns nothing, and cannot pass one
+ * workspace's token off as another's.
+ */
+function createBox(secret: string) {
+  const secretKey = new Uint8Array(hkdfSync("sha256", secret, "", "heddle slack installations", 32));
+  return {
+    seal(text: string, owner: string): string {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv("aes-256-gcm", secretKey, nonce).setAAD(Buffer.from(owner));
+      const sealed = [cipher.update(text, "utf8"), cipher.final()];
+      return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
+    },
+    /** @throws UnreadableInstallation */
+    open(sealed: string, owner: string): string {
+      const bytes = Buffer.from(sealed, "base64");
+      try {
+        const decipher = createDecipheriv("aes-256-gcm", secretKey, bytes.subarray(0, 12))
+          .setAAD(Buffer.from(owner))
+          .setAuthTag(bytes.subarray(12, 28));
+        return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString("utf8");
+      } catch (error) {
+        throw new UnreadableInstallation(
+          `The Slack installation of ${owner} cannot be read with this SLACK_STATE_SECRET: set the one it was stored with, or install the app there again.`,
+          { cause: error },
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { WebClient } from "@slack/web-api";
+import { z } from "zod";
+import type { OAuthClient } from "./installations.ts";
+import { clientOptions, type SlackServer } from "../connection/web.ts";
+
+/** What a bot token that ends is exchanged for the next one with, once, and when it ends, ms. */
+export const rotationSchema = z.object({ refreshToken: z.string(), expiresAt: z.number() });
+
+type Rotation = z.infer<typeof rotationSchema>;
+
+/** A token lives for twelve hours, and is exchanged so long before its end, as Slack's SDK does it. */
+const earlyMs = 2 * 3_600_000;
+
+export function isEnding({ expiresAt }: Rotation, now: number): boolean {
+  return expiresAt - now < earlyMs;
+}
+
+const answerSchema = z.object({
+  access_token: z.string(),
+  refresh_token: z.string(),
+  expires_in: z.number(),
+});
+
+/** Gets the next token; the one before serves until its end. https://docs.slack.dev/authentication/using-token-rotation */
+export async function nextToken(
+  { clientId, clientSecret }: OAuthClient,
+  server: SlackServer,
+  { refreshToken }: Rotation,
+  now: number,
+): Promise<{ botToken: string; rotation: Rotation }> {
+  const client = new WebClient(undefined, {
+    ...clientOptions(server),
+    timeout: 10_000,
+    rejectRateLimitedCalls: true,
+    // The same exchange would be refused.
+    retryConfig: { retries: 0 },
+  });
+  const answer = await client.oauth.v2.access({
+    client_id: clientId,
+    client_secret: clientSecret,
+    grant_type: "refresh_token",
+    refresh_token: refreshToken,
+  });
+  const { access_token: botToken, refresh_token: next, expires_in: seconds } = answerSchema.parse(answer);
+  return { botToken, rotation: { refreshToken: next, expiresAt: now + seconds * 1_000 } };
+}

@@ -1,0 +1,41 @@
+import type { types } from "@slack/bolt";
+import type { ActionButton, OutboundMessage } from "../../../chat/outbound.ts";
+
+/** The action of the Stop button. */
+export const stopAction = "heddle_stop";
+
+/** The actions of the buttons that a message offers: those that act at once, and those that ask first. */
+export const actNow = /^heddle_act:/;
+export const askFirst = /^heddle_ask:/;
+
+/** Slack's limit is 75. https://docs.slack.dev/reference/block-kit/block-elements/button-element */
+const labelChars = 75;
+
+/** The buttons of a message in one row; none without buttons. */
+export function buttonRow({
+  stoppable = false,
+  actions = [],
+}: Pick<OutboundMessage, "stoppable" | "actions">): types.ActionsBlock[] {
+  const elements = actions.map(button);
+  if (stoppable) {
+    const text = { type: "plain_text", text: "Stop" } as const;
+    elements.push({ type: "button", action_id: stopAction, style: "danger", text });
+  }
+  return elements.length === 0 ? [] : [{ type: "actions", elements }];
+}
+
+function button({ id, label, style, asksFor }: ActionButton): types.Button {
+  return {
+    type: "button",
+    action_id: asksFor === undefined ? `heddle_act:${id}` : `heddle_ask:${id}`,
+    text: { type: "plain_text", text: label.slice(0, labelChars) },
+    ...(style !== "plain" && { style }),
+    // The question comes back with the press, so that no process has to remember it.
+    ...(asksFor !== undefined && { value: asksFor.slice(0, 2_000) }),
+  };
+}
+
+/** The id of a button as its message has offered it. */
+export function offeredId(action: string): string {
+  return action.slice(action.indexOf(":") + 1);
+}

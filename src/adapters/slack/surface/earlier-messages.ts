@@ -1,0 +1,89 @@
+import type { WebClient } from "@slack/web-api";
+import { z } from "zod";
+import type { Author, RoomMessage } from "../../../chat/inbound.ts";
+import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
+import { readableText } from "../inbound/text.ts";
+import type { People } from "../inbound/people.ts";
+
+/** Slack recommends 200 messages an answer, and gives fewer than 1,000. */
+const pageSizes = { usual: 200, largest: 999 };
+/** A long thread's newest messages are searched in so many calls. */
+const mostCalls = 10;
+
+const messageSchema = z.object({
+  subtype: z.enum(["file_share", "thread_broadcast", "bot_message"]).optional(),
+  user: z.string().optional(),
+  bot_id: z.string().optional(),
+  bot_profile: z.object({ name: z.string().optional() }).optional(),
+  username: z.string().optional(),
+  text: z.string().default(""),
+  ts: z.string(),
+  files: z.array(z.object({ name: z.string().nullish() })).default([]),
+});
+
+/**
+ * What was written in a thread before that message: the first, which says what it is about, and the newest.
+ *
+ * Slack tells the earliest messages of a time span first. So the end of a long thread is found by halving the span,
+ * until what is left of it fits into one answer and is enough.
+ * https://docs.slack.dev/reference/methods/conversations.replies
+ */
+export async function earlierMessages(
+  client: WebClient,
+  people: People,
+  thread: ThreadRef,
+  before: MessageRef,
+  limit: number,
+): Promise<RoomMessage[]> {
+  const pageSize = Math.min(Math.max(2 * limit, pageSizes.usual), pageSizes.largest);
+  const found = new Map<string, z.infer<typeof messageSchema>>();
+  let from = thread.thread;
+  let until = before.message;
+  for (let calls = 0, oldest = from; calls < mostCalls; calls += 1) {
+    const { messages = [], has_more: hasMore } = await client.conversations.replies({
+      channel: thread.channel,
+      ts: thread.thread,
+      oldest,
+      latest: before.message,
+      inclusive: false,
+      limit: pageSize,
+    });
+    let known = 0;
+    for (const entry of messages) {
+      const { data } = messageSchema.safeParse(entry);
+      if (!data || Number(data.ts) >= Number(before.message)) continue;
+      found.set(data.ts, data);
+      // The first message of the thread always comes along.
+      if (Number(data.ts) > Number(oldest)) known += 1;
+      if (hasMore && Number(data.ts) > Number(from)) from = data.ts;
+    }
+    if (!hasMore) {
+      if (oldest === thread.thread || known >= limit) break;
+      until = oldest;
+    }
+    oldest = between(from, until);
+  }
+  const inOrder = [...found.values()].toSorted((a, b) => Number(a.ts) - Number(b.ts));
+  if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
+  const room: RoomMessage[] = [];
+  for (const message of inOrder) {
+    const author = await authorOf(message, people);
+    const files = message.files.map(({ name }) => `(file: ${name ?? "without a name"})`);
+    const text = [readableText(message.text, "", (id) => people.knownName(id)), ...files].join("\n").trim();
+    if (text) room.push({ author, text, at: Math.floor(Number(message.ts) * 1_000) });
+  }
+  return room;
+}
+
+/** The time in the middle of two. */
+function between(earlier: string, later: string): string {
+  return ((Number(earlier) + Number(later)) / 2).toFixed(6);
+}
+
+async function authorOf(message: z.infer<typeof messageSchema>, people: People): Promise<Author> {
+  const { user, bot_id: bot, bot_profile: profile, username } = message;
+  const known = user === undefined ? undefined : await people.author(user);
+  if (known && bot === undefined) return known;
+  const name = known?.name ?? profile?.name ?? username ?? "a bot";
+  return { id: user ?? bot ?? "", name, standing: "bot", roles: [] };
+}

@@ -1,0 +1,117 @@
+import { WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
+import { isUnsent } from "../../../chat/network.ts";
+import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
+import { refusalCode } from "../connection/web.ts";
+
+/** What Slack's codes mean for whoever wants to write; a code that is not listed is `rejected`. */
+const kinds: Record<string, SurfaceErrorKind> = {
+  ratelimited: "rate-limited",
+  rate_limited: "rate-limited",
+
+  channel_not_found: "gone",
+  is_archived: "gone",
+  message_not_found: "gone",
+  thread_not_found: "gone",
+
+  access_denied: "forbidden",
+  account_inactive: "forbidden",
+  ekm_access_denied: "forbidden",
+  invalid_auth: "forbidden",
+  missing_scope: "forbidden",
+  no_permission: "forbidden",
+  not_authed: "forbidden",
+  not_in_channel: "forbidden",
+  restricted_action: "forbidden",
+  restricted_action_read_only_channel: "forbidden",
+  restricted_action_thread_locked: "forbidden",
+  restricted_action_thread_only_channel: "forbidden",
+  team_access_not_granted: "forbidden",
+  token_expired: "forbidden",
+  token_revoked: "forbidden",
+
+  // Slack's words: "it's possible some aspect of the operation succeeded before the error was raised".
+  fatal_error: "uncertain",
+  internal_error: "uncertain",
+  request_timeout: "uncertain",
+  service_unavailable: "uncertain",
+};
+
+const defaultRetryMs = 1_000;
+
+/** What went wrong with a call, in the words of the contract. */
+export function surfaceError(method: string, cause: unknown): SurfaceError {
+  if (cause instanceof SurfaceError) return cause;
+  if (cause instanceof WebAPIRateLimitedError) return rateLimited(method, cause.retryAfter, cause);
+  if (cause instanceof WebAPIPlatformError) return refusal(method, cause);
+  if (isUnsent(cause)) {
+    // Nothing was done and it can be done later: for the caller that is what a rate limit is.
+    return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; it is tried again.`, {
+      retryAfterMs: defaultRetryMs,
+      cause,
+    });
+  }
+  return new SurfaceError(
+    "uncertain",
+    `Slack did not confirm ${method}; look into the thread before repeating it.`,
+    {
+      cause,
+    },
+  );
+}
+
+function refusal(method: string, cause: WebAPIPlatformError): SurfaceError {
+  const code = cause.data.error;
+  const kind = kinds[code] ?? "rejected";
+  switch (kind) {
+    case "rate-limited":
+      return rateLimited(method, cause.data.response_metadata?.retryAfter, cause);
+    case "gone":
+      return new SurfaceError(kind, `The place of ${method} no longer exists in Slack (${code}).`, { cause });
+    case "forbidden":
+      return new SurfaceError(kind, `Slack forbids ${method} (${code}): ${remedy(cause)}`, { cause });
+    case "uncertain":
+      return new SurfaceError(kind, `Slack failed in ${method} (${code}); it may have been done.`, { cause });
+    case "rejected":
+      break;
+  }
+  const details = cause.data.response_metadata?.messages?.join("; ");
+  return new SurfaceError(kind, `Slack rejected ${method} (${code})${details ? `: ${details}` : ""}.`, {
+    cause,
+  });
+}
+
+function rateLimited(method: string, seconds: number | undefined, cause: unknown): SurfaceError {
+  const retryAfterMs = seconds === undefined ? defaultRetryMs : seconds * 1_000;
+  const message = `Slack limits the rate of ${method}; wait ${retryAfterMs} ms.`;
+  return new SurfaceError("rate-limited", message, { retryAfterMs, cause });
+}
+
+function remedy(error: WebAPIPlatformError): string {
+  switch (error.data.error) {
+    case "not_in_channel":
+      return "the bot is not in the channel, invite it there.";
+    case "missing_scope":
+      return `the scope ${neededScope(error)} is missing, add it to the app and install the app again.`;
+    default:
+      return "check the bot token and the rights of the app in the workspace.";
+  }
+}
+
+/** The scope that a `missing_scope` refusal names. */
+export function neededScope({ data }: WebAPIPlatformError): string {
+  return "needed" in data && typeof data.needed === "string" ? data.needed : "that it needs";
+}
+
+/** The third is about two tables in one message, which the documentation does not rule out for Markdown. */
+const refusedLayouts = new Set([
+  "invalid_blocks",
+  "invalid_blocks_format",
+  "invalid_attachments",
+  "msg_blocks_too_long",
+]);
+
+/** Whether Slack refused how a message is laid out, not that it is posted. */
+export function refusesLayout(error: unknown): boolean {
+  const code = refusalCode(error instanceof SurfaceError ? error.cause : error) ?? "";
+  return refusedLayouts.has(code);
+}

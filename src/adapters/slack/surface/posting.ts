@@ -1,0 +1,103 @@
+import type { ChatPostMessageArguments, WebClient } from "@slack/web-api";
+import type { ThreadRef } from "../../../chat/threads.ts";
+import type { Layout, RenderedMessage } from "./render.ts";
+import { refusesLayout } from "./errors.ts";
+
+/** How far Slack's clock may be behind ours when we look for a message that we may have posted. */
+const clockToleranceMs = 60_000;
+
+/**
+ * Writes a message in the best layout that Slack takes: a layout that it refuses must not cost the answer.
+ *
+ * @param onRefused told about a layout that was refused
+ */
+export async function inLayout<T>(
+  [layout, ...plainer]: RenderedMessage,
+  write: (layout: Layout) => Promise<T>,
+  onRefused: (layout: Layout) => void,
+): Promise<T> {
+  try {
+    return await write(layout);
+  } catch (error) {
+    const [next, ...others] = plainer;
+    if (!next || !refusesLayout(error)) throw error;
+    onRefused(layout);
+    return await inLayout([next, ...others], write, onRefused);
+  }
+}
+
+/**
+ * Posts a message and returns its `ts`.
+ *
+ * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
+ */
+export async function postOnce(
+  client: WebClient,
+  thread: ThreadRef,
+  { text, blocks }: Layout,
+  key: string,
+): Promise<string> {
+  const message: ChatPostMessageArguments = {
+    channel: thread.channel,
+    thread_ts: thread.thread,
+    unfurl_links: false,
+    unfurl_media: false,
+    metadata: { event_type: "heddle_message", event_payload: { key } },
+    text,
+    blocks,
+  };
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
+  const { ts } = await client.chat.postMessage(message);
+  if (ts === undefined) throw new Error("Slack's answer has no ts.");
+  return ts;
+}
+
+/** Shares bytes as a file in the thread. Slack does that later and does not tell as which message. */
+export async function shareFile(
+  client: WebClient,
+  { channel, thread }: ThreadRef,
+  file: { name: string; data: Uint8Array; comment?: string },
+): Promise<void> {
+  await client.filesUploadV2({
+    channel_id: channel,
+    thread_ts: thread,
+    filename: file.name,
+    // A string would be taken as a path of this machine.
+    file: Buffer.from(file.data),
+    ...(file.comment !== undefined && { initial_comment: file.comment }),
+  });
+}
+
+/**
+ * The parts of what we have posted with that key (`key#0`, `key#1` …), as far as they are in the thread without a
+ * gap. Not finding one proves nothing.
+ */
+export async function findPosted(
+  client: WebClient,
+  thread: ThreadRef,
+  key: string,
+  since: number,
+): Promise<string[]> {
+  const [{ user_id: self }, { messages = [] }] = await Promise.all([
+    client.auth.test(),
+    client.conversations.replies({
+      channel: thread.channel,
+      ts: thread.thread,
+      oldest: ((since - clockToleranceMs) / 1_000).toFixed(6),
+      include_all_metadata: true,
+      limit: 200,
+    }),
+  ]);
+  // Every app can read the metadata of others, and write the same.
+  const own = messages.filter(({ user }) => user === self);
+  const byKey = new Map(own.map(({ ts, metadata }) => [keyOf(metadata?.event_payload), ts]));
+  const found: string[] = [];
+  for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
+    found.push(ts);
+  return found;
+}
+
+/** The SDK's type of a payload has no members. */
+function keyOf(payload: object | undefined): unknown {
+  return payload && "key" in payload ? payload.key : undefined;
+}

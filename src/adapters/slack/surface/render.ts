@@ -1,0 +1,144 @@
+import type { types } from "@slack/bolt";
+import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
+import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
+import { cutText } from "../../../chat/title.ts";
+import { buttonRow } from "./buttons.ts";
+
+/**
+ * Characters of one message. A message takes 12,000 in markdown blocks and about 13,200 in all blocks; the
+ * rest is for the footer.
+ * https://docs.slack.dev/reference/block-kit/blocks/markdown-block
+ */
+export const messageChars = 11_500;
+const footerChars = 1_000;
+const cardChars = 150;
+/** Of a result in its card; it is not documented how much Slack takes. */
+const outputChars = 250;
+/** What remains for the text above and below the cards. */
+const besideChars = 3_000;
+/** Notifications show the first lines only. */
+const fallbackChars = 3_000;
+
+/** A message as `chat.postMessage` and `chat.update` take it. */
+export interface Layout {
+  /** The fallback for notifications and screen readers; what shows where there are no blocks. */
+  text: string;
+  blocks: types.KnownBlock[];
+  /** Not every workspace has task cards. */
+  hasCards?: true;
+}
+
+/** The same message from the best layout to the plainest, which Slack takes whatever is in the text. */
+export type RenderedMessage = readonly [Layout, ...Layout[]];
+
+/** An answer of more than three messages is better read in a file. */
+export const mostChars = 3 * messageChars;
+
+/** The messages that show it; the footer and the buttons belong to the last one. */
+export function renderParts(message: OutboundMessage): RenderedMessage[] {
+  const parts = splitMarkdown(inert(message.markdown), messageChars);
+  return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
+}
+
+/** The first message of an answer that is too long for messages. */
+export function renderBeginning(message: OutboundMessage): RenderedMessage {
+  const [beginning] = splitMarkdown(inert(message.markdown), messageChars);
+  return render(beginning, message);
+}
+
+/** The one message that shows it, cut if it is too long. @param withCards whether calls may be cards */
+export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
+  const plainer = render(cutMarkdown(inert(message.markdown), messageChars), message);
+  const { calls } = message;
+  if (!calls?.items.length || !withCards) return plainer;
+  // Notifications and screen readers get the list.
+  const [{ text }] = plainer;
+  const beside = (markdown: string) => markdownBlocks(cutMarkdown(inert(markdown), besideChars));
+  const blocks = [
+    ...[...beside(calls.above), planBlock(calls), ...beside(calls.below)],
+    ...footerBlocks(smallPrint(message)),
+    ...buttonRow(message),
+  ];
+  return [{ text, blocks, hasCards: true }, ...plainer];
+}
+
+/**
+ * Calls as cards under a title. Slack shows them folded, each with its result behind it. Titles take up to 12 times
+ * 150 characters of what a message holds, results 12 times 250.
+ * https://docs.slack.dev/reference/block-kit/blocks/plan-block
+ */
+function planBlock({ title, items }: CallList): types.PlanBlock {
+  return {
+    type: "plan",
+    title,
+    tasks: items.map(({ id, name, about, state, result }) => ({
+      type: "task_card",
+      task_id: id,
+      title: inert(`${name} ${about}`).trim().slice(0, cardChars),
+      status: cardStatus[state],
+      ...(result !== undefined && { output: outputBlock(result) }),
+    })),
+  };
+}
+
+const cardStatus = {
+  ...{ pending: "pending", running: "in_progress", ok: "complete", partial: "complete" },
+  ...{ error: "error", stopped: "error", unknown: "error" },
+} as const satisfies Record<ShownCall["state"], types.TaskCardBlock["status"]>;
+
+function outputBlock(result: string): types.RichTextBlock {
+  const text = { type: "text" as const, text: inert(cutText(result, outputChars)), style: { code: true } };
+  return { type: "rich_text", elements: [{ type: "rich_text_section", elements: [text] }] };
+}
+
+/** A markdown block must not be empty. */
+function markdownBlocks(text: string): types.KnownBlock[] {
+  return text.trim() === "" ? [] : [{ type: "markdown", text }];
+}
+
+function footerBlocks(small: string): types.KnownBlock[] {
+  return small === "" ? [] : [{ type: "context", elements: [mrkdwn(small)] }];
+}
+
+function smallPrint({ footer = "" }: Pick<OutboundMessage, "footer">): string {
+  return escape(inert(footer)).slice(0, footerChars);
+}
+
+function render(
+  markdown: string,
+  message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
+): RenderedMessage {
+  const text = markdown.trim() === "" ? "…" : markdown;
+  const small = smallPrint(message);
+  const buttons = buttonRow(message);
+  const blocks = [...markdownBlocks(text), ...footerBlocks(small), ...buttons];
+  const short = escape(text).slice(0, fallbackChars);
+  const section: types.SectionBlock = { type: "section", text: mrkdwn(short) };
+  const plainest: Layout = {
+    text: small ? `${escape(text)}\n${small}` : escape(text),
+    // The text shows only where there are no blocks, and there are no buttons without.
+    blocks: buttons.length > 0 ? [section, ...buttons] : [],
+  };
+  return [{ text: short, blocks }, plainest];
+}
+
+/**
+ * The text with every mention, channel link and Slack command made inert by a zero-width space, also where it is
+ * written as an entity. What a model writes must never notify people; in code, where this can be, it stays readable.
+ */
+export function inert(text: string): string {
+  return text.replaceAll(
+    /(?:<|&lt;?|&#0*60;?|&#x0*3c;?)(?=@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)/gi,
+    "$&\u200B",
+  );
+}
+
+/** Text in Slack's own markup, in which Slack looks for no names: "@here" stays a word. */
+export function mrkdwn(text: string): types.MrkdwnElement {
+  return { type: "mrkdwn", text, verbatim: true };
+}
+
+/** For text that Slack reads as its own markup. */
+export function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

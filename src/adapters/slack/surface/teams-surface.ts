@@ -1,0 +1,52 @@
+import { type ChatSurface, SurfaceError } from "../../../chat/surface.ts";
+import { workspaceOf } from "./files.ts";
+import type { Installations } from "../installation/installations.ts";
+import { createSlackSurface } from "./surface.ts";
+import type { SlackServer } from "../connection/web.ts";
+
+/** A way to write into threads of every workspace that has installed the app, each with its own token. */
+export function createWorkspacesSurface(installations: Installations, server: SlackServer): ChatSurface {
+  const known = new Map<string, { botToken: string; surface: ChatSurface }>();
+  const surfaceOf = async ({ workspace }: { workspace: string }): Promise<ChatSurface> => {
+    const installation = await installations.find(workspace);
+    if (!installation) {
+      known.delete(workspace);
+      throw new SurfaceError(
+        "forbidden",
+        `The Slack app is not installed in the workspace ${workspace}, or it may not be there: look at slack.workspaces and install it again.`,
+      );
+    }
+    const { botToken } = installation;
+    const before = known.get(workspace);
+    if (before?.botToken === botToken) return before.surface;
+    const surface = createSlackSurface({ ...server, botToken });
+    known.set(workspace, { botToken, surface });
+    return surface;
+  };
+  // What does not depend on the token.
+  const { platform, limits, idempotentMs } = createSlackSurface({ ...server, botToken: "" });
+  return {
+    platform,
+    limits,
+    idempotentMs,
+    post: async (thread, ...rest) => (await surfaceOf(thread)).post(thread, ...rest),
+    find: async (thread, ...rest) => (await (await surfaceOf(thread)).find?.(thread, ...rest)) ?? [],
+    edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
+    remove: async (ref) => (await surfaceOf(ref)).remove(ref),
+    threadOf: async (ref) => (await surfaceOf(ref)).threadOf(ref),
+    mark: async (ref, ...rest) => (await surfaceOf(ref)).mark(ref, ...rest),
+    status: async (thread, ...rest) => (await surfaceOf(thread)).status?.(thread, ...rest),
+    upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
+    details: async (file, signal) => {
+      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      return (await surface.details?.(file, signal)) ?? file;
+    },
+    async *download(file, signal) {
+      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      yield* surface.download?.(file, signal) ?? [];
+    },
+    channelName: async (thread) => (await surfaceOf(thread)).channelName?.(thread),
+    person: async (thread, id) => (await surfaceOf(thread)).person?.(thread, id),
+    earlier: async (thread, ...rest) => (await (await surfaceOf(thread)).earlier?.(thread, ...rest)) ?? [],
+  };
+}
