@@ -1,5 +1,5 @@
 import type { FakeMessage } from "../tests/fakes/slack/workspace.ts";
-import type { Stage } from "./stage.ts";
+import type { Stage } from "./served-thread.ts";
 
 /** Longest turn that is measured, ms. */
 const patienceMs = 60_000;

@@ -1,6 +1,6 @@
 import { askInSlack } from "../ask.ts";
 import type { Effort, Figure, Findings } from "../figure.ts";
-import { openStage, runs, says } from "../stage.ts";
+import { openStage, runs, says } from "../served-thread.ts";
 
 /** How much of Slack's budget a turn uses. */
 export const calls: Figure = {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Running, startContestant } from "../contestants/start.ts";
+import { type Running, startContestant } from "../candidates/start.ts";
 import { type Effort, type Figure, type Findings, ms, quantity, ratio, reasonOf } from "../figure.ts";
 import { type InstantModel, lastWord, startInstantModel } from "../instant-model.ts";
 import { interleave, type Spread, spread } from "../measure.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { LanguageModel } from "../../src/agent/model.ts";
 import { startRedis } from "../../tests/fakes/redis.ts";
-import { conversation } from "../contestants/conversation.ts";
+import { conversation } from "../candidates/conversation.ts";
 import { type Effort, type Figure, type Findings, ms, ratio } from "../figure.ts";
 import { journalOf } from "../journal.ts";
 import { interleave, spread } from "../measure.ts";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Program } from "../../tests/e2e/program.ts";
 import { type Effort, type Figure, type Findings, ms, quantity } from "../figure.ts";
 import { residentMemory, treeMemory, workerOf } from "../process-tree.ts";
-import { openStage, runs } from "../stage.ts";
+import { openStage, runs } from "../served-thread.ts";
 
 /** How much one worker process carries at once. */
 export const threads: Figure = {

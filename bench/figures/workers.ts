@@ -1,5 +1,5 @@
 import { type Effort, type Figure, type Findings, quantity, ratio } from "../figure.ts";
-import { openStage, says } from "../stage.ts";
+import { openStage, says } from "../served-thread.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 const modelMs = 250;

@@ -11,7 +11,7 @@ import { announcing } from "../operations/session-notifications.ts";
 import { statusOf } from "../operations/status.ts";
 import { type Access, createAccess } from "../intake/access.ts";
 import { createIntake } from "../intake/intake.ts";
-import { maskedSurface } from "../progress/masked.ts";
+import { maskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";
 import { addMovedBytes } from "../queue/budgets/transferred-bytes.ts";

@@ -15,11 +15,11 @@ import { overhear, rehear } from "../queue/session/unauthorized.ts";
 import { orderStop } from "../queue/turns/stops.ts";
 import type { Access } from "./access.ts";
 import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
-import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./questions.ts";
+import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./question-decisions.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import { userMessage } from "./user-message.ts";
 import { createWaiting, type WaitingOptions } from "./waiting.ts";
-import { createWords, type WordOptions } from "./words.ts";
+import { createWords, type WordOptions } from "./text-commands/text-commands.ts";
 
 /** What people do that the verdicts on their events do not tell: for the audit log. */
 export type IntakeDeed = QuestionDeed | ContinueDeed | ScheduleDeed;

@@ -11,8 +11,8 @@ import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.t
 import { isOver } from "../queue/turns/stops.ts";
 import { closingMessages, count, duration, pausedMessage, verdict } from "./describe.ts";
 import { editedMessage } from "./edited-message.ts";
-import { maskedMessage } from "./masked.ts";
-import { questionMessage, settledMessage } from "./questions.ts";
+import { maskedMessage } from "./mask.ts";
+import { questionMessage, settledMessage } from "./question-messages.ts";
 import { createThreadStatus } from "./thread-status.ts";
 import { createWorkView } from "./work-view.ts";
 

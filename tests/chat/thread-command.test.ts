@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { threadWord } from "../../src/chat/thread-command.ts";
 import { isContinueWord } from "../../src/intake/continue.ts";
-import { scheduleWordsIn } from "../../src/intake/schedule-words.ts";
-import { isStatusWord } from "../../src/intake/status-word.ts";
-import { isStopWord } from "../../src/intake/stop-word.ts";
-import { verbosityWord } from "../../src/intake/verbosity-word.ts";
+import { scheduleWordsIn } from "../../src/intake/text-commands/schedules.ts";
+import { isStatusWord } from "../../src/intake/text-commands/status.ts";
+import { isStopWord } from "../../src/intake/text-commands/stop.ts";
+import { verbosityWord } from "../../src/intake/text-commands/verbosity.ts";
 
 const readings = [isStopWord, isStatusWord, isContinueWord, verbosityWord, scheduleWordsIn];
 

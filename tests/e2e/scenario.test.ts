@@ -9,7 +9,7 @@ import { type Platform, type Room, transcript } from "./scenario/chat.ts";
 import { consoleKind } from "./scenario/console.ts";
 import { discordKind } from "./scenario/discord.ts";
 import { slackKind } from "./scenario/slack.ts";
-import { agentIn, personIn, startVoices, type Voices } from "./scenario/stage.ts";
+import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
 
 /** One scenario on every platform, with the real program: what people read in the end must be the same. */
 

@@ -3,7 +3,7 @@ import { readJournal } from "../../src/queue/session/journal.ts";
 import { visibleText } from "../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import type { Evidence } from "./check.ts";
-import { botMessages, type Stage } from "./stage.ts";
+import { botMessages, type Stage } from "./serve.ts";
 
 /** Waits until nothing is to be done in these threads any more. */
 export async function quiet({ redis }: Stage, threads: readonly string[], timeoutMs: number): Promise<void> {

@@ -16,7 +16,7 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import type { RedisProcess } from "./redis-process.ts";
-import { setStage } from "./stage.ts";
+import { setStage } from "./serve.ts";
 
 /** Servers of which the first dies, its replica, and where to find them. */
 type House = { primary: Server; replica: Server; url: string };

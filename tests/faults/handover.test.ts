@@ -5,7 +5,7 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage } from "./stage.ts";
+import { setStage, type Stage } from "./serve.ts";
 
 let stage: Stage;
 beforeAll(async () => {

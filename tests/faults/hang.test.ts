@@ -4,7 +4,7 @@ import { patienceMs } from "../e2e/program.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage, workingPid } from "./stage.ts";
+import { setStage, type Stage, workingPid } from "./serve.ts";
 
 /** For so long a worker of a busy machine may stand still without being frozen. */
 const hangSeconds = 4;

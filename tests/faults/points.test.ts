@@ -10,7 +10,7 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { botMessages, setStage, type Stage } from "./stage.ts";
+import { botMessages, setStage, type Stage } from "./serve.ts";
 
 /**
  * A process is killed with SIGKILL at one named point, before or after one write or post, and another one takes

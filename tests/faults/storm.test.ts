@@ -7,7 +7,7 @@ import { check, type Fate } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage, workingPid } from "./stage.ts";
+import { setStage, type Stage, workingPid } from "./serve.ts";
 
 /**
  * People write into many threads at once and stop some of them, while processes are killed, frozen and asked to

@@ -10,7 +10,7 @@ import { buttonsOf } from "../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check, type Fate } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
-import { botMessages, setStage, type Stage } from "./stage.ts";
+import { botMessages, setStage, type Stage } from "./serve.ts";
 import { replyTo } from "./tasks.ts";
 
 type Role = "gateway" | "worker";

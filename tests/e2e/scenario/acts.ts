@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { processesWith, running, uniqueSleep } from "../processes.ts";
 import type { Ability } from "./chat.ts";
-import type { Agent, Person } from "./stage.ts";
+import type { Agent, Person } from "./play.ts";
 
 interface Cast {
   ada: Person;

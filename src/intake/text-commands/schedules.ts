@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
-import { describeSchedule, type Schedule } from "../agent/schedule-store.ts";
-import type { ThreadId } from "../chat/threads.ts";
-import { cancelSchedule } from "../queue/schedules/schedules.ts";
+import { describeSchedule, type Schedule } from "../../agent/schedule-store.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { cancelSchedule } from "../../queue/schedules/schedules.ts";
 
 /** What a person asks for about the schedules of a thread, without a model. */
 export type ScheduleWords = { do: "list" } | { do: "cancel"; id: string };

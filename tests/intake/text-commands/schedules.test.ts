@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scheduleWordsIn } from "../../src/intake/schedule-words.ts";
+import { scheduleWordsIn } from "../../../src/intake/text-commands/schedules.ts";
 
 test.each([
   ["/schedules", { do: "list" }],

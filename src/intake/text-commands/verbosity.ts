@@ -1,4 +1,4 @@
-import type { Verbosity } from "../queue/session/verbosity.ts";
+import type { Verbosity } from "../../queue/session/verbosity.ts";
 
 const word = /^[/!](quiet|normal|full)$/i;
 

@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
-import type { InboundEvent, Verdict } from "../chat/inbound.ts";
-import { type ThreadId, threadId } from "../chat/threads.ts";
-import { keys } from "../queue/redis/keys.ts";
-import { listSchedules, type ScheduleDeed } from "../queue/schedules/schedules.ts";
-import { setVerbosity, type Verbosity } from "../queue/session/verbosity.ts";
-import { readStop } from "../queue/turns/stops.ts";
-import type { Replies } from "./replies.ts";
-import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedule-words.ts";
-import { isStatusWord } from "./status-word.ts";
-import { isStopWord } from "./stop-word.ts";
-import { verbosityReply, verbosityWord } from "./verbosity-word.ts";
+import type { InboundEvent, Verdict } from "../../chat/inbound.ts";
+import { type ThreadId, threadId } from "../../chat/threads.ts";
+import { keys } from "../../queue/redis/keys.ts";
+import { listSchedules, type ScheduleDeed } from "../../queue/schedules/schedules.ts";
+import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
+import { readStop } from "../../queue/turns/stops.ts";
+import type { Replies } from "../replies.ts";
+import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedules.ts";
+import { isStatusWord } from "./status.ts";
+import { isStopWord } from "./stop.ts";
+import { verbosityReply, verbosityWord } from "./verbosity.ts";
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;

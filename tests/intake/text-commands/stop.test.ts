@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isStopWord } from "../../src/intake/stop-word.ts";
+import { isStopWord } from "../../../src/intake/text-commands/stop.ts";
 
 test.each(["stop", "Stop!", " STOP. ", "/stop", "🛑", "!stop", "cancel", "ｓｔｏｐ"])(
   "%j alone is an order to stop",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ChatSurface } from "../../src/chat/surface.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
-import { maskedSurface } from "../../src/progress/masked.ts";
+import { maskedSurface } from "../../src/progress/mask.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 
 const secret = "correct-horse-battery";
