@@ -8,7 +8,7 @@ import type { Turn } from "../src/agent/loop/run-turn.ts";
 import { createDispatcher } from "../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../src/agent/tools/tool.ts";
-import { add, addDescription, instructions } from "./candidates/contestant.ts";
+import { add, addDescription, instructions } from "./candidates/candidate.ts";
 
 const addTool = defineTool({
   name: "add",

@@ -1,6 +1,6 @@
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { noUsage } from "../src/agent/model.ts";
-import type { Said } from "./candidates/contestant.ts";
+import type { Said } from "./candidates/candidate.ts";
 
 const author = { id: "U1", name: "Ada" };
 let messages = 0;

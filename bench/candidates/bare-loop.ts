@@ -4,7 +4,7 @@ import type {
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import { add, addDescription, apiKey, instructions, type Open } from "./contestant.ts";
+import { add, addDescription, apiKey, instructions, type Open } from "./candidate.ts";
 
 const parameters = {
   type: "object",

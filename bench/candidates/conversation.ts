@@ -1,4 +1,4 @@
-import type { Said } from "./contestant.ts";
+import type { Said } from "./candidate.ts";
 
 /** A conversation of that many messages of some 200 characters; it ends with the assistant's. */
 export function conversation(messages: number): Said[] {

@@ -4,7 +4,7 @@ import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
 import { runTurn } from "../../src/agent/loop/run-turn.ts";
 import { agentParts } from "../agent-parts.ts";
 import { asked, journalOf } from "../journal.ts";
-import { apiKey, type Open } from "./contestant.ts";
+import { apiKey, type Open } from "./candidate.ts";
 
 export const open: Open = async ({ baseUrl, model: name }) => {
   const limits = { contextTokens: 1_000_000, maxOutputTokens: 8_000, images: false };

@@ -3,7 +3,7 @@ import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
 import { startRedis } from "../../tests/fakes/redis.ts";
 import { journalOf } from "../journal.ts";
 import { openWorkbench } from "../workbench.ts";
-import { apiKey, type Open } from "./contestant.ts";
+import { apiKey, type Open } from "./candidate.ts";
 
 export const open: Open = async ({ baseUrl, model: name }) => {
   const redis = await startRedis();

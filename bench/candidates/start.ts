@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { residentMemory } from "../process-tree.ts";
 import type { Order, Report } from "./process.ts";
 
-/** A contestant that is ready for turns. */
+/** A candidate that is ready for turns. */
 export interface Running {
   /** From the start of its process until it could take a turn, ms. */
   readyMs: number;
-  /** Runs one turn behind that many messages and returns its last words. @throws Error what the contestant threw */
+  /** Runs one turn behind that many messages and returns its last words. @throws Error what the candidate threw */
   turn(history: number): Promise<string>;
   /** Resident memory now, in bytes. */
   memory(): number;
@@ -19,7 +19,7 @@ export interface Running {
 const startTimeoutMs = 30_000;
 
 /** @param module absolute path of a module that exports `open` */
-export async function startContestant(module: string, baseUrl: string): Promise<Running> {
+export async function startCandidate(module: string, baseUrl: string): Promise<Running> {
   const startedAt = performance.now();
   const child = fork(join(import.meta.dirname, "process.ts"), [module, baseUrl], {
     execArgv: ["--disable-warning=ExperimentalWarning"],
@@ -42,7 +42,7 @@ export async function startContestant(module: string, baseUrl: string): Promise<
       child.send({ history } satisfies Order);
       const report = await next();
       if ("answer" in report) return report.answer;
-      throw new Error("failed" in report ? report.failed : "The contestant started again.");
+      throw new Error("failed" in report ? report.failed : "The candidate started again.");
     },
     memory: () => residentMemory(child.pid ?? 0, "now"),
     async close() {

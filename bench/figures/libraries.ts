@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Running, startContestant } from "../candidates/start.ts";
+import { type Running, startCandidate } from "../candidates/start.ts";
 import { type Effort, type Figure, type Findings, ms, quantity, ratio, reasonOf } from "../figure.ts";
 import { type InstantModel, lastWord, startInstantModel } from "../instant-model.ts";
 import { interleave, type Spread, spread } from "../measure.ts";
@@ -11,9 +11,9 @@ const alone = "Heddle, the agent alone";
 const whole = "Heddle, with journal and progress";
 
 const ours = {
-  [floor]: "contestants/bare-loop.ts",
-  [alone]: "contestants/heddle-loop.ts",
-  [whole]: "contestants/heddle.ts",
+  [floor]: "candidates/bare-loop.ts",
+  [alone]: "candidates/heddle-loop.ts",
+  [whole]: "candidates/heddle.ts",
 };
 const peers = {
   "OpenAI Agents SDK": "peers/openai-agents.ts",
@@ -41,9 +41,9 @@ async function measure(effort: Effort): Promise<Findings> {
     const modules = { ...ours, ...((await arePeersThere(missing)) && peers) };
     for (const [name, module] of Object.entries(modules)) {
       try {
-        const contestant = await startContestant(join(bench, module), service.baseUrl);
-        running.set(name, contestant);
-        await turn(service, contestant, histories[0]);
+        const candidate = await startCandidate(join(bench, module), service.baseUrl);
+        running.set(name, candidate);
+        await turn(service, candidate, histories[0]);
       } catch (error) {
         missing.push(`${name}: ${reasonOf(error)}`);
         await running.get(name)?.close();
@@ -53,7 +53,7 @@ async function measure(effort: Effort): Promise<Findings> {
     const results = new Map<number, Map<string, Spread>>();
     for (const history of histories) {
       const samples = await interleave(
-        [...running].map(([name, contestant]) => ({ name, run: () => turn(service, contestant, history) })),
+        [...running].map(([name, candidate]) => ({ name, run: () => turn(service, candidate, history) })),
         // As in a worker that has served for a while: V8 compiles what runs often.
         { rounds: effort.pick(2, 30), warmUp: effort.pick(1, 25) },
       );
@@ -61,15 +61,15 @@ async function measure(effort: Effort): Promise<Findings> {
     }
     return { ...present(running, results), missing };
   } finally {
-    await Promise.all([...running.values()].map((contestant) => contestant.close()));
+    await Promise.all([...running.values()].map((candidate) => candidate.close()));
     await service.close();
   }
 }
 
 /** The times between the requests of one turn. */
-async function turn(service: InstantModel, contestant: Running, history: number): Promise<number[]> {
+async function turn(service: InstantModel, candidate: Running, history: number): Promise<number[]> {
   const { times } = service.expect(stepsInTurn);
-  const answer = await contestant.turn(history);
+  const answer = await candidate.turn(history);
   if (answer.trim() !== lastWord || times.length !== stepsInTurn) {
     throw new Error(
       `A turn made ${times.length} requests instead of ${stepsInTurn} and ended in "${answer}".`,
@@ -113,15 +113,15 @@ function present(
         "start",
         "memory",
       ],
-      rows: [...running].map(([name, contestant]) => [
+      rows: [...running].map(([name, candidate]) => [
         name,
         ...histories.flatMap((history) => [
           ms(p50(name, history)),
           ms(results.get(history)?.get(name)?.p95 ?? Number.NaN),
           ratio(p50(name, history) / p50(floor, history)),
         ]),
-        ms(contestant.readyMs),
-        quantity(contestant.memory() / 1e6, "MB"),
+        ms(candidate.readyMs),
+        quantity(candidate.memory() / 1e6, "MB"),
       ]),
     },
     goals,

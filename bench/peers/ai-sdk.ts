@@ -1,7 +1,7 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { stepCountIs, tool, ToolLoopAgent } from "ai";
 import { z } from "zod";
-import { add, addDescription, apiKey, instructions, type Open } from "../candidates/contestant.ts";
+import { add, addDescription, apiKey, instructions, type Open } from "../candidates/candidate.ts";
 
 export const open: Open = async ({ baseUrl, model }) => {
   const agent = new ToolLoopAgent({

@@ -3,7 +3,7 @@ import { tool } from "@langchain/core/tools";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { ChatOpenAI } from "@langchain/openai";
 import { z } from "zod";
-import { add, addDescription, apiKey, instructions, type Open } from "../candidates/contestant.ts";
+import { add, addDescription, apiKey, instructions, type Open } from "../candidates/candidate.ts";
 
 export const open: Open = async ({ baseUrl, model }) => {
   const agent = createReactAgent({

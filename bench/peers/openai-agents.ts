@@ -1,7 +1,7 @@
 import { Agent, OpenAIChatCompletionsModel, run, setTracingDisabled, tool } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
-import { add, addDescription, apiKey, instructions, type Open } from "../candidates/contestant.ts";
+import { add, addDescription, apiKey, instructions, type Open } from "../candidates/candidate.ts";
 
 export const open: Open = async ({ baseUrl, model }) => {
   setTracingDisabled(true);

@@ -1,6 +1,6 @@
 import { Agent, type AgentTool } from "@mariozechner/pi-agent-core";
 import { type AssistantMessage, type Model, Type } from "@mariozechner/pi-ai";
-import { add, addDescription, apiKey, instructions, type Open, type Said } from "../candidates/contestant.ts";
+import { add, addDescription, apiKey, instructions, type Open, type Said } from "../candidates/candidate.ts";
 
 const parameters = Type.Object({ a: Type.Number(), b: Type.Number() });
 const addTool: AgentTool<typeof parameters> = {

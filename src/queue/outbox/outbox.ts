@@ -123,7 +123,7 @@ export async function settledSince(
   return last === null ? undefined : (JSON.parse(last) as OutboundMessage | null);
 }
 
-export async function mark(
+async function mark(
   lease: SessionLease,
   key: string,
   entry: Extract<OutboxEntry, { do: "mark" }>,

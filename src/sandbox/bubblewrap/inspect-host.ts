@@ -125,7 +125,7 @@ function chooseRoot(dataDir: string, isRoot: boolean): { root: string; relocated
 }
 
 /** `/usr`, and the top folders as links into it or, on systems without a merged `/usr`, as they are. */
-export function systemMounts(): string[] {
+function systemMounts(): string[] {
   const mounts = ["--ro-bind", "/usr", "/usr"];
   for (const folder of ["/bin", "/sbin", "/lib", "/lib64"]) {
     const status = lstatSync(folder, { throwIfNoEntry: false });

@@ -2,9 +2,9 @@
  * What is measured side by side: one module each, run in a process of its own (`process.ts`), that exports
  * {@link Open} as `open`. All speak the chat completions protocol, stream, and have one tool, `add`.
  */
-export type Open = (service: { baseUrl: string; model: string }) => Promise<Contestant>;
+export type Open = (service: { baseUrl: string; model: string }) => Promise<Candidate>;
 
-export interface Contestant {
+export interface Candidate {
   /** Runs the task behind this conversation to its end and returns the last words. */
   ask(history: readonly Said[], task: string): Promise<string>;
   /** Ends what it has started. */
