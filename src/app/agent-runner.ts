@@ -3,28 +3,28 @@ import {
   type ContextKeeper,
   createContextKeeper,
 } from "../agent/context/compaction.ts";
-import type { Masker } from "../agent/context/mask.ts";
 import { createTokenCounter } from "../agent/context/tokens.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import type { TurnLimits } from "../agent/loop/limits.ts";
-import type { LanguageModel } from "../agent/model.ts";
 import { createPaidModel } from "../agent/llm/metered-model.ts";
-import { runTurn } from "../agent/loop/run-turn.ts";
-import type { McpPool } from "../agent/mcp/pool.ts";
-import { isFromPerson, type Speaker, type UserMessage } from "../agent/messages.ts";
-import type { Policy } from "../agent/policy/policy.ts";
+import type { TurnLimits } from "../agent/loop/limits.ts";
 import { systemPrompt } from "../agent/loop/prompt.ts";
 import { noteIndex } from "../agent/loop/recall.ts";
+import { runTurn } from "../agent/loop/run-turn.ts";
+import { createTaskTool } from "../agent/loop/sub-agent.ts";
+import type { Masker } from "../agent/masker.ts";
+import type { McpPool } from "../agent/mcp/pool.ts";
+import { isFromPerson, type Speaker, type UserMessage } from "../agent/messages.ts";
+import type { LanguageModel } from "../agent/model.ts";
+import type { NoteStore } from "../agent/note-store.ts";
+import type { Policy } from "../agent/policy/policy.ts";
+import type { ScheduleStore } from "../agent/schedule-store.ts";
 import { skillCatalogue } from "../agent/skills/catalogue.ts";
 import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import { createTaskTool } from "../agent/loop/sub-agent.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/breaker.ts";
 import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
 import { createDispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
-import type { NoteStore } from "../agent/note-store.ts";
-import type { ScheduleStore } from "../agent/schedule-store.ts";
 import type { Tool, ToolServices } from "../agent/tools/tool.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";

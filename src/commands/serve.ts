@@ -8,7 +8,7 @@ import { openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
 import { ConfigError } from "../config/load.ts";
 import { startHeartbeat } from "../queue/turns/presence.ts";
-import type { Role } from "./start.ts";
+import type { Role } from "./roles.ts";
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */
 export async function serve(role: Role, setup: SetUp): Promise<never> {

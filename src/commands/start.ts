@@ -1,10 +1,7 @@
 import { parseArgs } from "node:util";
-import { isSupervised, supervise } from "./supervisor.ts";
 import { setUp, UsageError } from "./context.ts";
-
-const roles = ["all", "gateway", "worker"] as const;
-
-export type Role = (typeof roles)[number];
+import { roles } from "./roles.ts";
+import { isSupervised, supervise } from "./supervisor.ts";
 
 /** Serves chat, console and turns until SIGTERM or SIGINT, under a supervisor where turns are run. */
 export async function command(args: string[]): Promise<number> {

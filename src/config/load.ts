@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
-import { passwordsIn } from "../agent/context/secrets.ts";
+import { passwordsIn } from "../agent/passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
 import { nearest } from "./nearest.ts";

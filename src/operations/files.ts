@@ -1,6 +1,6 @@
-import type { WorkspaceFiles } from "../adapters/console/services.ts";
-import { threadId } from "../chat/threads.ts";
+import { threadId, type ThreadRef } from "../chat/threads.ts";
 import type { WatchedSandbox } from "../sandbox/health.ts";
+import type { FileEntry, FileFailure } from "../sandbox/sandbox.ts";
 
 /** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
 export function workspaceFiles(sandbox: WatchedSandbox): WorkspaceFiles {
@@ -17,4 +17,14 @@ export function workspaceFiles(sandbox: WatchedSandbox): WorkspaceFiles {
       return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
     },
   };
+}
+
+/** The files of a thread's workspace, for people. */
+export interface WorkspaceFiles {
+  list(thread: ThreadRef): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
+  /** `truncated`: the file is larger than what may be read at once. */
+  read(
+    thread: ThreadRef,
+    path: string,
+  ): Promise<{ ok: true; data: Buffer; truncated: boolean } | FileFailure>;
 }

@@ -1,6 +1,4 @@
 import type { Redis } from "ioredis";
-import type { Operations } from "./operations.ts";
-import type { SkillLibrary } from "../agent/skills/library.ts";
 import type { BudgetSettings } from "../queue/budgets/budgets.ts";
 import { createLiveFeed } from "../queue/outbox/live.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
@@ -8,7 +6,8 @@ import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { reportAudit } from "./audit.ts";
 import type { Mask } from "./excerpt.ts";
-import { reportSystem } from "./system.ts";
+import type { Operations } from "./operations.ts";
+import { type ListedSkills, reportSystem } from "./system.ts";
 import { createThreadBook } from "./threads.ts";
 import { reportUsage } from "./usage.ts";
 
@@ -17,7 +16,7 @@ export interface OperationsOptions {
   server: Pick<RedisServer, "kind" | "describe" | "warnings" | "connect">;
   queue: Pick<TurnQueue, "depth">;
   budgets: BudgetSettings;
-  skills: SkillLibrary;
+  skills: ListedSkills;
   limits: SandboxLimits;
   auditFolder: string;
   mask: Mask;

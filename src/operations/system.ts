@@ -1,11 +1,18 @@
 import type { Redis } from "ioredis";
-import type { SystemReport, ThreadBook, WorkerReport } from "./operations.ts";
-import type { SkillLibrary } from "../agent/skills/library.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
 import { readPresence } from "../queue/turns/presence.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
+import type { SystemReport, ThreadBook, WorkerReport } from "./operations.ts";
+
+/** The skills that there are, as the agent's library lists them. */
+export interface ListedSkills {
+  current(): Promise<{
+    skills: readonly { name: string; description: string }[];
+    problems: readonly { path: string; reason: string }[];
+  }>;
+}
 
 const shownWorkers = 100;
 /** Of one worker. */
@@ -16,7 +23,7 @@ export async function reportSystem(options: {
   redis: Redis;
   server: Pick<RedisServer, "kind" | "describe" | "warnings">;
   queue: Pick<TurnQueue, "depth">;
-  skills: SkillLibrary;
+  skills: ListedSkills;
   limits: SandboxLimits;
   threads: Pick<ThreadBook, "find">;
   mask: Mask;

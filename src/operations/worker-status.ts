@@ -1,10 +1,9 @@
 import { hostname } from "node:os";
-import type { WorkerReport } from "./operations.ts";
-import type { McpPool } from "../agent/mcp/pool.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Drive } from "../queue/turns/turn-worker.ts";
 import type { WatchedSandbox } from "../sandbox/health.ts";
 import type { Mask } from "./excerpt.ts";
+import type { WorkerReport } from "./operations.ts";
 
 /** What this worker says of itself to the console, see queue/presence.ts. */
 export interface WorkerDiary {
@@ -17,7 +16,7 @@ export function openWorkerDiary(options: {
   concurrency: number;
   model: string;
   sandbox: WatchedSandbox;
-  mcp: McpPool;
+  mcp: { status(): WorkerReport["mcp"] };
   mask: Mask;
   now(): number;
 }): WorkerDiary {

@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import type { Masker } from "../agent/context/mask.ts";
+import type { Masker } from "../agent/masker.ts";
 
 export type { Logger } from "pino";
 

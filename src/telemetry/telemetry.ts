@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { Redis } from "ioredis";
-import type { Masker } from "../agent/context/mask.ts";
+import type { Masker } from "../agent/masker.ts";
 import { collectorHeaders } from "../config/collector-headers.ts";
 import type { Config } from "../config/load.ts";
+import { type Deed, deedFact } from "./audit/fact.ts";
 import { AuditBusy, moveToFiles } from "./audit/files.ts";
 import { auditHead, openAuditLog } from "./audit/log.ts";
-import { type Deed, deedFact } from "./audit/fact.ts";
 import { auditObserver } from "./audit/observer.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";

@@ -1,22 +1,12 @@
 import type { Author } from "../../chat/inbound.ts";
-import type { ThreadRef } from "../../chat/threads.ts";
-import type { FileEntry, FileFailure, Problem } from "../../sandbox/sandbox.ts";
+import type { WorkspaceFiles } from "../../operations/files.ts";
+import type { Operations } from "../../operations/operations.ts";
+import type { Problem } from "../../sandbox/sandbox.ts";
+import type { Gate } from "./auth-guard.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LocalDoor } from "./intake.ts";
-import type { Gate } from "./auth-guard.ts";
 import type { LiveStreams } from "./live.ts";
-import type { Operations } from "../../operations/operations.ts";
 import type { Watches } from "./timeline-streams.ts";
-
-/** The files of a thread's workspace, for people. */
-export interface WorkspaceFiles {
-  list(thread: ThreadRef): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
-  /** `truncated`: the file is larger than what may be read at once. */
-  read(
-    thread: ThreadRef,
-    path: string,
-  ): Promise<{ ok: true; data: Buffer; truncated: boolean } | FileFailure>;
-}
 
 /** What a person should know about this Heddle before trusting it with work. */
 export interface ConsoleStatus {

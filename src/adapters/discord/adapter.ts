@@ -5,17 +5,18 @@ import type { Attendance } from "../../chat/downtime.ts";
 import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
 import { attend, type Attending } from "../../chat/missed-events.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
+import { createRooms } from "./connection/channels.ts";
+import { createGateway, type GatewayOptions } from "./connection/gateway.ts";
+import { directWorkspace } from "./connection/ids.ts";
+import { createPeople } from "./connection/people.ts";
+import { createRest } from "./connection/rest.ts";
 import { catchUp } from "./inbound/catch-up.ts";
+import { createEventReader } from "./inbound/events.ts";
+import { createLines } from "./inbound/keyed-queue.ts";
 import { identify, tokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
-import { createEventReader } from "./inbound/events.ts";
-import { createGateway, type GatewayOptions } from "./connection/gateway.ts";
-import { type Choices, createInteractions } from "./interactions/interactions.ts";
-import { createLines } from "./inbound/keyed-queue.ts";
-import { createPeople } from "./connection/people.ts";
-import { directWorkspace } from "./connection/ids.ts";
-import { createRest } from "./connection/rest.ts";
-import { createRooms } from "./connection/channels.ts";
+import { createInteractions } from "./interactions/interactions.ts";
+import type { Choices } from "./interactions/options.ts";
 
 export interface DiscordAdapterOptions extends GatewayOptions {
   /** Emoji that stop a turn; of custom ones the name. */

@@ -1,35 +1,18 @@
 import type { ChatAdapter } from "../../chat/adapter.ts";
-import type { Attendance } from "../../chat/downtime.ts";
-import type { DayBudgets, RecentThreads } from "../../chat/home.ts";
-import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
+import type { Door, InboundEvent } from "../../chat/inbound.ts";
 import { attend } from "../../chat/missed-events.ts";
 import { createApp } from "./connection/bolt.ts";
-import { catchUp } from "./inbound/catch-up.ts";
-import { checkToken } from "./installation/check.ts";
+import { openHttpLine } from "./connection/http.ts";
+import { openSocketLine } from "./connection/socket.ts";
 import type { Desk } from "./connection/team.ts";
+import { openReception, type Reception } from "./connection/teams.ts";
+import { createWebClient } from "./connection/web.ts";
+import { catchUp } from "./inbound/catch-up.ts";
 import { showHome } from "./inbound/home.ts";
-import { type HttpAddress, openHttpLine } from "./connection/http.ts";
-import type { Installations, OAuthClient } from "./installation/installations.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
 import { listenToQuestions } from "./inbound/tasks.ts";
-import { openReception, type Reception } from "./connection/teams.ts";
-import { openSocketLine } from "./connection/socket.ts";
-import { createWebClient, type SlackServer } from "./connection/web.ts";
-
-export interface SlackAdapterOptions extends SlackServer {
-  /** One workspace by its token (`xoxb-…`), or all that install the app, which needs `http`. */
-  workspaces: { botToken: string } | { client: OAuthClient; installations: Installations };
-  /** Socket Mode with an `xapp-…` token that has `connections:write`, or requests with a signing secret. */
-  events: { kind: "socket"; appToken: string } | ({ kind: "http"; signingSecret: string } & HttpAddress);
-  /** Names of the reactions that stop a turn, without colons. */
-  stopReactions: readonly string[];
-  attendance: Attendance;
-  /** Whether that person's tasks are taken: the bot shows no others in its own name. */
-  mayAsk(workspace: string, author: Author): boolean;
-  /** Both for the home tab. */
-  recentThreads: RecentThreads;
-  dayBudgets: DayBudgets;
-}
+import { checkToken } from "./installation/check.ts";
+import type { SlackAdapterOptions } from "./options.ts";
 
 /** Brings events in from Slack. Slack writes go through a surface, which is made apart. */
 export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {

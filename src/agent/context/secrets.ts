@@ -21,22 +21,6 @@ export function secretForms(secret: string): string[] {
   return forms.map((form) => form.replace(/[\r\n]+/g, ""));
 }
 
-/** The passwords in the addresses of a text (`scheme://user:password@host`), as they are written and as they are sent. */
-export function passwordsIn(text: string): string[] {
-  return [...text.matchAll(/:\/\/[^/\s:@]*:([^/\s]+)@/g)].flatMap(([, written = ""]) => [
-    ...new Set([written, decoded(written)]),
-  ]);
-}
-
-/** A password with a bare percent sign is sent as it stands. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 /** The base64 characters that depend on these bytes alone when `shift` bytes (modulo 3) come before them. */
 function innerBase64(bytes: Buffer, shift: number): string {
   const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString("base64");

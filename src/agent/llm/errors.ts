@@ -1,6 +1,6 @@
-import { networkCode } from "../network-code.ts";
-import { AttemptFailed } from "./retry.ts";
 import type { ModelErrorKind } from "../model.ts";
+import { networkCode } from "../network-code.ts";
+import { AttemptFailed } from "./attempt.ts";
 
 /** What a service said when it refused a request or broke off an answer. */
 export interface ServiceFailure {

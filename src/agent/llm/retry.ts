@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ModelError } from "../model.ts";
-import type { LanguageModel, ModelErrorKind, ModelEvent, ModelRequest } from "../model.ts";
+import { type LanguageModel, ModelError, type ModelEvent, type ModelRequest } from "../model.ts";
+import { AttemptFailed } from "./attempt.ts";
 import { createRefusedImages } from "./strip-rejected-images.ts";
 import { createRefusedTools } from "./strip-rejected-tools.ts";
 
@@ -43,31 +43,6 @@ export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
 /** The service is at work. Any delta that is empty counts as one. */
 export const signOfLife: ModelEvent = { type: "text", delta: "" };
-
-/**
- * Why an attempt failed. `message` is safe to show in a chat: no key, no URL, no body. For `transient` it is
- * a clause without a full stop ("The model service is busy (HTTP 529)"), as the number of attempts and the
- * advice are added to it; for every other kind it is the whole sentence.
- */
-export class AttemptFailed extends Error {
-  override readonly name = "AttemptFailed";
-  readonly kind: ModelErrorKind;
-  /** How long the service asked us to wait, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-  /** The service's own words, for the log only. */
-  readonly detail: string;
-
-  constructor(
-    kind: ModelErrorKind,
-    message: string,
-    options: { retryAfterMs?: number | undefined; detail?: string } = {},
-  ) {
-    super(message);
-    this.kind = kind;
-    this.retryAfterMs = options.retryAfterMs;
-    this.detail = options.detail ?? "";
-  }
-}
 
 /**
  * A model each of whose calls is an attempt, and another one when that fails for a while.

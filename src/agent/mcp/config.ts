@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { passwordsIn } from "../context/secrets.ts";
+import { passwordsIn } from "../passwords.ts";
 
 /** How a server is reached. */
 export type McpEndpoint =

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Masker } from "../context/mask.ts";
 import { fits, type TextLimits, truncate } from "../context/truncate.ts";
 import type { InnerCalls, TurnAbort } from "../events.ts";
 import { unknownResult } from "../history.ts";
 import type { Budget } from "../loop/limits.ts";
-import type { ToolDefinition, Usage } from "../model.ts";
+import type { Masker } from "../masker.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
+import type { ToolDefinition, Usage } from "../model.ts";
 import { allowAll, type Policy } from "../policy/policy.ts";
 import type { Asking, Decision } from "../questions.ts";
 import { cutText } from "../well-formed.ts";

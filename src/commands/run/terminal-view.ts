@@ -1,8 +1,8 @@
 import type { WriteStream } from "node:tty";
-import type { Masker } from "../../agent/context/mask.ts";
-import type { LiveEvent } from "../../progress/reporter.ts";
-import { asking } from "../../progress/question-messages.ts";
+import type { Masker } from "../../agent/masker.ts";
 import { checklist, describeCall, describeCompaction, duration } from "../../progress/describe.ts";
+import { asking } from "../../progress/question-messages.ts";
+import type { LiveEvent } from "../../progress/reporter.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
 export interface TerminalView {

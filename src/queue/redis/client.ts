@@ -1,6 +1,5 @@
 import { Cluster, Redis } from "ioredis";
-import type { ClientOptions } from "./server.ts";
-import type { Target } from "./url.ts";
+import type { ClientOptions, Target } from "./target.ts";
 
 /** For how often 100 ms a command waits for a cluster that elects a new primary. */
 const patience = 600;

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { openClient } from "./client.ts";
 import type { RedisLog } from "./server.ts";
-import type { Target } from "./url.ts";
+import type { Target } from "./target.ts";
 
 interface Patience {
   /** For how long to wait until the server is ready. */

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { openControl } from "./connect-with-retry.ts";
 import { inspect } from "./inspect.ts";
-import { type RedisLog, type RedisServer, redisServer, RedisUnavailable } from "./server.ts";
+import { type RedisLog, type RedisServer, redisServer } from "./server.ts";
+import { RedisUnavailable } from "./unavailable.ts";
 import { parseRedisUrl } from "./url.ts";
 
 export interface RemoteSettings {

@@ -1,19 +1,11 @@
-import type { Redis, RedisOptions } from "ioredis";
+import type { Redis } from "ioredis";
 import { openClient } from "./client.ts";
-import type { Target } from "./url.ts";
+import type { ClientOptions, Target } from "./target.ts";
 
 /** Where this module says what happens. A pino logger fits. */
 export interface RedisLog {
   info(text: string): void;
   warn(text: string): void;
-}
-
-/** `replyMapping` changes the types of all replies; we keep ioredis's default. */
-export type ClientOptions = Omit<RedisOptions, "replyMapping">;
-
-/** Why there is no Redis. The message names the server, the cause and the way out, and never a password. */
-export class RedisUnavailable extends Error {
-  override readonly name = "RedisUnavailable";
 }
 
 export interface RedisServer {

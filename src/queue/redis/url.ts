@@ -1,17 +1,5 @@
-import type { ClientOptions } from "./server.ts";
-import { RedisUnavailable } from "./server.ts";
-
-/** Where a Redis is and how one gets in. */
-export interface Target {
-  options: ClientOptions;
-  /** The nodes to ask for the others, of a cluster. Absent for a single server and for sentinels. */
-  nodes?: Place[];
-}
-
-interface Place {
-  host: string;
-  port: number;
-}
+import type { ClientOptions, Place, Target } from "./target.ts";
+import { RedisUnavailable } from "./unavailable.ts";
 
 /** What the URL does not say. */
 export interface UrlSettings {

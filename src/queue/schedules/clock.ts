@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { queuePrefix, scheduleQueueName } from "../redis/keys.ts";
 import { eventStream } from "../turns/wake-queue.ts";
-import type { StoredSchedule } from "./schedules.ts";
+import type { StoredSchedule } from "./stored-schedule.ts";
 
 /** Which schedule a tick is for. */
 export interface Tick {

@@ -11,7 +11,8 @@ import { deliver } from "../session/mailbox.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import type { TurnQueue } from "../turns/wake-queue.ts";
 import type { ScheduleTicksOptions } from "./clock.ts";
-import { cancelSchedule, readSchedule, type ScheduleDeed, type StoredSchedule } from "./schedules.ts";
+import { cancelSchedule, readSchedule, type ScheduleDeed } from "./schedules.ts";
+import type { StoredSchedule } from "./stored-schedule.ts";
 
 export interface FiringOptions {
   redis: Redis;

@@ -6,18 +6,7 @@ import type { Schedule, ScheduleStore, When } from "../../agent/schedule-store.t
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import type { ScheduleClock } from "./clock.ts";
-
-/**
- * What is planned in a thread: a hash in its slot, which expires with its session. It is the truth; the clock
- * only ticks. So a schedule is stored after its clock was set, and cancelled by removing it here: a clock that
- * ticks for nothing removes itself.
- */
-export interface StoredSchedule {
-  id: string;
-  task: string;
-  when: When;
-  author: Speaker;
-}
+import type { StoredSchedule } from "./stored-schedule.ts";
 
 /** For the audit log. */
 export interface ScheduleDeed {

@@ -1,3 +1,4 @@
+import type { Redis } from "ioredis";
 import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
 import type { Enclosure, History, OpenTurn } from "../../agent/history.ts";
 import type { ToolCall, UserMessage } from "../../agent/messages.ts";
@@ -6,9 +7,12 @@ import type { OutboundMessage } from "../../chat/outbound.ts";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
 import type { FileChanges, KillReport } from "../../sandbox/sandbox.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
+import type { SessionLease } from "../session/lease.ts";
 import type { Settled } from "../session/open-questions.ts";
 import type { PausedTurn } from "../session/paused-turn.ts";
 import type { Verbosity } from "../session/verbosity.ts";
+import type { BackgroundJobs } from "./background-jobs.ts";
+import type { StopWatch } from "./stops.ts";
 
 /** The contracts between whoever drives a turn, whoever runs it and whoever shows it. */
 
@@ -90,4 +94,21 @@ export interface ShownTurn {
   calls: OpenTurn["calls"];
   /** What people of the thread have asked for, if they have. */
   verbosity?: Verbosity | undefined;
+}
+
+export interface DriveOptions {
+  redis: Redis;
+  stops: StopWatch;
+  background: BackgroundJobs;
+  runner: TurnRunner;
+  display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
+  /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
+  flushOutbox(
+    lease: SessionLease,
+    signal: AbortSignal,
+    quiet: Promise<boolean>,
+  ): Promise<{ rest: Promise<void> }>;
+  expireSeconds: number;
+  now(): number;
+  newId(): string;
 }

@@ -10,29 +10,11 @@ import { abandoned, decisionsSince, merged } from "../session/open-questions.ts"
 import { offerTaken } from "../session/paused-turn.ts";
 import { listedAt, unlist } from "../session/sweep-list.ts";
 import type { Verbosity } from "../session/verbosity.ts";
-import type { BackgroundJobs } from "./background-jobs.ts";
-import type { Receipt, ShownTurn, TurnDisplay, TurnRunner } from "./contracts.ts";
+import type { DriveOptions, Receipt, TurnDisplay } from "./contracts.ts";
 import { runOneTurn } from "./run-turn.ts";
 import { type Flush, stored, tellStopped } from "./stop-notice.ts";
-import { isOver, readStop, type StopWatch } from "./stops.ts";
+import { isOver, readStop } from "./stops.ts";
 import type { Drive, Driven } from "./turn-worker.ts";
-
-export interface DriveOptions {
-  redis: Redis;
-  stops: StopWatch;
-  background: BackgroundJobs;
-  runner: TurnRunner;
-  display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
-  /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
-  flushOutbox(
-    lease: SessionLease,
-    signal: AbortSignal,
-    quiet: Promise<boolean>,
-  ): Promise<{ rest: Promise<void> }>;
-  expireSeconds: number;
-  now(): number;
-  newId(): string;
-}
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
 const claimsBeforeGivingUp = 4;

@@ -1,5 +1,5 @@
-import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
 import { followTurn } from "../../agent/consume-events.ts";
+import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
 import { type History, type OpenTurn, recordOf, workedMs } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { toolCalls } from "../../agent/messages.ts";
@@ -8,8 +8,7 @@ import { untold, type Withdrawals } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { asked } from "../session/open-questions.ts";
 import { type EndedJobs, sumOfKills } from "./background-jobs.ts";
-import { noChanges, type Receipt, type TurnDisplay } from "./contracts.ts";
-import type { DriveOptions } from "./run-session.ts";
+import { type DriveOptions, noChanges, type Receipt, type TurnDisplay } from "./contracts.ts";
 import { sinceOrder } from "./stops.ts";
 import { shutdown } from "./turn-worker.ts";
 

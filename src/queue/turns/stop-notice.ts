@@ -3,8 +3,7 @@ import { noUsage } from "../../agent/model.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import { toldOf, untold, type Withdrawals } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
-import { noChanges, type Receipt } from "./contracts.ts";
-import type { DriveOptions } from "./run-session.ts";
+import { type DriveOptions, noChanges, type Receipt } from "./contracts.ts";
 import { readStop, sinceOrder } from "./stops.ts";
 
 /** Does what the outbox holds. @param quiet see `OutboxOptions` */

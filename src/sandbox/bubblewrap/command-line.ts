@@ -1,7 +1,7 @@
 import { workspaceRoot } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { LaunchRequest } from "../thread/spawner.ts";
-import type { LaunchSite } from "./launch.ts";
+import type { LaunchSite } from "./launch-site.ts";
 
 /** The whole environment of the processes outside: nothing in it is worth reading from /proc/1/environ. */
 export const launchEnvironment = { PATH: "/usr/local/bin:/usr/bin:/bin" };

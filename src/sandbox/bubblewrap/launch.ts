@@ -3,25 +3,14 @@ import { once } from "node:events";
 import { closeSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SandboxLimits } from "../limits.ts";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { descendants, isAlive, type ProcessIdentity, processStatus } from "../thread/processes.ts";
 import type { Ending, LaunchRequest, OutputStream } from "../thread/spawner.ts";
 import { commandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
-import type { Cage, Cages } from "./limits/resource-group.ts";
+import type { LaunchSite } from "./launch-site.ts";
+import type { Cage } from "./limits/resource-group.ts";
 import type { OutputPipe } from "./pipes.ts";
-
-/** What this process launches with. */
-export interface LaunchSite {
-  limits: SandboxLimits;
-  systemMounts: readonly string[];
-  cages: Cages;
-  /** The system call filter. */
-  filter: Uint8Array;
-  newPipe(): OutputPipe;
-  log(line: string): void;
-}
 
 /** One bwrap with everything that runs in it. */
 export interface Launch {

@@ -7,7 +7,8 @@
  * it be killed itself, the kernel kills them (`--die-with-parent`).
  */
 import { killLaunches } from "./kill.ts";
-import { type Launch, launch, type LaunchSite } from "./launch.ts";
+import type { LaunchSite } from "./launch-site.ts";
+import { type Launch, launch } from "./launch.ts";
 import { findCages } from "./limits/cgroups.ts";
 import { pipeSupply } from "./pipes.ts";
 import { seccompFilter } from "./seccomp.ts";

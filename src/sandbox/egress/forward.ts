@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Meter } from "./meter.ts";
 import type { Credential } from "./policy.ts";
-import type { Meter } from "./proxy.ts";
 
 /** Headers of one connection (RFC 9110, 7.6.1), which are not sent on, and what this end sets itself. */
 const ownToConnection = new Set([

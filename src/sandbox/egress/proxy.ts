@@ -6,7 +6,9 @@ import { isPublicAddress } from "./addresses.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Uplink } from "./dialer.ts";
 import { forward } from "./forward.ts";
+import type { Meter } from "./meter.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
+import { refuse, type Status } from "./refusal.ts";
 import { briefLog } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
@@ -21,19 +23,6 @@ export interface ProxyOptions {
 
 /** A connection to a host that was allowed and looked up, or why there is none. */
 export type Dialled = { ok: true; socket: Socket } | { ok: false; status: Status; reason: string };
-
-/** What describePolicy of policy.ts tells the model of: programs show it of a refused tunnel, and not the reason. */
-type Status = 403 | 429 | 502 | 503;
-
-/** Stands in the way of bytes until they may pass. */
-export interface Meter {
-  /** For one direction. */
-  pass(): Transform;
-  /** Takes bytes that do not come by. Resolves with why they may not. */
-  take(bytes: number): Promise<Refusal | undefined>;
-}
-
-type Refusal = ReturnType<typeof refuse>;
 
 const refusedFor = {
   "used up": refuse(429, "this thread has used up its bytes of today"),
@@ -188,10 +177,6 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
       for (const log of [refusals, closings]) log.flush();
     },
   });
-}
-
-function refuse(status: Status, reason: string) {
-  return { ok: false, status, reason } as const;
 }
 
 function textHead(text: string): string {

@@ -5,7 +5,8 @@ import type { Attendance } from "../../../src/chat/downtime.ts";
 import type { DayBudgets, RecentThreads } from "../../../src/chat/home.ts";
 import type { ChatAdapter } from "../../../src/chat/adapter.ts";
 import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
-import { createSlackAdapter, type SlackAdapterOptions } from "../../../src/adapters/slack/adapter.ts";
+import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
+import type { SlackAdapterOptions } from "../../../src/adapters/slack/options.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 const log = pino({ level: "silent" });

@@ -2,10 +2,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import {
-  createInstallations,
-  type OAuthClient,
-} from "../../../src/adapters/slack/installation/installations.ts";
+import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
+import type { OAuthClient } from "../../../src/adapters/slack/installation/oauth-client.ts";
 import { createWorkspacesSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";

@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AttemptFailed, defaultRetryPolicy, signOfLife, withRetries } from "../../../src/agent/llm/retry.ts";
-import type { Attempt, RetryPolicy } from "../../../src/agent/llm/retry.ts";
-import { ModelError, noUsage } from "../../../src/agent/model.ts";
-import type { ModelEvent } from "../../../src/agent/model.ts";
+import { AttemptFailed } from "../../../src/agent/llm/attempt.ts";
+import {
+  defaultRetryPolicy,
+  signOfLife,
+  withRetries,
+  type Attempt,
+  type RetryPolicy,
+} from "../../../src/agent/llm/retry.ts";
+import { ModelError, noUsage, type ModelEvent } from "../../../src/agent/model.ts";
 
 const done: ModelEvent = {
   type: "done",

@@ -1,10 +1,10 @@
 import { InteractionResponseType, type InteractionType } from "discord.js";
-import { readId, sentenceForm } from "../surface/buttons.ts";
-import { authorOf, type Base, type Of } from "./schema.ts";
-import type { InteractionOptions } from "./interactions.ts";
-import { messageRef, timeOf } from "../connection/ids.ts";
-import { respond, settle, tellOnly } from "./replies.ts";
 import { channelOf, threadAt } from "../connection/channels.ts";
+import { messageRef, timeOf } from "../connection/ids.ts";
+import { readId, sentenceForm } from "../surface/buttons.ts";
+import type { InteractionOptions } from "./options.ts";
+import { respond, settle, tellOnly } from "./replies.ts";
+import { authorOf, type Base, type Of } from "./schema.ts";
 
 /** Takes the presses of buttons, and the sentences that some of them ask for. */
 export function createPresses({ rest, rooms, receive }: InteractionOptions) {

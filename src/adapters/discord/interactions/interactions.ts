@@ -1,33 +1,9 @@
-import { InteractionType, type REST } from "discord.js";
-import type { BaseLogger } from "pino";
-import type { Author, InboundEvent, Verdict } from "../../../chat/inbound.ts";
-import type { ThreadRef } from "../../../chat/threads.ts";
+import { InteractionType } from "discord.js";
 import { fieldId, readId } from "../surface/buttons.ts";
-import type { Identity } from "../inbound/events.ts";
-import { interactionSchema, type Of } from "./schema.ts";
-import type { People } from "../connection/people.ts";
 import { createPresses } from "./component-interactions.ts";
-import type { Rooms } from "../connection/channels.ts";
+import type { InteractionOptions } from "./options.ts";
+import { interactionSchema, type Of } from "./schema.ts";
 import { createTasks } from "./tasks.ts";
-
-/** What `/agent` suggests. */
-export interface Choices {
-  models: readonly string[];
-  skills: readonly string[];
-}
-
-export interface InteractionOptions {
-  rest: REST;
-  identity: Identity;
-  rooms: Rooms;
-  people: People;
-  /** Whether messages without a mention can be read. */
-  messageContent: boolean;
-  mayAsk(workspace: string, author: Author): boolean;
-  choices(place: ThreadRef, author: Author): Promise<Choices>;
-  receive(event: InboundEvent): Promise<Verdict>;
-  log: BaseLogger;
-}
 
 /** Handles slash commands, context menus, suggestions, buttons and forms. */
 export function createInteractions(options: InteractionOptions): (interaction: unknown) => Promise<void> {

@@ -3,15 +3,15 @@ import type { AttachmentHandle } from "../../../agent/messages.ts";
 import type { Author, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
 import { threadWord } from "../../../chat/thread-command.ts";
 import { cutText } from "../../../chat/title.ts";
+import { channelOf, threadAt } from "../connection/channels.ts";
+import { messageRef, timeOf } from "../connection/ids.ts";
+import { missingFrom } from "../installation/permissions.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
 import { taskForm } from "../surface/buttons.ts";
-import { authorOf, type Base, type Of } from "./schema.ts";
-import type { InteractionOptions } from "./interactions.ts";
-import { missingFrom } from "../installation/permissions.ts";
-import { messageRef, timeOf } from "../connection/ids.ts";
 import { quote } from "../surface/quotes.ts";
+import type { InteractionOptions } from "./options.ts";
 import { changeReply, notStored, respond, settle, tellOnly } from "./replies.ts";
-import { channelOf, threadAt } from "../connection/channels.ts";
+import { authorOf, type Base, type Of } from "./schema.ts";
 
 interface Task {
   text: string;

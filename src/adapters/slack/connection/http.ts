@@ -1,9 +1,10 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { HTTPReceiver } from "@slack/bolt";
-import { InstallationRefused, type Installations, type OAuthClient } from "../installation/installations.ts";
-import { type Line, logUnacknowledged } from "./transport.ts";
+import { InstallationRefused, type Installations } from "../installation/installations.ts";
 import { botScopes, eventsPath, installPath, redirectPath } from "../installation/manifest.ts";
+import type { OAuthClient } from "../installation/oauth-client.ts";
+import { type Line, logUnacknowledged } from "./transport.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 export interface HttpAddress {

@@ -1,8 +1,8 @@
 import { checkToken, identify, isDeadToken, missingScopes } from "../installation/check.ts";
-import type { SlackAdapterOptions } from "../adapter.ts";
 import { UnreadableInstallation } from "../installation/installations.ts";
-import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./team.ts";
 import { installPath } from "../installation/manifest.ts";
+import type { SlackAdapterOptions } from "../options.ts";
+import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./team.ts";
 
 export interface Reception {
   deskOf: DeskOf;

@@ -2,12 +2,12 @@ import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@sla
 import { pino } from "pino";
 import { networkCode } from "../../../agent/network-code.ts";
 import type { Finding } from "../../../chat/adapter.ts";
-import type { SlackAdapterOptions } from "../adapter.ts";
-import type { chooseWorkspaces } from "./resolve-teams.ts";
-import { neededScope } from "../surface/errors.ts";
-import type { Identity } from "../inbound/events.ts";
-import { botScopes, eventsPath, installPath } from "./manifest.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
+import type { Identity } from "../inbound/events.ts";
+import type { SlackAdapterOptions } from "../options.ts";
+import { neededScope } from "../surface/errors.ts";
+import { botScopes, eventsPath, installPath } from "./manifest.ts";
+import type { chooseWorkspaces } from "./resolve-teams.ts";
 
 /** The two tokens, by the name of the variable that an operator sets. */
 type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";

@@ -2,20 +2,11 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import type { InstallationStore } from "@slack/bolt";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import type { SlackServer } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import { installPath } from "./manifest.ts";
+import type { OAuthClient } from "./oauth-client.ts";
 import { isEnding, nextToken, rotationSchema } from "./rotation.ts";
-import type { SlackServer } from "../connection/web.ts";
-
-/** What lets workspaces install the app themselves. https://docs.slack.dev/authentication/installing-with-oauth */
-export interface OAuthClient {
-  clientId: string;
-  clientSecret: string;
-  /** Signs the state of an installation; the key under which tokens lie in Redis is derived from it. */
-  stateSecret: string;
-  /** Ids of the workspaces that may install the app; nobody else is let in. */
-  allowed: readonly string[];
-}
 
 /** The workspaces that have installed the app, with their bot tokens. */
 export interface Installations {

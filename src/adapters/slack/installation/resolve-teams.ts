@@ -1,6 +1,6 @@
-import type { SlackAdapterOptions } from "../adapter.ts";
 import type { HttpAddress } from "../connection/http.ts";
-import type { OAuthClient } from "./installations.ts";
+import type { SlackAdapterOptions } from "../options.ts";
+import type { OAuthClient } from "./oauth-client.ts";
 
 /** What an operator sets for Slack. */
 export interface SlackVariables {

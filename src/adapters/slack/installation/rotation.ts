@@ -1,7 +1,7 @@
 import { WebClient } from "@slack/web-api";
 import { z } from "zod";
-import type { OAuthClient } from "./installations.ts";
 import { clientOptions, type SlackServer } from "../connection/web.ts";
+import type { OAuthClient } from "./oauth-client.ts";
 
 /** What a bot token that ends is exchanged for the next one with, once, and when it ends, ms. */
 export const rotationSchema = z.object({ refreshToken: z.string(), expiresAt: z.number() });

@@ -1,16 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
-import { createClient } from "./client.ts";
-import type { AnthropicAccount } from "./client.ts";
-import { readReply } from "./reply.ts";
-import { wireRequests } from "./request.ts";
-import { type AttemptFailed, defaultRetryPolicy, retriedModel } from "../retry.ts";
-import type { RetryPolicy } from "../retry.ts";
+import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
+import type { AttemptFailed } from "../attempt.ts";
 import { callUsage } from "../cost.ts";
 import { networkFailure, notAModel, serviceFailure } from "../errors.ts";
-import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
+import { defaultRetryPolicy, retriedModel, type RetryPolicy } from "../retry.ts";
 import { serverSentEvents } from "../server-sent-events.ts";
+import { type AnthropicAccount, createClient } from "./client.ts";
+import { readReply } from "./reply.ts";
+import { wireRequests } from "./request.ts";
 
 export interface AnthropicOptions extends AnthropicAccount {
   model: string;

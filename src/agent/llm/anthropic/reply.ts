@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AssistantPart, StopReason, ToolCall } from "../../messages.ts";
-import { AttemptFailed, signOfLife } from "../retry.ts";
+import type { ModelEvent } from "../../model.ts";
+import { AttemptFailed } from "../attempt.ts";
 import type { CallTokens } from "../cost.ts";
 import { serviceFailure } from "../errors.ts";
-import type { ModelEvent } from "../../model.ts";
+import { signOfLife } from "../retry.ts";
 import { isObject, parseArguments } from "../wire-calls.ts";
 
 /** What the model said in one call. */

@@ -1,8 +1,9 @@
 import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
 import type { Message } from "../../messages.ts";
-import { type AttemptFailed, retriedModel } from "../retry.ts";
-import { callUsage } from "../cost.ts";
 import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
+import type { AttemptFailed } from "../attempt.ts";
+import { callUsage } from "../cost.ts";
+import { retriedModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
 import { inputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";

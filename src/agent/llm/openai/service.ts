@@ -1,10 +1,11 @@
 import OpenAI, { APIConnectionError, APIError } from "openai";
 import type { APIPromise } from "openai";
 import { z } from "zod";
-import { AttemptFailed, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
+import type { ModelLimits } from "../../model.ts";
+import { AttemptFailed } from "../attempt.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
 import { networkFailure, notAModel, type ServiceAnswer, serviceFailure } from "../errors.ts";
-import type { ModelLimits } from "../../model.ts";
+import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { serverSentEvents } from "../server-sent-events.ts";
 
 /** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */

@@ -1,7 +1,8 @@
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import type { Redis } from "ioredis";
-import { type RedisLog, type RedisServer, redisServer, RedisUnavailable } from "../server.ts";
+import { type RedisLog, type RedisServer, redisServer } from "../server.ts";
+import { RedisUnavailable } from "../unavailable.ts";
 import { joinServer, openSite, type Site } from "./paths.ts";
 import { isServed, withLock } from "./socket.ts";
 import { useSystem } from "./system.ts";

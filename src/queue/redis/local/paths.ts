@@ -2,7 +2,8 @@ import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Redis } from "ioredis";
 import { openControl } from "../connect-with-retry.ts";
-import { type RedisLog, RedisUnavailable } from "../server.ts";
+import type { RedisLog } from "../server.ts";
+import { RedisUnavailable } from "../unavailable.ts";
 import { isServed, socketAddress } from "./socket.ts";
 
 /** The folder of the servers that run on this machine, and what lies in it. */

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { KeyspaceEntry, RedisDatabase } from "js-redis-server/core";
 import { z } from "zod";
-import { RedisUnavailable } from "../server.ts";
+import { RedisUnavailable } from "../unavailable.ts";
 
 /**
  * What the embedded server keeps on disk: one JSON line for each key. Bytes are written as latin1 text, which

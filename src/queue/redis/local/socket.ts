@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { createConnection, createServer, type Socket } from "node:net";
 import { join, relative } from "node:path";
-import { RedisUnavailable } from "../server.ts";
+import { RedisUnavailable } from "../unavailable.ts";
 
 /** Size of `sun_path` with its final zero byte: 108 bytes on Linux, 104 on macOS and the BSDs. */
 const addressBytes = process.platform === "linux" ? 108 : 104;

@@ -5,7 +5,8 @@ import { basename, join } from "node:path";
 import type { Redis } from "ioredis";
 import { openControl } from "../connect-with-retry.ts";
 import { inspect } from "../inspect.ts";
-import { type RedisServer, redisServer, RedisUnavailable } from "../server.ts";
+import { type RedisServer, redisServer } from "../server.ts";
+import { RedisUnavailable } from "../unavailable.ts";
 import { joinServer, type Site } from "./paths.ts";
 import { withLock } from "./socket.ts";
 

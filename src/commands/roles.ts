@@ -1,0 +1,3 @@
+export const roles = ["all", "gateway", "worker"] as const;
+
+export type Role = (typeof roles)[number];

@@ -1,0 +1,14 @@
+import type { SandboxLimits } from "../limits.ts";
+import type { Cages } from "./limits/resource-group.ts";
+import type { OutputPipe } from "./pipes.ts";
+
+/** What this process launches with. */
+export interface LaunchSite {
+  limits: SandboxLimits;
+  systemMounts: readonly string[];
+  cages: Cages;
+  /** The system call filter. */
+  filter: Uint8Array;
+  newPipe(): OutputPipe;
+  log(line: string): void;
+}
