@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { createContextKeeper } from "../src/agent/context/compaction.ts";
+import { createContextWindow } from "../src/agent/context/compaction.ts";
 import { createMasker } from "../src/agent/context/mask.ts";
 import { createTokenCounter } from "../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../src/agent/loop/limits.ts";
-import type { LanguageModel } from "../src/agent/model.ts";
 import type { Turn } from "../src/agent/loop/run-turn.ts";
+import type { LanguageModel } from "../src/agent/model.ts";
 import { createDispatcher } from "../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../src/agent/tools/tool.ts";
@@ -35,7 +35,7 @@ export async function agentParts(
         throw error;
       },
     }),
-    context: createContextKeeper({ model, counter }),
+    context: createContextWindow({ model, counter }),
     limits: { ...defaultTurnLimits, steps: 1_000 },
     now: Date.now,
   };

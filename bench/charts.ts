@@ -76,7 +76,7 @@ function frame(title: string, height: number, content: readonly string[]): strin
   ].join("\n");
 }
 
-/** The next of 1, 2, 4, 10, 20, 40 and so on, whose quarters are short numbers. */
+/** The next of 1, 2, 4, 10, 20, 40 and so on, whose fourth parts are short numbers. */
 function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1e-6)));
   return (([1, 2, 4, 10] as const).find((factor) => factor * power >= value) ?? 10) * power;

@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
-import { parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
-import type { LanguageModel } from "../src/agent/model.ts";
 import { runTurn } from "../src/agent/loop/run-turn.ts";
+import type { LanguageModel } from "../src/agent/model.ts";
+import { parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import { createReporter, progressKey } from "../src/progress/reporter.ts";
-import { createBackgroundJobs } from "../src/queue/turns/background-jobs.ts";
-import { createDrive } from "../src/queue/turns/run-session.ts";
-import { noChanges, type TurnRunner } from "../src/queue/turns/contracts.ts";
-import { livePublisher } from "../src/queue/outbox/live.ts";
+import { createLivePublisher } from "../src/queue/outbox/live.ts";
+import { markMessage } from "../src/queue/outbox/marks.ts";
+import { flushOutbox, readSettledSince } from "../src/queue/outbox/outbox.ts";
+import { createRateLimiter } from "../src/queue/outbox/rate-limit.ts";
+import { claimSession } from "../src/queue/session/lease.ts";
 import { deliver } from "../src/queue/session/mailbox.ts";
 import { rememberMessages } from "../src/queue/session/message-threads.ts";
-import { markMessage } from "../src/queue/outbox/marks.ts";
-import { flushOutbox, settledSince } from "../src/queue/outbox/outbox.ts";
-import { createOutputScheduler } from "../src/queue/outbox/rate-limit.ts";
-import { claimSession } from "../src/queue/session/lease.ts";
+import { createBackgroundJobs } from "../src/queue/turns/background-jobs.ts";
+import { noChanges, type TurnRunner } from "../src/queue/turns/contracts.ts";
+import { createSessionRunner } from "../src/queue/turns/run-session.ts";
 import { watchStops } from "../src/queue/turns/stops.ts";
 import { memoryChat } from "../tests/fakes/memory-chat.ts";
 import type { TestRedis } from "../tests/fakes/redis.ts";
@@ -36,7 +36,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
   const redis = server.client();
   const chat = memoryChat();
   const parts = await agentParts(model);
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   // A turn goes on where progress cannot be shown; a measurement of that would be worth nothing.
   const problems: unknown[] = [];
   const onProblem = (_problem: string, error: unknown) => problems.push(error);
@@ -49,7 +49,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
   };
-  const drive = createDrive({
+  const drive = createSessionRunner({
     redis,
     stops,
     background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
@@ -68,9 +68,9 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
-        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish: livePublisher(redis, lease.thread, onError),
+        publish: createLivePublisher(redis, lease.thread, onError),
         mask: (text) => text,
         onProblem,
       }),

@@ -26,12 +26,12 @@ const turn = heddle.runTurn({
   model,
   tools,
   system: "Be brief.",
-  context: heddle.createContextKeeper({ model, counter: heddle.createTokenCounter() }),
+  context: heddle.createContextWindow({ model, counter: heddle.createTokenCounter() }),
   signal: new AbortController().signal,
 });
 let next = await turn.next();
 for (; !next.done; next = await turn.next()) {
-  const record = heddle.recordOf(next.value, Date.now());
+  const record = heddle.toRecord(next.value, Date.now());
   if (record) journal.push(record); // what is stored before the loop goes on can be resumed
   if (next.value.type === "tool-start") console.log(`… ${next.value.call.name}`);
 }

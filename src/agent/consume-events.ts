@@ -5,7 +5,7 @@ import { noUsage } from "./model.ts";
  * Takes the events of a turn one by one until its end. Where one cannot be taken, the turn is ended before the error
  * goes on: tools that run beside each other by `abort`, the model's stream by the generator's return.
  */
-export async function followTurn(
+export async function consumeEvents(
   turn: AsyncGenerator<AgentEvent, TurnOutcome>,
   abort: (reason: TurnAbort) => void,
   take: (event: AgentEvent) => Promise<void>,

@@ -1,4 +1,3 @@
-import type { Usage } from "./model.ts";
 import type {
   AssistantMessage,
   SummaryMessage,
@@ -7,8 +6,9 @@ import type {
   ToolStatus,
   UserMessage,
 } from "./messages.ts";
-import type { UsedUp } from "./turn-budget.ts";
+import type { Usage } from "./model.ts";
 import type { Question } from "./questions.ts";
+import type { BudgetExhausted } from "./turn-budget.ts";
 
 /**
  * Everything that a running turn tells the outside: the whole contract between the loop and what shows or
@@ -112,7 +112,7 @@ export type TurnOutcome =
       kind: "step-limit" | "budget";
       text: string;
       limit: string;
-      usedUp?: UsedUp;
+      usedUp?: BudgetExhausted;
       steps: number;
       usage: Usage;
     }

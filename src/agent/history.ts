@@ -1,19 +1,19 @@
 import type { AgentEvent } from "./events.ts";
 import type { JournalRecord } from "./journal.ts";
-import { addUsage, noUsage, type Usage } from "./model.ts";
 import {
   heddle,
   type Message,
   plainName,
   type SummaryMessage,
   type ToolCall,
-  type ToolMessage,
   toolCalls,
+  type ToolMessage,
   type UserMessage,
 } from "./messages.ts";
+import { addUsage, noUsage, type Usage } from "./model.ts";
 import type { Decision, Question } from "./questions.ts";
 
-export type Enclosure = Extract<JournalRecord, { type: "enclosure" }>;
+export type MessageExtrasRecord = Extract<JournalRecord, { type: "enclosure" }>;
 
 /** A tool call that has no result yet. `started`: it may have run, so it must not be run again. */
 export interface OpenCall {
@@ -43,7 +43,10 @@ export interface OpenTurn {
 }
 
 /** How long the turn has worked until `now`, the waiting for people left out, ms. */
-export function workedMs({ startedAt, waitedMs, waitingSince = Infinity }: OpenTurn, now: number): number {
+export function measureWorkedMs(
+  { startedAt, waitedMs, waitingSince = Infinity }: OpenTurn,
+  now: number,
+): number {
   return now - startedAt - waitedMs - Math.max(0, now - waitingSince);
 }
 
@@ -58,7 +61,7 @@ export interface History {
 }
 
 /** What to store for an event; undefined for those that are for display only. */
-export function recordOf(event: AgentEvent, at: number): JournalRecord | undefined {
+export function toRecord(event: AgentEvent, at: number): JournalRecord | undefined {
   switch (event.type) {
     case "tool-start":
       return { type: "tool-start", callId: event.call.id, at };
@@ -102,7 +105,7 @@ export function replay(records: readonly JournalRecord[]): History {
 
   const close = () => {
     // The loop answers every call before it goes on; this holds the rule for a journal that was cut by hand.
-    messages.push(...open.map(({ call }) => unknownResult(call)));
+    messages.push(...open.map(({ call }) => answerUnknown(call)));
     open = [];
   };
 
@@ -132,7 +135,7 @@ export function replay(records: readonly JournalRecord[]): History {
         break;
       case "enclosure":
         messages = messages.map((message) =>
-          message.role === "user" && message.id === record.message ? withEnclosure(message, record) : message,
+          message.role === "user" && message.id === record.message ? addExtras(message, record) : message,
         );
         break;
       case "withdrawn":
@@ -177,7 +180,7 @@ export function replay(records: readonly JournalRecord[]): History {
         messages = trimResults(messages, new Set(record.callIds));
         break;
       case "summary":
-        messages = afterSummary(record.message, messages, record.keep);
+        messages = replaceSummarized(record.message, messages, record.keep);
         if (turn) turn.usage = addUsage(turn.usage, record.usage);
         break;
       case "turn-end":
@@ -194,7 +197,7 @@ export function replay(records: readonly JournalRecord[]): History {
 }
 
 /** The message with what came along in its place; a new object. */
-export function withEnclosure(message: UserMessage, { beside, images }: Enclosure): UserMessage {
+export function addExtras(message: UserMessage, { beside, images }: MessageExtrasRecord): UserMessage {
   const { enclosed: _, tokens: __, ...rest } = message;
   return { ...rest, beside, ...(images && { images }) };
 }
@@ -220,7 +223,11 @@ function setResult(turn: OpenTurn | undefined, result: ToolMessage): void {
  * The last `keep` messages behind a summary of the others. Their thinking is left out: it is bound to all that
  * was said before it, and a service may refuse it behind anything else.
  */
-export function afterSummary(summary: SummaryMessage, messages: readonly Message[], keep: number): Message[] {
+export function replaceSummarized(
+  summary: SummaryMessage,
+  messages: readonly Message[],
+  keep: number,
+): Message[] {
   const kept = messages.slice(messages.length - keep).map((message) => {
     if (message.role !== "assistant") return message;
     const parts = message.parts.filter((part) => part.type !== "thinking");
@@ -247,7 +254,7 @@ export function trimResults(messages: readonly Message[], callIds: ReadonlySet<s
 }
 
 /** The result of a call that was started by a process which is gone. */
-export function unknownResult(call: ToolCall): ToolMessage {
+export function answerUnknown(call: ToolCall): ToolMessage {
   return {
     role: "tool",
     callId: call.id,

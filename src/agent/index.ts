@@ -1,8 +1,8 @@
 /** What a program needs to run the agent by itself; examples/library.ts shows how. */
-export { createContextKeeper } from "./context/compaction.ts";
+export { createContextWindow } from "./context/compaction.ts";
 export { createMasker } from "./context/mask.ts";
 export { createTokenCounter } from "./context/tokens.ts";
-export { recordOf, replay } from "./history.ts";
+export { toRecord, replay } from "./history.ts";
 export type { JournalRecord } from "./journal.ts";
 export { openModel } from "./llm/open.ts";
 export { runTurn } from "./loop/run-turn.ts";

@@ -50,7 +50,7 @@ export function createAsker(
 }
 
 /** The result of a call that the decision has ended; undefined when the call is to run. */
-export function resultWithoutRun(call: ToolCall, decision: Decision): ToolMessage | undefined {
+export function answerWithoutRun(call: ToolCall, decision: Decision): ToolMessage | undefined {
   const text = refusal(decision);
   return text === undefined
     ? undefined

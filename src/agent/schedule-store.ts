@@ -31,12 +31,12 @@ export interface ScheduleStore {
 
 /** One line for people and for the model. */
 export function describeSchedule({ id, task, when, by, next }: Schedule): string {
-  const due = instant(next);
+  const due = formatInstant(next);
   const time = when.kind === "once" ? `once, ${due}` : `cron ${when.pattern} (${when.timeZone}), next ${due}`;
   return `${id}: ${time}, by ${by}: ${task.replace(/\s+/g, " ")}`;
 }
 
 /** To the minute, in UTC, e.g. `2026-11-05 08:00 UTC`. */
-export function instant(at: number): string {
+export function formatInstant(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

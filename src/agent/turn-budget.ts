@@ -7,7 +7,7 @@ export interface Estimate {
 }
 
 /** A day's budget that has no room for another model call, in words for people. */
-export interface UsedUp {
+export interface BudgetExhausted {
   /** Which one, for whoever may extend it. */
   budget: string;
   /** E.g. "$5.00 a day for this channel". */
@@ -21,10 +21,10 @@ export interface UsedUp {
 /** `settle` replaces what was set aside by what was used, once; whatever happened to the call, it must be called. */
 export type Reservation =
   | { ok: true; settle(usage: Usage, model: string): Promise<void> }
-  | { ok: false; usedUp: UsedUp };
+  | { ok: false; usedUp: BudgetExhausted };
 
 /** Whoever pays for a turn. */
-export interface Purse {
+export interface TurnBudget {
   /** Sets aside what a model call may use, before it is made. */
   reserve(estimate: Estimate): Promise<Reservation>;
 }

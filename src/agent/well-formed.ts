@@ -2,14 +2,14 @@
  * The value with each half of a surrogate pair replaced; itself where there is none. A model or a server may send one in JSON, and a model's
  * service takes no request that has one anywhere: none of the thread, once it is in the history.
  */
-export function wellFormed<T>(value: T): T;
-export function wellFormed(value: unknown): unknown {
+export function toWellFormed<T>(value: T): T;
+export function toWellFormed(value: unknown): unknown {
   // Hardly anything is not, and a long history is looked through at the start of each turn.
   if (isWellFormed(value)) return value;
   if (typeof value === "string") return value.toWellFormed();
-  if (Array.isArray(value)) return value.map((item: unknown) => wellFormed(item));
+  if (Array.isArray(value)) return value.map((item: unknown) => toWellFormed(item));
   const entries = Object.entries(Object(value));
-  return Object.fromEntries(entries.map(([key, item]) => [key.toWellFormed(), wellFormed(item)]));
+  return Object.fromEntries(entries.map(([key, item]) => [key.toWellFormed(), toWellFormed(item)]));
 }
 
 function isWellFormed(value: unknown): boolean {

@@ -1,14 +1,14 @@
 import {
   type CompactionPolicy,
-  type ContextKeeper,
-  createContextKeeper,
+  type ContextWindow,
+  createContextWindow,
 } from "../agent/context/compaction.ts";
 import { createTokenCounter } from "../agent/context/tokens.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { createPaidModel } from "../agent/llm/metered-model.ts";
+import { meteredModel } from "../agent/llm/metered-model.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
-import { systemPrompt } from "../agent/loop/prompt.ts";
-import { noteIndex } from "../agent/loop/recall.ts";
+import { buildSystemPrompt } from "../agent/loop/prompt.ts";
+import { formatNoteIndex } from "../agent/loop/recall.ts";
 import { runTurn } from "../agent/loop/run-turn.ts";
 import { createTaskTool } from "../agent/loop/sub-agent.ts";
 import type { Masker } from "../agent/masker.ts";
@@ -18,7 +18,7 @@ import type { LanguageModel } from "../agent/model.ts";
 import type { NoteStore } from "../agent/note-store.ts";
 import type { Policy } from "../agent/policy/policy.ts";
 import type { ScheduleStore } from "../agent/schedule-store.ts";
-import { skillCatalogue } from "../agent/skills/catalogue.ts";
+import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
 import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
@@ -28,10 +28,10 @@ import { createDispatcher, type DispatcherOptions } from "../agent/tools/dispatc
 import type { Tool, ToolServices } from "../agent/tools/tool.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import type { Enclosures, Reading } from "../message-extras/message-extras.ts";
+import type { MessageExtras, Reading } from "../message-extras/message-extras.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
-import type { WatchedSandbox } from "../sandbox/health.ts";
+import type { SandboxHealth } from "../sandbox/health.ts";
 import { nothingKilled } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
@@ -40,12 +40,12 @@ import type { Models } from "./models.ts";
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;
   compaction: Partial<CompactionPolicy>;
-  budgets: Pick<Budgets, "purse">;
+  budgets: Pick<Budgets, "turnBudget">;
   instructions: string;
   /** What is different in the thread's channel. */
   channel(thread: ThreadId): Partial<ChannelSettings>;
-  enclosures: Enclosures;
-  sandbox: WatchedSandbox;
+  messageExtras: MessageExtras;
+  sandbox: SandboxHealth;
   /** The notes that count in a thread while these people speak, the last of them now. */
   notes(thread: ThreadId, speakers: () => readonly Speaker[]): NoteStore;
   /**
@@ -70,17 +70,17 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser">
 const catalogueTokens = 2_000;
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
-export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
+export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
   const { summariser, limits, compaction, masker, log } = options;
   const counter = createTokenCounter();
-  const contexts = new Map<LanguageModel, ContextKeeper>();
+  const contexts = new Map<LanguageModel, ContextWindow>();
   const breaker = createCircuitBreaker({ now: Date.now });
   const { backend } = options.sandbox;
 
   /** One for each model: what it learns about sizes is the model's. */
-  const contextOf = (model: LanguageModel): ContextKeeper => {
+  const contextOf = (model: LanguageModel): ContextWindow => {
     const context =
-      contexts.get(model) ?? createContextKeeper({ model, summariser, counter, policy: compaction });
+      contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction });
     contexts.set(model, context);
     return context;
   };
@@ -135,15 +135,15 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         notice: (text) => void emit({ type: "notice", text }),
         signal,
       };
-      const messages = await options.enclosures.open(thread, history.messages, {
+      const messages = await options.messageExtras.open(thread, history.messages, {
         ...reading,
         fromStart: true,
       });
-      const system = systemPrompt({
+      const system = buildSystemPrompt({
         noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
         sandboxNote: backend.note(thread),
         instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
-        skills: skillCatalogue(skills, catalogueTokens, counter.count),
+        skills: formatSkillCatalogue(skills, catalogueTokens, counter.count),
       });
       const dispatch: Omit<DispatcherOptions, "tools"> = {
         services,
@@ -160,8 +160,8 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         ...mcpTools,
       ];
       const allowed = ({ name }: Tool) => isListed(channel.tools, name);
-      const purse = options.budgets.purse(thread, history.turn);
-      const pay = (unpaid: LanguageModel) => createPaidModel({ model: unpaid, purse, counter });
+      const turnBudget = options.budgets.turnBudget(thread, history.turn);
+      const pay = (unpaid: LanguageModel) => meteredModel({ model: unpaid, turnBudget, counter });
       const task = createTaskTool({
         model,
         pay,
@@ -189,11 +189,11 @@ export function createTurnRunner(options: TurnRunnerOptions): TurnRunner {
         async followUps() {
           const arrived = await followUps();
           asked.push(...arrived.filter(isFromPerson));
-          return options.enclosures.open(thread, arrived, { ...reading, fromStart: false });
+          return options.messageExtras.open(thread, arrived, { ...reading, fromStart: false });
         },
         async recall() {
           try {
-            return noteIndex(await notes.list());
+            return formatNoteIndex(await notes.list());
           } catch (error) {
             // A turn without its notes is better than none.
             turnLog.error({ err: error }, "the notes could not be read");

@@ -3,24 +3,24 @@ import type { Redis } from "ioredis";
 import type { Masker } from "../agent/masker.ts";
 import type { McpConfig } from "../agent/mcp/config.ts";
 import { createSkillLibrary, type SkillLibrary } from "../agent/skills/library.ts";
-import type { Door } from "../chat/inbound.ts";
+import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { type Access, createAccess } from "../intake/access.ts";
 import { createIntake } from "../intake/intake.ts";
-import { announcing } from "../operations/session-notifications.ts";
-import { statusOf } from "../operations/status.ts";
-import { maskedSurface } from "../progress/mask.ts";
+import { withSessionNotifications } from "../operations/session-notifications.ts";
+import { describeStatus } from "../operations/status.ts";
+import { createMaskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";
-import { addMovedBytes } from "../queue/budgets/transferred-bytes.ts";
+import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
-import { createOutputScheduler, type OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
-import { aheadOf } from "../queue/turns/slots.ts";
+import { countAhead } from "../queue/turns/slots.ts";
 import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
-import { type WatchedSandbox, watchSandbox } from "../sandbox/health.ts";
+import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { modelChoicesIn } from "./channel-settings.ts";
@@ -32,24 +32,24 @@ import { openSandboxBackend } from "./sandbox.ts";
 export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.url));
 
 /** What a command begins with. */
-export interface SetUp {
+export interface CommandContext {
   config: Config;
   mcp: McpConfig;
   masker: Masker;
   log: Logger;
 }
 
-/** What every role needs: Redis, the queue, the door and a way to write to each platform. */
-export interface Foundation extends SetUp {
+/** What every role needs: Redis, the queue, intake and a way to write to each platform. */
+export interface AppContext extends CommandContext {
   server: RedisServer;
   redis: Redis;
   queue: TurnQueue;
-  output: OutputScheduler;
+  output: RateLimiter;
   budgets: Budgets;
-  door: Door;
+  intake: Intake;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
-  sandbox: WatchedSandbox;
+  sandbox: SandboxHealth;
   access: Access;
   telemetry: Telemetry;
   close(): Promise<void>;
@@ -59,10 +59,10 @@ export interface Foundation extends SetUp {
  * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
  * @param options.measures whether this process answers to `/metrics`
  */
-export async function layFoundation(
-  { config, mcp, log, masker }: SetUp,
+export async function createAppContext(
+  { config, mcp, log, masker }: CommandContext,
   { measures = false }: { measures?: boolean } = {},
-): Promise<Foundation> {
+): Promise<AppContext> {
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = createSkillLibrary({
     folders: config.settings.skills.folders ?? [shippedSkills],
@@ -71,7 +71,7 @@ export async function layFoundation(
   const backend = openSandboxBackend(config, {
     readOnly: skills.mounts,
     log: (line) => log.info(line),
-    moved: { add: (thread, day, bytes) => addMovedBytes(redis, thread, day, bytes) },
+    moved: { add: (thread, day, bytes) => addTransferredBytes(redis, thread, day, bytes) },
   });
   const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
@@ -81,7 +81,7 @@ export async function layFoundation(
   const surfaces = new Map(
     [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [
       name,
-      observe.surface(maskedSurface(plain, (text) => masker.mask(text))),
+      observe.surface(createMaskedSurface(plain, (text) => masker.mask(text))),
     ]),
   );
   const surface = (platform: string): ChatSurface => {
@@ -91,7 +91,7 @@ export async function layFoundation(
     return found;
   };
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const output = observe.output(createOutputScheduler(redis));
+  const output = observe.output(createRateLimiter(redis));
   const access = createAccess(config.settings.access);
   const budgets = createBudgets({
     redis,
@@ -103,17 +103,17 @@ export async function layFoundation(
     },
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
-  const intake = createIntake({
+  const plainIntake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
-    audit: telemetry.note,
+    audit: telemetry.audit,
     ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
-    status: (thread) => statusOf(redis, thread),
-    ahead: (thread, person) => aheadOf(redis, queue, config.settings.queue, thread, person),
+    status: (thread) => describeStatus(redis, thread),
+    ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),
     now: Date.now,
   });
-  const door = announcing(observe.door(intake), { redis, surface, onProblem });
-  const sandbox = await watchSandbox(observe.sandbox(backend), log, Date.now);
+  const intake = withSessionNotifications(observe.intake(plainIntake), { redis, surface, onProblem });
+  const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
   return {
     config,
     mcp,
@@ -124,7 +124,7 @@ export async function layFoundation(
     queue,
     output,
     budgets,
-    door,
+    intake,
     surface,
     skills,
     sandbox,

@@ -1,13 +1,13 @@
-import { createLocalAdapter } from "../adapters/console/adapter.ts";
+import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
-import { workspaceFiles } from "../operations/files.ts";
+import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { hasWorker } from "../queue/turns/presence.ts";
-import { auditFolder, keepAudit } from "../telemetry/telemetry.ts";
-import type { Foundation, Running } from "./context.ts";
+import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
+import type { AppContext, Running } from "./context.ts";
 import { openAdapters } from "./platforms.ts";
-import { limitsOf } from "./sandbox.ts";
+import { readSandboxLimits } from "./sandbox.ts";
 
 /** Something that the operator has to put right before Heddle can start. */
 class StartError extends Error {
@@ -16,49 +16,49 @@ class StartError extends Error {
 
 /** Connects to the chat platforms and serves the console. */
 export async function startGateway(
-  foundation: Foundation,
+  context: AppContext,
   model: { id: string },
 ): Promise<Running & { url: string }> {
-  const { config, log, redis, server, door } = foundation;
+  const { config, log, redis, server, intake } = context;
   const { environment } = config;
   const adapters = await openAdapters({
     config,
     log,
     redis,
-    skills: foundation.skills,
-    access: foundation.access,
+    skills: context.skills,
+    access: context.access,
   });
   const operations = openOperations({
-    ...{ redis, server, queue: foundation.queue, skills: foundation.skills },
+    ...{ redis, server, queue: context.queue, skills: context.skills },
     budgets: config.settings.budgets,
-    limits: limitsOf(config.settings.sandbox),
+    limits: readSandboxLimits(config.settings.sandbox),
     auditFolder: auditFolder(config),
-    mask: (text) => foundation.masker.mask(text),
+    mask: (text) => context.masker.mask(text),
     now: Date.now,
     onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
   });
-  const local = createLocalAdapter({
+  const local = createConsoleAdapter({
     redis,
     host: environment.HEDDLE_HOST,
     port: environment.HEDDLE_PORT,
     ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
-    files: workspaceFiles(foundation.sandbox),
+    files: createWorkspaceFiles(context.sandbox),
     operations,
     status: async (): Promise<ConsoleStatus> => ({
       model: model.id,
       demo: model.id === "demo",
-      sandbox: foundation.sandbox.probe,
+      sandbox: context.sandbox.probe,
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),
     hasWorker: () => hasWorker(redis),
-    ...(foundation.telemetry.metrics && { metrics: foundation.telemetry.metrics }),
+    ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),
     log,
   });
   adapters.push(local);
 
   const started: ChatAdapter[] = [];
-  const endKeeping = keepAudit(redis, config, log);
+  const endKeeping = startAuditArchiving(redis, config, log);
   const close = async () => {
     endKeeping();
     await Promise.all(started.map((adapter) => adapter.stop()));
@@ -66,7 +66,7 @@ export async function startGateway(
   };
   try {
     for (const adapter of adapters) {
-      await adapter.start(door);
+      await adapter.start(intake);
       started.push(adapter);
     }
   } catch (error) {

@@ -1,37 +1,37 @@
 import type { Redis } from "ioredis";
-import { createLocalSurface } from "../adapters/console/surface.ts";
+import { createConsoleSurface } from "../adapters/console/surface.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
 import type { Author } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { threadId } from "../chat/threads.ts";
-import { nobodyOnDiscord } from "../config/access.ts";
+import { findClosedDiscord } from "../config/access.ts";
 import type { Environment } from "../config/environment.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import type { Access } from "../intake/access.ts";
 import { createDayBudgets } from "../queue/budgets/state.ts";
-import { createAttendance } from "../queue/session/last-seen.ts";
+import { createDowntime } from "../queue/session/last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
-interface Ground {
+interface PlatformDeps {
   config: Config;
   log: Logger;
   redis: Redis;
 }
 
 /** A way to write to every platform that is configured, and to the console. */
-export async function openSurfaces({ config, log, redis }: Ground): Promise<Map<string, ChatSurface>> {
+export async function openSurfaces({ config, log, redis }: PlatformDeps): Promise<Map<string, ChatSurface>> {
   const { environment, settings } = config;
-  const surfaces = new Map<string, ChatSurface>([["local", createLocalSurface({ redis })]]);
+  const surfaces = new Map<string, ChatSurface>([["local", createConsoleSurface({ redis })]]);
   if (wantsSlack(environment)) {
     const workspaces = await slackWorkspaces({ config, log, redis });
     const server = slackServer({ config, log });
     if ("client" in workspaces) {
-      const { createWorkspacesSurface } = await import("../adapters/slack/surface/teams-surface.ts");
-      surfaces.set("slack", createWorkspacesSurface(workspaces.installations, server));
+      const { createTeamsSurface } = await import("../adapters/slack/surface/teams-surface.ts");
+      surfaces.set("slack", createTeamsSurface(workspaces.installations, server));
     } else {
       const { createSlackSurface } = await import("../adapters/slack/surface/surface.ts");
       surfaces.set("slack", createSlackSurface({ ...server, ...workspaces }));
@@ -60,14 +60,14 @@ export async function openAdapters({
   redis,
   skills,
   access,
-}: Ground & { skills: SkillLibrary; access: Access }): Promise<ChatAdapter[]> {
+}: PlatformDeps & { skills: SkillLibrary; access: Access }): Promise<ChatAdapter[]> {
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
-  const attendance = createAttendance(redis, Date.now);
+  const downtime = createDowntime(redis, Date.now);
   const mayAsk = (platform: string) => (workspace: string, author: Author) =>
     access.mayAsk({ platform, workspace }, author);
   if (wantsSlack(environment)) {
-    const [{ createSlackAdapter }, { chooseEvents }] = await Promise.all([
+    const [{ createSlackAdapter }, { resolveTransport }] = await Promise.all([
       import("../adapters/slack/adapter.ts"),
       import("../adapters/slack/installation/resolve-teams.ts"),
     ]);
@@ -75,9 +75,9 @@ export async function openAdapters({
       createSlackAdapter({
         ...slackServer({ config, log }),
         workspaces: await slackWorkspaces({ config, log, redis }),
-        events: chosen(() => chooseEvents(environment, settings.slack.http)),
+        events: chosen(() => resolveTransport(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
-        attendance,
+        downtime,
         recentThreads: createRecentThreads(redis),
         dayBudgets: createDayBudgets(redis, settings.budgets, Date.now),
         mayAsk: mayAsk("slack"),
@@ -85,14 +85,14 @@ export async function openAdapters({
     );
   }
   if (environment.DISCORD_TOKEN) {
-    const nobody = nobodyOnDiscord(settings.access);
+    const nobody = findClosedDiscord(settings.access);
     if (nobody) log.warn(nobody);
     const { createDiscordAdapter } = await import("../adapters/discord/adapter.ts");
     adapters.push(
       createDiscordAdapter({
         ...discordAccess(environment, environment.DISCORD_TOKEN),
         ...settings.discord,
-        attendance,
+        downtime,
         mayAsk: mayAsk("discord"),
         async choices(place, author) {
           if (!access.mayAsk(place, author)) return { models: [], skills: [] };
@@ -120,9 +120,9 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
   return Boolean(SLACK_BOT_TOKEN ?? SLACK_APP_TOKEN ?? SLACK_CLIENT_ID);
 }
 
-async function slackWorkspaces({ config, log, redis }: Ground) {
-  const { chooseWorkspaces } = await import("../adapters/slack/installation/resolve-teams.ts");
-  const choice = chosen(() => chooseWorkspaces(config.environment, config.settings.slack.workspaces));
+async function slackWorkspaces({ config, log, redis }: PlatformDeps) {
+  const { resolveWorkspaces } = await import("../adapters/slack/installation/resolve-teams.ts");
+  const choice = chosen(() => resolveWorkspaces(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
   const { createInstallations } = await import("../adapters/slack/installation/installations.ts");
   return {
@@ -140,7 +140,7 @@ function chosen<T>(choose: () => T): T {
   }
 }
 
-function slackServer({ config, log }: Pick<Ground, "config" | "log">) {
+function slackServer({ config, log }: Pick<PlatformDeps, "config" | "log">) {
   const { SLACK_API_URL } = config.environment;
   return { ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }), marks: config.settings.slack.marks, log };
 }

@@ -10,7 +10,7 @@ import { createSeatbeltBackend, createUnconfinedBackend } from "../sandbox/plain
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { BackendOptions } from "../sandbox/thread/backend.ts";
 import type { ReadOnlyMount } from "../sandbox/thread/read-only.ts";
-import { folderStore } from "../sandbox/workspaces/store.ts";
+import { createFolderStore } from "../sandbox/workspaces/store.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -31,10 +31,10 @@ export function openSandboxBackend(
   const { sandbox, workspaces } = config.settings;
   const options: BackendOptions = {
     dataDir: config.dataDir,
-    limits: limitsOf(sandbox),
+    limits: readSandboxLimits(sandbox),
     requiresGroups: sandbox.require === "cgroup",
     egress: egressOf(config, outside.log ?? (() => {}), moved),
-    ...(workspaces.store !== undefined && { store: folderStore(workspaces.store) }),
+    ...(workspaces.store !== undefined && { store: createFolderStore(workspaces.store) }),
     ...seen,
   };
   if (sandbox.backend === "none") {
@@ -71,7 +71,7 @@ function assertSingleUser(environment: Environment): void {
  * When clean-up archives a workspace, and when it removes an archive. Nothing is idle while a job can still run that the
  * last turn has started at its end, in whatever process.
  */
-export function cleanPolicy({ settings: { agent, sandbox, workspaces } }: Pick<Config, "settings">) {
+export function readCleanPolicy({ settings: { agent, sandbox, workspaces } }: Pick<Config, "settings">) {
   const longestUseMs = (agent.maxMinutes + sandbox.jobMinutes) * 60_000;
   return {
     idleMs: Math.max(workspaces.idleDays * dayMs, longestUseMs),
@@ -80,7 +80,7 @@ export function cleanPolicy({ settings: { agent, sandbox, workspaces } }: Pick<C
 }
 
 /** The limits as `heddle.yaml` sets them. */
-export function limitsOf(sandbox: Settings["sandbox"]): SandboxLimits {
+export function readSandboxLimits(sandbox: Settings["sandbox"]): SandboxLimits {
   return {
     commandMs: sandbox.commandSeconds * 1_000,
     longestCommandMs: sandbox.commandSecondsMax * 1_000,

@@ -11,7 +11,7 @@ import type { Settings } from "../config/schema.ts";
  * @param skills the names of those that there are
  * @throws ConfigError
  */
-export function checkNames({ tools, channels }: Settings, skills: readonly string[]): void {
+export function validateReferences({ tools, channels }: Settings, skills: readonly string[]): void {
   const own = [...sandboxTools(), ...sessionTools(), askUser].map(({ name }) => name);
   own.push("get_skill", "task");
   const faults: string[] = [];

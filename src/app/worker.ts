@@ -2,40 +2,40 @@ import { randomUUID } from "node:crypto";
 import { openMcpPool } from "../agent/mcp/pool.ts";
 import { createPolicy } from "../agent/policy/policy.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import { openWorkerDiary } from "../operations/worker-status.ts";
-import { createEnclosures } from "../message-extras/message-extras.ts";
-import { stillAllowed } from "../intake/still-allowed.ts";
+import { createPermissionCheck } from "../intake/still-allowed.ts";
+import { createMessageExtras } from "../message-extras/message-extras.ts";
+import { createWorkerStatus } from "../operations/worker-status.ts";
 import { createReporter, progressKey } from "../progress/reporter.ts";
-import { livePublisher } from "../queue/outbox/live.ts";
+import { createLivePublisher } from "../queue/outbox/live.ts";
 import { markMessage } from "../queue/outbox/marks.ts";
-import { flushOutbox, settledSince } from "../queue/outbox/outbox.ts";
+import { flushOutbox, readSettledSince } from "../queue/outbox/outbox.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
-import { openScheduleClock, takeScheduleTicks } from "../queue/schedules/clock.ts";
+import { openScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
-import { type ScheduleLimits, threadSchedules } from "../queue/schedules/schedules.ts";
+import { createThreadSchedules, type ScheduleLimits } from "../queue/schedules/schedules.ts";
 import { readJournal } from "../queue/session/journal.ts";
 import { rememberMessages } from "../queue/session/message-threads.ts";
-import { redisNotes } from "../queue/session/notes.ts";
+import { createRedisNotes } from "../queue/session/notes.ts";
 import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
 import { startPresence } from "../queue/turns/presence.ts";
-import { createDrive } from "../queue/turns/run-session.ts";
+import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { createSlots } from "../queue/turns/slots.ts";
 import { watchStops } from "../queue/turns/stops.ts";
 import { startTurnWorker } from "../queue/turns/turn-worker.ts";
-import { createTurnRunner } from "./agent-runner.ts";
+import { createAgentRunner } from "./agent-runner.ts";
 import { channelSettings } from "./channel-settings.ts";
-import type { Foundation, Running } from "./context.ts";
+import type { AppContext, Running } from "./context.ts";
 import type { Models } from "./models.ts";
-import { cleanPolicy } from "./sandbox.ts";
-import { checkNames } from "./validate-references.ts";
+import { readCleanPolicy } from "./sandbox.ts";
+import { validateReferences } from "./validate-references.ts";
 
 const noSandboxBanner =
   "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
 
 /** Takes turns from the queue and runs the agent. */
-export async function startWorker(foundation: Foundation, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = foundation;
-  const { observe, note } = foundation.telemetry;
+export async function startWorker(context: AppContext, models: Models): Promise<Running> {
+  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = context;
+  const { observe, audit: note } = context.telemetry;
   const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
   const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -48,12 +48,12 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
 
   const library = await skills.current();
   for (const { path, reason } of library.problems) log.warn(`Skill ${path}: ${reason}`);
-  checkNames(
+  validateReferences(
     config.settings,
     library.skills.map(({ name }) => name),
   );
   const pool = await openMcpPool({
-    config: foundation.mcp,
+    config: context.mcp,
     timeouts: {
       connectMs: config.settings.mcp.connectSeconds * 1_000,
       executeMs: config.settings.mcp.executeSeconds * 1_000,
@@ -68,7 +68,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     shortestMs: schedules.shortestMinutes * 60_000,
     longestMs: sessions.expireDays * 86_400_000,
   };
-  const agentRunner = createTurnRunner({
+  const agentRunner = createAgentRunner({
     choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
     summariser: observe.model(models.summariser),
     limits: {
@@ -81,7 +81,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     budgets,
     instructions: agent.instructions,
     channel,
-    enclosures: createEnclosures({
+    messageExtras: createMessageExtras({
       files: {
         files: attachments.files,
         fileBytes: attachments.fileMb * 1_048_576,
@@ -90,13 +90,21 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
       },
       room,
       surface,
-      mayAsk: foundation.access.mayAsk,
+      mayAsk: context.access.mayAsk,
       onProblem,
     }),
     sandbox,
-    notes: (thread, speakers) => redisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
+    notes: (thread, speakers) => createRedisNotes({ redis, thread, speakers, now: Date.now, onProblem }),
     schedules: (thread, asked) =>
-      threadSchedules({ redis, clock, thread, limits: scheduleLimits, asked, audit: note, now: Date.now }),
+      createThreadSchedules({
+        redis,
+        clock,
+        thread,
+        limits: scheduleLimits,
+        asked,
+        audit: note,
+        now: Date.now,
+      }),
     journal: (thread) => readJournal(redis, thread),
     surface,
     skills,
@@ -107,10 +115,10 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     log,
   });
 
-  const cleaning = setInterval(() => void cleanWorkspaces(foundation), cleanEveryMs).unref();
+  const cleaning = setInterval(() => void cleanWorkspaces(context), cleanEveryMs).unref();
   const stops = await watchStops(redis, server.connect(), onError);
   const runner = observe.runner(agentRunner);
-  const drive = createDrive({
+  const drive = createSessionRunner({
     redis,
     stops,
     background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
@@ -132,10 +140,10 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
-        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) =>
           markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
-        publish: livePublisher(redis, lease.thread, onError),
+        publish: createLivePublisher(redis, lease.thread, onError),
         mask: (text) => masker.mask(text),
         onProblem: (problem, error) => turnLog.warn({ err: error }, problem),
       });
@@ -151,7 +159,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
         onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
       }),
   });
-  const diary = openWorkerDiary({
+  const workerStatus = createWorkerStatus({
     concurrency: queueSettings.concurrency,
     model: models.model.id,
     sandbox,
@@ -162,21 +170,21 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
   const worker = await startTurnWorker({
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
-    drive: diary.noting(drive),
+    runSession: workerStatus.track(drive),
     slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
     sweepMs: queueSettings.sweepSeconds * 1_000,
     onError,
   });
-  const ticks = await takeScheduleTicks({
+  const ticks = await startScheduleTicks({
     redis: server.connect({ maxRetriesPerRequest: null }),
     fire: createFiring({
       redis,
       queue,
       output,
       surface,
-      mayAsk: (thread, author) => stillAllowed(thread, author, foundation),
+      mayAsk: (thread, author) => createPermissionCheck(thread, author, context),
       audit: note,
       now: Date.now,
       onProblem,
@@ -184,7 +192,7 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
     lockMs: queueSettings.lockSeconds * 1_000,
     onError,
   });
-  const presence = await startPresence({ redis, describe: () => diary.describe(), onError });
+  const presence = await startPresence({ redis, describe: () => workerStatus.describe(), onError });
   return {
     async close() {
       await Promise.all([worker.close(), ticks.close()]);
@@ -196,10 +204,10 @@ export async function startWorker(foundation: Foundation, models: Models): Promi
 
 const cleanEveryMs = 6 * 3_600_000;
 
-async function cleanWorkspaces({ config, sandbox, log }: Foundation): Promise<void> {
+async function cleanWorkspaces({ config, sandbox, log }: AppContext): Promise<void> {
   if (!sandbox.probe.ok) return;
   try {
-    const report = await (await sandbox.backend.workspaces()).clean(cleanPolicy(config));
+    const report = await (await sandbox.backend.workspaces()).clean(readCleanPolicy(config));
     const { archived = [], failed = [] } = report ?? {};
     if (archived.length + failed.length > 0) log.info({ archived, failed }, "idle workspaces were archived");
   } catch (error) {

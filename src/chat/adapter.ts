@@ -1,11 +1,11 @@
 import * as diagnostics from "node:diagnostics_channel";
-import type { Door } from "./inbound.ts";
+import type { Intake } from "./inbound.ts";
 
 /** A connection to one platform that brings events in. Its surface works without it, in any process. */
 export interface ChatAdapter {
   readonly platform: string;
   /** Resolves when events can arrive; throws an error that names the wrong token or setting and the fix. */
-  start(door: Door): Promise<void>;
+  start(intake: Intake): Promise<void>;
   /** Stops taking events; those in hand are finished first. */
   stop(): Promise<void>;
 }

@@ -2,11 +2,11 @@ import type { Speaker } from "../agent/messages.ts";
 import type { MessageRef, ThreadRef } from "./threads.ts";
 
 /** Who listened to a workspace, and when: so that an adapter can find what was sent while nobody did. */
-export interface Attendance {
+export interface Downtime {
   /** Since when messages may have been missed, ms; undefined when nobody has ever listened. */
-  missedSince(platform: string, workspace: string): Promise<number | undefined>;
+  lastConnectedAt(platform: string, workspace: string): Promise<number | undefined>;
   /** Notes that what was sent until now has arrived or will. */
-  present(platform: string, workspace: string): Promise<void>;
+  markConnected(platform: string, workspace: string): Promise<void>;
   /** Threads where people may go on writing without a mention, the latest first. */
   threads(platform: string, workspace: string): Promise<ThreadRef[]>;
   /** The messages that somebody may have edited, deleted or put a 🛑 on meanwhile with an effect. */

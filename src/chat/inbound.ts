@@ -53,7 +53,7 @@ export type InboundEvent =
       author: Author;
       at: number;
       /** Where the platform tells no time, so that `at` differs each time that it is told: what it was done to. */
-      deed?: string;
+      dedupeKey?: string;
     }
   /** Somebody pressed a button that {@link OutboundMessage.actions} has offered. */
   | {
@@ -72,7 +72,7 @@ export type InboundEvent =
     };
 
 /** What became of an inbound event. It is durable when this is returned. */
-export type Verdict =
+export type IntakeResult =
   | { kind: "accepted"; thread: ThreadId; position: number }
   | { kind: "duplicate" }
   | { kind: "stopping"; thread: ThreadId; unchanged?: true }
@@ -89,12 +89,12 @@ export type Verdict =
   | { kind: "refused"; reply: string; unchanged?: true };
 
 /** What the person should read who pressed a button, if it did not do what it says. */
-export function problemOf(verdict: Verdict): string | undefined {
-  switch (verdict.kind) {
+export function explainResult(result: IntakeResult): string | undefined {
+  switch (result.kind) {
     case "refused":
-      return verdict.reply;
+      return result.reply;
     case "ignored":
-      return `That did nothing: ${verdict.why}.`;
+      return `That did nothing: ${result.why}.`;
     case "accepted":
     case "duplicate":
     case "stopping":
@@ -105,6 +105,6 @@ export function problemOf(verdict: Verdict): string | undefined {
 }
 
 /** The one way in. Throws only when Redis cannot be reached; then the event must not be acknowledged. */
-export interface Door {
-  receive(event: InboundEvent): Promise<Verdict>;
+export interface Intake {
+  receive(event: InboundEvent): Promise<IntakeResult>;
 }

@@ -31,7 +31,7 @@ export function splitMarkdown(text: string, limit: number): [string, ...string[]
 }
 
 /** A text that would be a flood of messages, as the file that people get with its beginning; undefined for others. */
-export function wholeAnswer(
+export function keepWholeAnswer(
   markdown: string,
   mostChars: number,
 ): { name: string; data: Buffer; comment: string } | undefined {

@@ -6,7 +6,7 @@ const presenceMs = 10_000;
 const againMs = 1_000;
 
 /** Whether a connection to a platform misses events, and what is done about it. */
-export interface Attending {
+export interface CatchUp {
   /** @param isGapless whether the platform has sent what was missed in between */
   connected(isGapless: boolean): void;
   disconnected(): void;
@@ -17,11 +17,11 @@ export interface Attending {
 }
 
 /** Catches up where something may have been missed; then it notes regularly that nothing is, while connected. */
-export function attend(
+export function catchUpOnReconnect(
   platform: string,
   work: { catchUp(): Promise<void>; present(): Promise<void> },
   log: BaseLogger,
-): Attending {
+): CatchUp {
   let isConnected = false;
   let isClosed = false;
   /** Counts gaps: what was read before one has no say about it. */

@@ -98,7 +98,7 @@ export class SurfaceError extends Error {
 }
 
 /** Waits for a write; false where the platform takes no such thing and it is better shown in another way. */
-export async function isTaken(write: Promise<unknown>): Promise<boolean> {
+export async function wasAccepted(write: Promise<unknown>): Promise<boolean> {
   try {
     await write;
     return true;

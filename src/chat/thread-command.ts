@@ -5,6 +5,6 @@
 const words = /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules)$/i;
 
 /** The word, if a command holds nothing but one that is said about a thread: it would be an odd task. */
-export function threadWord(text: string): string | undefined {
+export function readThreadCommand(text: string): string | undefined {
   return words.exec(text)?.[1]?.toLowerCase();
 }

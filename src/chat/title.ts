@@ -28,7 +28,7 @@ const inline = new RegExp(
  * What a thread is called: the first line of its first message that says something, as plain text, at most `chars`
  * long. Empty where none does.
  */
-export function titleOf(markdown: string, chars: number): string {
+export function makeTitle(markdown: string, chars: number): string {
   for (const line of markdown.slice(0, lookedAt).split("\n")) {
     const words = line.slice(0, lineChars).trim();
     const title = wordless.test(words) ? "" : withoutMarks(words.replace(lineStart, "")).trim();

@@ -6,10 +6,10 @@ import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
 import { openRedis } from "../app/redis.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
-import { checkedLog, holdingAudit } from "../telemetry/audit/files.ts";
+import { verifyLog, withAuditLock } from "../telemetry/audit/files.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
-import { setUp, UsageError } from "./context.ts";
-import { withoutControls } from "./run/terminal-view.ts";
+import { createCommandContext, UsageError } from "./context.ts";
+import { stripControls } from "./run/terminal-view.ts";
 
 const usage =
   "Write heddle audit verify [--anchor <n>:<hash>], heddle audit show [--thread <thread>], or heddle audit export [file.jsonl] [--thread <thread>].";
@@ -29,16 +29,16 @@ export async function command(args: string[]): Promise<number> {
   if (!known || rest.length > 0 || (file !== undefined && verb !== "export")) throw new UsageError(usage);
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
 
-  const setup = await setUp("warn");
+  const setup = await createCommandContext("warn");
   const out = file === undefined ? process.stdout : await writerOf(resolve(file));
   const server = await openRedis(setup.config, setup.log);
   const log = { redis: server.connect(), folder: auditFolder(setup.config), anchor };
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";
-    return `${verb === "show" ? setup.masker.mask(withoutControls(shown(entry))) : line}\n`;
+    return `${verb === "show" ? setup.masker.mask(stripControls(shown(entry))) : line}\n`;
   };
   try {
-    return await holdingAudit(log.redis, () => read(log, out, print));
+    return await withAuditLock(log.redis, () => read(log, out, print));
   } catch (error) {
     // Whoever reads the output has seen enough, as in `heddle audit show | head`.
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return 1;
@@ -64,7 +64,7 @@ async function read(
 ): Promise<number> {
   let code = 1;
   async function* lines(): AsyncGenerator<string> {
-    for await (const next of checkedLog(redis, folder, anchor)) {
+    for await (const next of verifyLog(redis, folder, anchor)) {
       switch (next.kind) {
         case "entry":
           yield print(next.entry, next.line);

@@ -1,6 +1,6 @@
 import { createMasker } from "../agent/context/mask.ts";
 import { readMcpConfig } from "../agent/mcp/config.ts";
-import type { SetUp } from "../app/context.ts";
+import type { CommandContext } from "../app/context.ts";
 import { loadConfig } from "../config/load.ts";
 import { createLog } from "../telemetry/log.ts";
 
@@ -10,7 +10,7 @@ export class UsageError extends Error {
 }
 
 /** What every command begins with. `level` overrides the configured log level. @throws ConfigError, McpConfigError */
-export async function setUp(level?: string): Promise<SetUp> {
+export async function createCommandContext(level?: string): Promise<CommandContext> {
   const config = loadConfig(process.env, process.cwd());
   const mcp = await readMcpConfig(config.settings.mcp.config, config.variables);
   const masker = createMasker([...config.secrets, ...mcp.secrets]);

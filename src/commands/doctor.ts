@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
-import type { Finding } from "../chat/adapter.ts";
 import { McpConfigError } from "../agent/mcp/config.ts";
-import type { SetUp } from "../app/context.ts";
+import type { CommandContext } from "../app/context.ts";
+import type { Finding } from "../chat/adapter.ts";
 import { ConfigError } from "../config/load.ts";
+import { createCommandContext } from "./context.ts";
 import { checks } from "./doctor/checks.ts";
-import { setUp } from "./context.ts";
 
 /** How long a check may take, in milliseconds. */
 const limitMs = 10_000;
@@ -21,7 +21,7 @@ export async function command(args: string[]): Promise<number> {
     "masker" in setup
       ? checks.map(async ({ what, run }) => ({
           what,
-          findings: await within(limitMs, (signal) => run(setup, signal)),
+          findings: await withDeadline(limitMs, (signal) => run(setup, signal)),
         }))
       : [Promise.resolve({ what: "settings", findings: [setup] })];
   const report: { what: string; level: Finding["level"]; text: string }[] = [];
@@ -41,9 +41,9 @@ export async function command(args: string[]): Promise<number> {
 }
 
 /** Settings that cannot be used are a finding, and the only one. */
-async function prepare(): Promise<SetUp | Finding> {
+async function prepare(): Promise<CommandContext | Finding> {
   try {
-    return await setUp("silent");
+    return await createCommandContext("silent");
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof McpConfigError)) throw error;
     return { level: "error", text: error.message };
@@ -51,7 +51,7 @@ async function prepare(): Promise<SetUp | Finding> {
 }
 
 /** What a check finds, in bounded time and whatever goes wrong in it. */
-export async function within(
+export async function withDeadline(
   ms: number,
   check: (signal: AbortSignal) => Promise<Finding[]>,
 ): Promise<Finding[]> {

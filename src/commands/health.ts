@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { openRedis } from "../app/redis.ts";
 import { hasWorker, isAlive } from "../queue/turns/presence.ts";
-import { setUp, UsageError } from "./context.ts";
+import { createCommandContext, UsageError } from "./context.ts";
 
 /**
  * For the health check of a container: exits with 0 while the Heddle of this host says in Redis that it serves.
@@ -9,7 +9,7 @@ import { setUp, UsageError } from "./context.ts";
  */
 export async function command(args: string[]): Promise<number> {
   if (args.length > 0) throw new UsageError("heddle health takes no arguments.");
-  const { config } = await setUp("silent");
+  const { config } = await createCommandContext("silent");
   const server = await openRedis(config, { info() {}, warn() {} });
   try {
     const redis = server.connect();

@@ -2,19 +2,19 @@ import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { consoleMessageRef } from "../adapters/console/conversations.ts";
-import { consoleAuthor, createLocalDoor, newConsoleThread } from "../adapters/console/intake.ts";
+import { consoleAuthor, createConsoleIntake, createConsoleThread } from "../adapters/console/intake.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { Question } from "../agent/questions.ts";
-import { type Foundation, layFoundation, type Running } from "../app/context.ts";
+import { type AppContext, createAppContext, type Running } from "../app/context.ts";
 import { type Models, openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
 import { threadId } from "../chat/threads.ts";
 import type { LiveEvent } from "../progress/reporter.ts";
 import { followLive } from "../queue/outbox/live.ts";
-import { setUp, UsageError } from "./context.ts";
+import { createCommandContext, UsageError } from "./context.ts";
 import { watchTask } from "./run/task-watch.ts";
 import { decideAtTerminal } from "./run/terminal-decision.ts";
-import { terminalView } from "./run/terminal-view.ts";
+import { createTerminalView } from "./run/terminal-view.ts";
 
 /** Exit codes: 0 answered, 1 failed or refused, 3 a limit was reached, 130 stopped. */
 function exitCode(outcome: TurnOutcome): number {
@@ -48,11 +48,11 @@ const lookEveryMs = 1_000;
 async function workUntil(
   ended: Promise<unknown>,
   look: () => Promise<void>,
-  { foundation, models }: { foundation: Foundation; models: Models },
+  { context, models }: { context: AppContext; models: Models },
 ): Promise<Running | undefined> {
   let worker: Running | undefined;
   for (;;) {
-    if (!worker && (await foundation.queue.workers()) === 0) worker = await startWorker(foundation, models);
+    if (!worker && (await context.queue.workers()) === 0) worker = await startWorker(context, models);
     const waiting = new AbortController();
     const pause = setTimeout(lookEveryMs, "look", { signal: waiting.signal }).catch(() => "look");
     const next = await Promise.race([ended.then(() => "ended"), pause]);
@@ -72,20 +72,20 @@ export async function command(args: string[]): Promise<number> {
   const task = positionals.join(" ").trim();
   if (!task) throw new UsageError('There is no task: write heddle run "what to do".');
 
-  const setup = await setUp(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
+  const setup = await createCommandContext(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
   const models = await openModels(setup.config, setup.log);
-  const foundation = await layFoundation(setup);
+  const context = await createAppContext(setup);
   try {
-    const thread = newConsoleThread();
-    const door = createLocalDoor({ redis: foundation.redis, door: foundation.door });
-    const view = values.json ? undefined : terminalView(process.stdout, process.stderr, setup.masker);
+    const thread = createConsoleThread();
+    const intake = createConsoleIntake({ redis: context.redis, intake: context.intake });
+    const view = values.json ? undefined : createTerminalView(process.stdout, process.stderr, setup.masker);
     const over = new AbortController();
     const decide = async (question: Question) => {
       // The output of --json is for a program.
       const input = values.json ? Readable.from([]) : process.stdin;
       const press = await decideAtTerminal(question, { input, output: process.stderr }, over.signal);
       const about = { thread, ref: consoleMessageRef(thread.thread, question.id), author: consoleAuthor() };
-      await foundation.door.receive({ kind: "action", ...about, ...press, at: Date.now() });
+      await context.intake.receive({ kind: "action", ...about, ...press, at: Date.now() });
     };
     let asking = Promise.resolve();
     const questions = new Set<string>();
@@ -110,23 +110,23 @@ export async function command(args: string[]): Promise<number> {
       }
     };
     // Before the task is given: a worker that already serves may be done with it at once. Only workers publish.
-    await followLive(foundation.server.connect(), threadId(thread), (event) => take(event as LiveEvent));
+    await followLive(context.server.connect(), threadId(thread), (event) => take(event as LiveEvent));
 
     let presses = 0;
     process.on("SIGINT", () => {
       presses += 1;
       if (presses > 1) process.exit(130);
-      void door.stop(thread, consoleAuthor());
+      void intake.stop(thread, consoleAuthor());
     });
-    const verdict = await door.say(thread, task, consoleAuthor());
-    if (verdict.kind === "refused" || verdict.kind === "ignored") {
-      process.stderr.write(`${verdict.kind === "refused" ? verdict.reply : `Not taken: ${verdict.why}.`}\n`);
+    const result = await intake.say(thread, task, consoleAuthor());
+    if (result.kind === "refused" || result.kind === "ignored") {
+      process.stderr.write(`${result.kind === "refused" ? result.reply : `Not taken: ${result.why}.`}\n`);
       return 1;
     }
-    const look = watchTask(foundation.redis, threadId(thread), (event) =>
+    const look = watchTask(context.redis, threadId(thread), (event) =>
       event ? take(event) : end(undefined),
     );
-    const worker = await workUntil(ended, look, { foundation, models });
+    const worker = await workUntil(ended, look, { context, models });
     const outcome = await ended;
     over.abort();
     await asking;
@@ -135,6 +135,6 @@ export async function command(args: string[]): Promise<number> {
     process.stderr.write(`${lost}\n`);
     return 1;
   } finally {
-    await foundation.close();
+    await context.close();
   }
 }

@@ -1,10 +1,10 @@
 import { consoleAuthor } from "../adapters/console/intake.ts";
 import { describeSchedule } from "../agent/schedule-store.ts";
-import { type Foundation, layFoundation } from "../app/context.ts";
+import { type AppContext, createAppContext } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules/schedules.ts";
-import { setUp, UsageError } from "./context.ts";
-import { withoutControls } from "./run/terminal-view.ts";
+import { createCommandContext, UsageError } from "./context.ts";
+import { stripControls } from "./run/terminal-view.ts";
 
 /** Lists what is planned in all threads, or cancels one. */
 export async function command(args: string[]): Promise<number> {
@@ -14,27 +14,27 @@ export async function command(args: string[]): Promise<number> {
   if (!lists && !cancels) {
     throw new UsageError("Write heddle schedules list, or heddle schedules cancel <thread> <id>.");
   }
-  const setup = await setUp("warn");
-  const foundation = await layFoundation(setup);
+  const setup = await createCommandContext("warn");
+  const context = await createAppContext(setup);
   try {
     if (!cancels) {
-      process.stdout.write(setup.masker.mask(withoutControls(await list(foundation))));
+      process.stdout.write(setup.masker.mask(stripControls(await list(context))));
       return 0;
     }
-    const { redis, telemetry } = foundation;
+    const { redis, telemetry } = context;
     const wasThere = await cancelSchedule(redis, thread, id);
     const by = { ...consoleAuthor(), id: "operator" };
-    if (wasThere) telemetry.note({ action: "schedule-cancelled", thread, schedule: id, by });
+    if (wasThere) telemetry.audit({ action: "schedule-cancelled", thread, schedule: id, by });
     process.stdout.write(
       wasThere ? `Schedule ${id} is cancelled.\n` : `There is no schedule ${id} in ${thread}.\n`,
     );
     return wasThere ? 0 : 1;
   } finally {
-    await foundation.close();
+    await context.close();
   }
 }
 
-async function list({ redis }: Foundation): Promise<string> {
+async function list({ redis }: AppContext): Promise<string> {
   const clock = openScheduleClock(redis);
   try {
     const threads = (await clock.threads()).toSorted();

@@ -1,8 +1,8 @@
 import { flushCompileCache } from "node:module";
 import { hostname } from "node:os";
-import { createGate, unsafeSettings } from "../adapters/console/auth-guard.ts";
+import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
-import { type Foundation, layFoundation, type Running, type SetUp } from "../app/context.ts";
+import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
 import { startGateway } from "../app/gateway.ts";
 import { openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
@@ -11,30 +11,30 @@ import { startHeartbeat } from "../queue/turns/presence.ts";
 import type { Role } from "./roles.ts";
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */
-export async function serve(role: Role, setup: SetUp): Promise<never> {
+export async function serve(role: Role, setup: CommandContext): Promise<never> {
   const models = await openModels(setup.config, setup.log);
   const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
-  const foundation = await layFoundation(setup, { measures: role !== "worker" || metricsPort !== undefined });
+  const context = await createAppContext(setup, { measures: role !== "worker" || metricsPort !== undefined });
   const parts: Running[] = [];
   let url = "";
   try {
-    if (role !== "gateway") parts.push(await startWorker(foundation, models));
+    if (role !== "gateway") parts.push(await startWorker(context, models));
     if (role !== "worker") {
-      const gateway = await startGateway(foundation, models.model);
+      const gateway = await startGateway(context, models.model);
       parts.unshift(gateway);
       url = gateway.url;
     } else if (metricsPort !== undefined) {
-      parts.push(await startMetrics(foundation, metricsPort));
+      parts.push(await startMetrics(context, metricsPort));
     }
     parts.push(
       await startHeartbeat({
-        redis: foundation.redis,
+        redis: context.redis,
         host: hostname(),
         onError: (error) => setup.log.warn({ err: error }, "the heartbeat was not written"),
       }),
     );
   } catch (error) {
-    await closeAll(parts, foundation);
+    await closeAll(parts, context);
     throw error;
   }
   const signalled = new Promise<string>((resolve) => {
@@ -43,26 +43,26 @@ export async function serve(role: Role, setup: SetUp): Promise<never> {
   });
   // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
   flushCompileCache();
-  process.stdout.write(banner(foundation, models.model.id, url));
+  process.stdout.write(banner(context, models.model.id, url));
   const signal = await signalled;
   setup.log.info(`${signal}: handing over running turns and stopping.`);
-  await closeAll(parts, foundation);
+  await closeAll(parts, context);
   // What a platform was asked and has not answered must not keep the process.
   process.exit(0);
 }
 
 /** `/metrics` of a worker, which has no console. @throws ConfigError */
-async function startMetrics({ config, telemetry, log }: Foundation, port: number): Promise<Running> {
+async function startMetrics({ config, telemetry, log }: AppContext, port: number): Promise<Running> {
   const { metrics } = telemetry;
   if (!metrics) throw new Error("There are no metrics to serve.");
   const { HEDDLE_HOST: host, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
-  const unsafe = unsafeSettings(host, token);
+  const unsafe = findUnsafeSettings(host, token);
   if (unsafe) throw new ConfigError(unsafe);
   const onError = (error: unknown) => log.error({ err: error }, "the metrics could not be read");
   try {
     const served = await serveMetrics({
       page: metrics,
-      gate: createGate({ host, token }),
+      authGuard: createAuthGuard({ host, token }),
       host,
       port,
       onError,
@@ -77,12 +77,12 @@ async function startMetrics({ config, telemetry, log }: Foundation, port: number
 }
 
 /** All at once: a platform that a gateway waits for must not hold up the turns that others are to go on with. */
-async function closeAll(parts: readonly Running[], foundation: Foundation): Promise<void> {
+async function closeAll(parts: readonly Running[], context: AppContext): Promise<void> {
   await Promise.all(parts.map((part) => part.close()));
-  await foundation.close();
+  await context.close();
 }
 
-function banner({ server, sandbox, config }: Foundation, model: string, url: string): string {
+function banner({ server, sandbox, config }: AppContext, model: string, url: string): string {
   const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
   const lines = [
     [

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { setUp, UsageError } from "./context.ts";
+import { createCommandContext, UsageError } from "./context.ts";
 import { roles } from "./roles.ts";
 import { isSupervised, supervise } from "./supervisor.ts";
 
@@ -9,7 +9,7 @@ export async function command(args: string[]): Promise<number> {
   const role = roles.find((name) => name === values.role);
   if (!role) throw new UsageError(`--role ${values.role}: expected one of ${roles.join(", ")}.`);
 
-  const setup = await setUp();
+  const setup = await createCommandContext();
   if (role !== "gateway" && !isSupervised()) {
     return await supervise({
       entry: process.argv[1] ?? "",

@@ -2,12 +2,12 @@ import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import { textOf, toolCalls, userText } from "../agent/messages.ts";
 import { openRedis } from "../app/redis.ts";
-import { titleOf } from "../chat/title.ts";
+import { makeTitle } from "../chat/title.ts";
 import { describeCall } from "../progress/describe.ts";
 import { readJournal } from "../queue/session/journal.ts";
 import { createOverview, type SessionLine } from "../queue/session/overview.ts";
-import { setUp, UsageError } from "./context.ts";
-import { withoutControls } from "./run/terminal-view.ts";
+import { createCommandContext, UsageError } from "./context.ts";
+import { stripControls } from "./run/terminal-view.ts";
 
 const listed = 100;
 const titleChars = 60;
@@ -18,12 +18,12 @@ export async function command(args: string[]): Promise<number> {
   const lists = verb === "list" && !thread;
   const shows = verb === "show" && thread && rest.length === 0;
   if (!lists && !shows) throw new UsageError("Write heddle threads list, or heddle threads show <thread>.");
-  const setup = await setUp("warn");
+  const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log);
   try {
     const redis = server.connect();
     const text = shows ? await show(redis, thread) : await list(redis);
-    process.stdout.write(setup.masker.mask(withoutControls(text)));
+    process.stdout.write(setup.masker.mask(stripControls(text)));
     return 0;
   } finally {
     await server.close();
@@ -36,7 +36,7 @@ async function list(redis: Redis): Promise<string> {
   return sessions
     .map((session) => {
       const { thread, activeAt, author, text } = session;
-      const began = [author, titleOf(text, titleChars)].filter(Boolean).join(": ");
+      const began = [author, makeTitle(text, titleChars)].filter(Boolean).join(": ");
       return `${new Date(activeAt).toISOString()}  ${stateOf(session).padEnd(11)} ${thread}  ${began}\n`;
     })
     .join("");

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { addUsage } from "../agent/model.ts";
 import { openRedis } from "../app/redis.ts";
-import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
-import { setUp, UsageError } from "./context.ts";
+import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
+import { createCommandContext, UsageError } from "./context.ts";
 
 const dimensionOf = { day: "all", user: "user", channel: "channel", model: "model" } as const;
 
@@ -16,10 +16,10 @@ export async function command(args: string[]): Promise<number> {
   const count = Number(values.days);
   if (!by || !Number.isInteger(count) || count < 1 || count > 3_650)
     throw new UsageError("Write heddle usage [--days 1 to 3650] [--by day|user|channel|model].");
-  const setup = await setUp("warn");
+  const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log);
   try {
-    const days = lastDays(setup.config.settings.budgets.timeZone, Date.now(), count);
+    const days = listLastDays(setup.config.settings.budgets.timeZone, Date.now(), count);
     const rows = await readUsage(server.connect(), days);
     const wanted = rows.filter(({ dimension }) => dimension === dimensionOf[by]);
     process.stdout.write(setup.masker.mask(table(by, wanted)));

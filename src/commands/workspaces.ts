@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { cleanPolicy, openSandboxBackend } from "../app/sandbox.ts";
+import { openSandboxBackend, readCleanPolicy } from "../app/sandbox.ts";
 import type { Workspaces } from "../sandbox/sandbox.ts";
-import { setUp, UsageError } from "./context.ts";
+import { createCommandContext, UsageError } from "./context.ts";
 
 const usage =
   "Write heddle workspaces list, heddle workspaces export <thread> [file.tar], or heddle workspaces clean.";
@@ -13,7 +13,7 @@ export async function command(args: string[]): Promise<number> {
   const exports = verb === "export" && thread !== undefined && rest.length === 0;
   if (!exports && !((verb === "list" || verb === "clean") && alone)) throw new UsageError(usage);
 
-  const { config, log } = await setUp("warn");
+  const { config, log } = await createCommandContext("warn");
   const backend = openSandboxBackend(config, { log: (line) => log.info(line) });
   try {
     const probe = await backend.probe();
@@ -31,7 +31,7 @@ export async function command(args: string[]): Promise<number> {
       process.stdout.write(await list(workspaces));
       return 0;
     }
-    const report = await workspaces.clean(cleanPolicy(config));
+    const report = await workspaces.clean(readCleanPolicy(config));
     if (!report) throw new UsageError("A worker is cleaning up at this moment: wait until it is done.");
     const { archived, forgotten, failed } = report;
     const lines = [

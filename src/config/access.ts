@@ -13,7 +13,7 @@ const ids = z
 const who = z.enum(["everyone", "requester", "administrators"]);
 
 /** What the operator should know as long as nobody on Discord is listed. */
-export function nobodyOnDiscord({
+export function findClosedDiscord({
   administrators,
   discord,
 }: z.infer<typeof accessSchema>): string | undefined {

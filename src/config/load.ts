@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { passwordsIn } from "../agent/passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
-import { nearest } from "./nearest.ts";
+import { findNearest } from "./nearest.ts";
 import { type Settings, settingsSchema } from "./schema.ts";
 
 /** A configuration that cannot be used. The message lists every fault with its place and an example. */
@@ -99,7 +99,7 @@ function checkDataDir(dataDir: string): string {
 }
 
 /** Variables that look like ours and are none, mostly because their name was remembered wrongly. */
-export function strangeVariables(variables: Config["variables"]): string[] {
+export function unknownVariables(variables: Config["variables"]): string[] {
   return Object.keys(variables).filter(
     (name) => /^(HEDDLE|SLACK|DISCORD)_/.test(name) && !(name in environmentSchema.shape),
   );
@@ -151,7 +151,7 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
     const known = keysAt(schema, issue.path);
     return issue.keys
       .map((key) => {
-        const meant = nearest(key, known);
+        const meant = findNearest(key, known);
         const hint = meant ? ` Did you mean ${meant}?` : "";
         return `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.${hint}`;
       })

@@ -2,7 +2,7 @@
 const slips = 2;
 
 /** The name that was probably meant by another, if one is that near. */
-export function nearest(written: string, names: readonly string[]): string | undefined {
+export function findNearest(written: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map((name) => ({ name, changes: distance(written.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, changes }) => changes <= slips && changes < name.length / 2)

@@ -98,10 +98,10 @@ export function createAccess(settings: AccessSettings): Access {
     permission(event) {
       const place = placeOf(event);
       const { author } = event;
-      const verdict = table[event.kind][rankOf(place, author)];
-      if (verdict === "allow") return { allowed: true };
+      const result = table[event.kind][rankOf(place, author)];
+      if (result === "allow") return { allowed: true };
       const why = `${event.kind} without permission (${author.standing})`;
-      return { allowed: false, why, ...(verdict === "refuse" && { reply: refusal(place, author) }) };
+      return { allowed: false, why, ...(result === "refuse" && { reply: refusal(place, author) }) };
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
     mayStop: (author, requesters) => fitsOneOf(settings.stop, author, requesters),

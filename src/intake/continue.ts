@@ -1,13 +1,13 @@
 import type { Redis } from "ioredis";
-import type { Author, InboundEvent, Verdict } from "../chat/inbound.ts";
+import type { Author, InboundEvent, IntakeResult } from "../chat/inbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { deliver } from "../queue/session/mailbox.ts";
-import { type PausedTurn, pausedTurn } from "../queue/session/paused-turn.ts";
+import { type PausedTurn, readPausedTurn } from "../queue/session/paused-turn.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
 /** Somebody lets a turn go on that a limit has ended. `budget`: the one that was extended for it. */
-export interface ContinueDeed {
+export interface ContinueAuditEvent {
   action: "continued";
   thread: ThreadId;
   turn: string;
@@ -23,23 +23,25 @@ export interface ContinueOptions {
   mayExtend(author: Author): boolean;
   /** Who may let the thread's last turn go on, which another limit has ended. */
   mayContinue(author: Author, thread: ThreadId): Promise<boolean>;
-  audit(deed: ContinueDeed): void;
+  audit(auditEvent: ContinueAuditEvent): void;
   now(): number;
 }
 
-/** `deed`: what is to be noted when a paused turn goes on. `paidBy`: see `UserMessage`. */
-type Leave = { allowed: true; deed?: ContinueDeed; paidBy?: string } | { allowed: false; reply: string };
+/** `auditEvent`: what is to be noted when a paused turn goes on. `paidBy`: see `UserMessage`. */
+type Leave =
+  | { allowed: true; auditEvent?: ContinueAuditEvent; paidBy?: string }
+  | { allowed: false; reply: string };
 
 /** Goes on with turns that a limit has ended: by a button, or by the word. */
 export interface Continuing {
   /** Somebody pressed the button of that turn. */
-  press(event: Extract<InboundEvent, { kind: "action" }>, turn: string): Promise<Verdict>;
+  press(event: Extract<InboundEvent, { kind: "action" }>, turn: string): Promise<IntakeResult>;
   /** Asked before the word is taken as the message that it is. */
   leave(event: Pick<InboundEvent & { thread: ThreadRef }, "thread" | "author">): Promise<Leave>;
 }
 
 /** Whether the whole message asks to go on. */
-export function isContinueWord(text: string): boolean {
+export function isContinueCommand(text: string): boolean {
   return /^[/!]?continue[\s.!]*$/i.test(text.normalize("NFKC").trim());
 }
 
@@ -48,9 +50,9 @@ export function createContinuing(options: ContinueOptions): Continuing {
 
   const leaveFor = async (paused: PausedTurn, author: Author, thread: ThreadId): Promise<Leave> => {
     const { usedUp } = paused.outcome;
-    const deed: ContinueDeed = { action: "continued", thread, turn: paused.turn, by: author };
+    const auditEvent: ContinueAuditEvent = { action: "continued", thread, turn: paused.turn, by: author };
     if (!usedUp || !budgets.isOfToday(usedUp.budget)) {
-      if (await mayContinue(author, thread)) return { allowed: true, deed };
+      if (await mayContinue(author, thread)) return { allowed: true, auditEvent };
       return {
         allowed: false,
         reply: "You may not continue this: only those who asked for it, or administrators.",
@@ -65,7 +67,7 @@ export function createContinuing(options: ContinueOptions): Continuing {
     const paidBy = await budgets.extend(usedUp.budget, paused.turn);
     return {
       allowed: true,
-      deed: { ...deed, budget: usedUp.budget },
+      auditEvent: { ...auditEvent, budget: usedUp.budget },
       ...(paidBy !== undefined && { paidBy }),
     };
   };
@@ -73,7 +75,7 @@ export function createContinuing(options: ContinueOptions): Continuing {
   return {
     async press({ thread: place, ref, author, at }, turn) {
       const thread = threadId(place);
-      const paused = await pausedTurn(redis, thread);
+      const paused = await readPausedTurn(redis, thread);
       if (paused?.turn !== turn) return { kind: "ignored", why: "the work has gone on since" };
       const leave = await leaveFor(paused, author, thread);
       if (!leave.allowed) return { kind: "refused", reply: leave.reply };
@@ -88,14 +90,14 @@ export function createContinuing(options: ContinueOptions): Continuing {
       };
       const delivery = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
       const isFirst = delivery.kind === "accepted";
-      if (isFirst && leave.deed) audit(leave.deed);
+      if (isFirst && leave.auditEvent) audit(leave.auditEvent);
       await queue.wake(thread);
       return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
     },
 
     async leave({ thread: place, author }) {
       const thread = threadId(place);
-      const paused = await pausedTurn(redis, thread);
+      const paused = await readPausedTurn(redis, thread);
       return paused ? leaveFor(paused, author, thread) : { allowed: true };
     },
   };

@@ -1,36 +1,40 @@
 import { plainName, type Quote } from "../agent/messages.ts";
-import type { Door, InboundEvent, Verdict } from "../chat/inbound.ts";
+import type { InboundEvent, Intake, IntakeResult } from "../chat/inbound.ts";
 import { type MessageRef, type ThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
-import { ratingIn, type Ratings } from "../queue/budgets/ratings.ts";
+import { type Ratings, readRatingAction } from "../queue/budgets/ratings.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
-import type { ScheduleDeed } from "../queue/schedules/schedules.ts";
+import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../queue/session/message-changes.ts";
-import { rememberMessages, threadOfMessage } from "../queue/session/message-threads.ts";
-import { turnToContinue } from "../queue/session/paused-turn.ts";
-import { lastRequesters, requestersOf } from "../queue/session/requesters.ts";
-import { overhear, rehear } from "../queue/session/unauthorized.ts";
+import { findThreadOfMessage, rememberMessages } from "../queue/session/message-threads.ts";
+import { readContinueAction } from "../queue/session/paused-turn.ts";
+import { listRequesters, readLastRequesters } from "../queue/session/requesters.ts";
+import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/unauthorized.ts";
 import { orderStop } from "../queue/turns/stops.ts";
 import type { Access } from "./access.ts";
-import { type ContinueDeed, createContinuing, isContinueWord } from "./continue.ts";
-import { createQuestionDesk, type QuestionDeed, type QuestionOptions } from "./question-decisions.ts";
+import { type ContinueAuditEvent, createContinuing, isContinueCommand } from "./continue.ts";
+import {
+  createQuestionDecisions,
+  type QuestionAuditEvent,
+  type QuestionOptions,
+} from "./question-decisions.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
-import { userMessage } from "./user-message.ts";
+import { createTextCommands, type TextCommandOptions } from "./text-commands/text-commands.ts";
+import { toUserMessage } from "./user-message.ts";
 import { createWaiting, type WaitingOptions } from "./waiting.ts";
-import { createWords, type WordOptions } from "./text-commands/text-commands.ts";
 
-/** What people do that the verdicts on their events do not tell: for the audit log. */
-export type IntakeDeed = QuestionDeed | ContinueDeed | ScheduleDeed;
+/** What people do that the results of their events do not tell: for the audit log. */
+export type IntakeAuditEvent = QuestionAuditEvent | ContinueAuditEvent | ScheduleAuditEvent;
 
 export interface IntakeOptions
   extends Omit<QuestionOptions, "mayApprove" | "audit">,
-    Omit<WordOptions, "stop" | "audit">,
+    Omit<TextCommandOptions, "stop" | "audit">,
     ReplyOptions,
     WaitingOptions {
   access: Access;
-  audit(deed: IntakeDeed): void;
+  audit(event: IntakeAuditEvent): void;
   /** Models that people may choose in that thread. */
   models(thread: ThreadRef): readonly string[];
   budgets: Pick<Budgets, "isOfToday" | "extend">;
@@ -43,7 +47,7 @@ const refusedSeconds = 600;
 /** For how long what somebody did to stop a thread is not taken for something new. */
 const daySeconds = 86_400;
 /** The same where it has no time of its own: a reaction may be taken back and put there again. */
-const deedSeconds = 60;
+const stopDedupeSeconds = 60;
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type AmendmentEvent = Extract<InboundEvent, { kind: "edit" | "delete" }>;
@@ -51,23 +55,23 @@ type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
 type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
 /**
- * The one door: authorises, drops duplicates, makes the event durable, wakes the thread. What a person should
+ * The one way in: authorises, drops duplicates, makes the event durable, wakes the thread. What a person should
  * read about a refusal is posted from here, so that every adapter tells it in the same words.
  */
-export function createIntake(options: IntakeOptions): Door {
+export function createIntake(options: IntakeOptions): Intake {
   const { redis, access } = options;
   const continuing = createContinuing({
     ...options,
     mayExtend: access.mayExtend,
-    mayContinue: (author, thread) => access.mayContinue(author, () => lastRequesters(redis, thread)),
+    mayContinue: (author, thread) => access.mayContinue(author, () => readLastRequesters(redis, thread)),
   });
-  const questions = createQuestionDesk({ ...options, mayApprove: access.mayApprove });
+  const questions = createQuestionDecisions({ ...options, mayApprove: access.mayApprove });
   const { reply, refuse, refuseStranger, mark } = createReplies(options);
   const showWaiting = createWaiting(options, mark);
 
   /** A reaction can arrive before it is noted which thread the message belongs to; then the platform is asked. */
   const findThread = async (message: MessageRef): Promise<ThreadId | undefined> => {
-    const known = await threadOfMessage(redis, message);
+    const known = await findThreadOfMessage(redis, message);
     if (known) return known;
     try {
       const thread = await options.surface(message.platform).threadOf(message);
@@ -78,22 +82,22 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
-  const receiveStop = async (event: StopEvent): Promise<Verdict> => {
+  const receiveStop = async (event: StopEvent): Promise<IntakeResult> => {
     const thread =
       "thread" in event.target ? threadId(event.target.thread) : await findThread(event.target.message);
     if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
-    if (!(await access.mayStop(event.author, () => requestersOf(redis, thread)))) {
+    if (!(await access.mayStop(event.author, () => listRequesters(redis, thread)))) {
       return {
         kind: "refused",
         reply: "You may not stop this: only those who asked for it, or administrators.",
       };
     }
     const { id, name } = event.author;
-    const deed =
-      event.deed === undefined
+    const action =
+      event.dedupeKey === undefined
         ? { id: `${id}~${event.at}`, seconds: daySeconds }
-        : { id: `${id}~${event.deed}`, seconds: deedSeconds };
-    const ordered = await orderStop(redis, thread, { by: name, at: event.at }, deed);
+        : { id: `${id}~${event.dedupeKey}`, seconds: stopDedupeSeconds };
+    const ordered = await orderStop(redis, thread, { by: name, at: event.at }, action);
     if (ordered === "nothing") return { kind: "ignored", why: "nothing is running or waiting there" };
     try {
       // When only waiting messages are stopped, a worker must still come and tell the thread.
@@ -110,7 +114,7 @@ export function createIntake(options: IntakeOptions): Door {
   let refusedLast = "";
 
   /** Nothing can be stored, so that the person is told at once and past the line. */
-  const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<Verdict> => {
+  const refuseForMemory = async (event: MessageEvent, error: OutOfMemory): Promise<IntakeResult> => {
     options.onProblem(error.message, error);
     const markdown =
       "I could not take this message: my memory is full. Please write again when it is mended.";
@@ -121,9 +125,9 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "refused", reply: markdown };
   };
 
-  const receiveWord = createWords({ ...options, stop: receiveStop }, { reply, refuse, mark });
+  const receiveWord = createTextCommands({ ...options, stop: receiveStop }, { reply, refuse, mark });
 
-  const receiveMessage = async (event: MessageEvent): Promise<Verdict> => {
+  const receiveMessage = async (event: MessageEvent): Promise<IntakeResult> => {
     const isBot = event.author.standing === "bot";
     const order = isBot ? undefined : await receiveWord(event);
     if (order) return order;
@@ -143,7 +147,7 @@ export function createIntake(options: IntakeOptions): Door {
 
     const thread = threadId(event.thread);
     const asksToGoOn =
-      isContinueWord(event.text) &&
+      isContinueCommand(event.text) &&
       // Told again, it must not extend the budget of a later pause.
       !(await redis.exists(keys.seen(thread, event.ref.message)));
     const leave = asksToGoOn ? await continuing.leave(event) : undefined;
@@ -152,7 +156,7 @@ export function createIntake(options: IntakeOptions): Door {
     const delivery = await deliver(
       redis,
       thread,
-      { ...userMessage(event), ...paid },
+      { ...toUserMessage(event), ...paid },
       {
         onlyIfSession: event.addressed === "follow-up",
         ...(isBot && { botLimit: access.botLimit }),
@@ -169,7 +173,7 @@ export function createIntake(options: IntakeOptions): Door {
         await options.queue.wake(thread);
         return { kind: "duplicate" };
       case "accepted": {
-        if (leave?.deed) options.audit(leave.deed);
+        if (leave?.auditEvent) options.audit(leave.auditEvent);
         await questions.written(event);
         await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
         showWaiting(event).catch((error: unknown) =>
@@ -181,17 +185,17 @@ export function createIntake(options: IntakeOptions): Door {
   };
 
   /** What somebody without permission wrote is no work; people who have it may still want it looked at. */
-  const overhearMessage = (event: MessageEvent): Promise<void> =>
-    overhear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
+  const storeUnauthorizedMessage = (event: MessageEvent): Promise<void> =>
+    storeUnauthorized(redis, threadId(event.thread), event.ref.message, quoteOf(event));
 
-  const receiveAmendment = async (event: AmendmentEvent): Promise<Verdict> => {
+  const receiveAmendment = async (event: AmendmentEvent): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     const { id, name } = event.author;
-    const amendment = { message: event.ref.message, author: { id, name }, at: event.at };
+    const change = { message: event.ref.message, author: { id, name }, at: event.at };
     const done =
       event.kind === "edit"
-        ? await editMessage(redis, thread, { ...amendment, text: event.text })
-        : await deleteMessage(redis, thread, amendment);
+        ? await editMessage(redis, thread, { ...change, text: event.text })
+        : await deleteMessage(redis, thread, change);
     switch (done) {
       case "too-late":
         return { kind: "ignored", why: "nobody works on that message" };
@@ -212,8 +216,12 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
-  const receiveRating = async ({ thread, author, action }: ActionEvent): Promise<Verdict | undefined> => {
-    const rating = ratingIn(action);
+  const receiveRating = async ({
+    thread,
+    author,
+    action,
+  }: ActionEvent): Promise<IntakeResult | undefined> => {
+    const rating = readRatingAction(action);
     if (!rating || !options.ratings) return undefined;
     const done = await options.ratings.rate(thread, author.id, rating);
     if (done === "unknown-answer") return { kind: "ignored", why: "that answer is not known any more" };
@@ -221,13 +229,13 @@ export function createIntake(options: IntakeOptions): Door {
     return { kind: "acted", thread: threadId(thread), reply: "Thank you, that is noted.", ...unchanged };
   };
 
-  const receiveAction = async (event: ActionEvent): Promise<Verdict> => {
+  const receiveAction = async (event: ActionEvent): Promise<IntakeResult> => {
     const rated = await receiveRating(event);
     if (rated) return rated;
-    const turn = turnToContinue(event.action);
-    const verdict = turn === undefined ? await questions.pressed(event) : await continuing.press(event, turn);
-    if (verdict?.kind === "refused" && !event.tellsRefusal) await reply(event, verdict.reply);
-    return verdict ?? { kind: "ignored", why: "there is no such button" };
+    const turn = readContinueAction(event.action);
+    const result = turn === undefined ? await questions.pressed(event) : await continuing.press(event, turn);
+    if (result?.kind === "refused" && !event.tellsRefusal) await reply(event, result.reply);
+    return result ?? { kind: "ignored", why: "there is no such button" };
   };
 
   /** Whether the same event was refused before: Slack tells of a mention twice, and each of several gateways does. */
@@ -243,16 +251,16 @@ export function createIntake(options: IntakeOptions): Door {
     }
   };
 
-  const take = async (event: InboundEvent): Promise<Verdict> => {
+  const take = async (event: InboundEvent): Promise<IntakeResult> => {
     const decision = access.permission(event);
-    // What was overheard is nobody's work, so its author may change it without permission.
+    // What was written without permission is nobody's work, so its author may change it without permission.
     if (event.kind === "edit" || event.kind === "delete") {
-      await rehear(redis, threadId(event.thread), event.ref.message, quoteOf(event));
+      await storeUnauthorizedEdit(redis, threadId(event.thread), event.ref.message, quoteOf(event));
     }
     if (!decision.allowed) {
       if (!decision.reply) return { kind: "ignored", why: decision.why };
       if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
-      await overhearMessage(event);
+      await storeUnauthorizedMessage(event);
       if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
       if (event.tellsRefusal) return { kind: "refused", reply: decision.reply };
       return refuseStranger(event, decision.reply);
@@ -278,9 +286,9 @@ export function createIntake(options: IntakeOptions): Door {
   return {
     async receive(told) {
       const event = { ...told, author: { ...told.author, name: plainName(told.author.name) } };
-      const verdict = await take(event);
-      const isRepeated = verdict.kind === "refused" && (await wasRefused(event));
-      return isRepeated ? { ...verdict, unchanged: true } : verdict;
+      const result = await take(event);
+      const isRepeated = result.kind === "refused" && (await wasRefused(event));
+      return isRepeated ? { ...result, unchanged: true } : result;
     },
   };
 }
@@ -290,7 +298,7 @@ function whatOf(event: InboundEvent): MessageRef {
   if (event.kind === "stop") {
     const { platform, workspace, channel } =
       "thread" in event.target ? event.target.thread : event.target.message;
-    return { platform, workspace, channel, message: `stop~${event.deed ?? event.at}` };
+    return { platform, workspace, channel, message: `stop~${event.dedupeKey ?? event.at}` };
   }
   return event.kind === "action"
     ? { ...event.ref, message: `${event.ref.message}~${event.action}~${event.at}` }

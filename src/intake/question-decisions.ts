@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { Speaker } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
-import type { Author, InboundEvent, Verdict } from "../chat/inbound.ts";
+import type { Author, InboundEvent, IntakeResult } from "../chat/inbound.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
-import { decide, openQuestions } from "../queue/session/open-questions.ts";
+import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
 export interface QuestionOptions {
@@ -12,11 +12,11 @@ export interface QuestionOptions {
   /** Whether this person may approve what the other one's task wants to do. */
   mayApprove(author: Author, requester: Speaker): boolean;
   /** Told of every decision by a person, and of every press that was refused. */
-  audit(event: QuestionDeed): void;
+  audit(event: QuestionAuditEvent): void;
   now(): number;
 }
 
-export interface QuestionDeed {
+export interface QuestionAuditEvent {
   action: "decided" | "refused";
   thread: ThreadId;
   question: Question;
@@ -28,9 +28,9 @@ type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 
 /** What people decide about the agent's questions, by a button or by writing. */
-export interface QuestionDesk {
+export interface QuestionDecisions {
   /** Undefined when the button is not one of a question. */
-  pressed(event: ActionEvent): Promise<Verdict | undefined>;
+  pressed(event: ActionEvent): Promise<IntakeResult | undefined>;
   /**
    * A message by the person who was asked answers the agent's oldest open question. To be called when it is in the
    * mailbox; the thread is to be woken after it.
@@ -41,14 +41,14 @@ export interface QuestionDesk {
 /** Longer words would crowd out the conversation. */
 const maxReason = 2_000;
 
-export function createQuestionDesk(options: QuestionOptions): QuestionDesk {
+export function createQuestionDecisions(options: QuestionOptions): QuestionDecisions {
   const { redis, now } = options;
 
   const mayDecide = (question: Question, author: Author) =>
     (question.kind === "choice" && author.id === question.requester.id) ||
     options.mayApprove(author, question.requester);
 
-  const refuse = (thread: ThreadId, question: Question, by: Author, decision: Decision): Verdict => {
+  const refuse = (thread: ThreadId, question: Question, by: Author, decision: Decision): IntakeResult => {
     options.audit({ action: "refused", thread, question, by, decision });
     const { name } = question.requester;
     const who =
@@ -61,7 +61,7 @@ export function createQuestionDesk(options: QuestionOptions): QuestionDesk {
       const press = parsePress(event);
       if (!press) return undefined;
       const thread = threadId(event.thread);
-      const question = (await openQuestions(redis, thread)).find(({ id }) => id === press.question);
+      const question = (await readOpenQuestions(redis, thread)).find(({ id }) => id === press.question);
       const decision = question && decisionOf(press, question, event);
       if (!question || !decision) return { kind: "refused", reply: closed };
       if (!mayDecide(question, event.author)) return refuse(thread, question, event.author, decision);
@@ -82,7 +82,9 @@ export function createQuestionDesk(options: QuestionOptions): QuestionDesk {
       const thread = threadId(event.thread);
       const { id, name } = event.author;
       const decision: Decision = { kind: "answered", by: { id, name }, at: event.at };
-      for (const question of (await openQuestions(redis, thread)).toSorted((a, b) => a.askedAt - b.askedAt)) {
+      for (const question of (await readOpenQuestions(redis, thread)).toSorted(
+        (a, b) => a.askedAt - b.askedAt,
+      )) {
         // Written before the question was there, it is no answer; that it came late, or twice, changes nothing.
         if (question.kind !== "choice" || event.at < question.askedAt || now() >= question.expiresAt)
           continue;

@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
-import type { InboundEvent, Verdict } from "../chat/inbound.ts";
+import type { InboundEvent, IntakeResult } from "../chat/inbound.ts";
 import type { MessageMark } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
 import { markMessage } from "../queue/outbox/marks.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
-import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { keys } from "../queue/redis/keys.ts";
 
 /** How often a channel's people without permission are told so, each of them. */
@@ -18,7 +18,7 @@ type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
 export interface ReplyOptions {
   redis: Redis;
-  output: OutputScheduler;
+  output: RateLimiter;
   /** The surface of a platform, for marks and short replies. */
   surface(platform: string): ChatSurface;
   onProblem(problem: string, error: unknown): void;
@@ -32,9 +32,9 @@ export interface Replies {
    */
   reply(event: MessageEvent | ActionEvent, markdown: string): Promise<boolean>;
   /** Tells a person why; nothing is started. */
-  refuse(event: MessageEvent, markdown: string): Promise<Verdict>;
+  refuse(event: MessageEvent, markdown: string): Promise<IntakeResult>;
   /** Whoever calls again and again must not use up what the channel takes of answers and receipts. */
-  refuseStranger(event: MessageEvent, markdown: string): Promise<Verdict>;
+  refuseStranger(event: MessageEvent, markdown: string): Promise<IntakeResult>;
   /** Resolves when the message is marked, or when that has failed: nothing depends on a mark. */
   mark(ref: MessageRef, state: MessageMark, place?: number): Promise<void>;
 }

@@ -10,7 +10,7 @@ type StillAllowed = { allowed: true } | { allowed: false; why: string };
  * Whether somebody who has planned work earlier may still ask for it: the platform is asked who that is by now.
  * @throws SurfaceError when it does not answer, so that it is asked again
  */
-export async function stillAllowed(
+export async function createPermissionCheck(
   thread: ThreadId,
   { id, name }: Speaker,
   { access, surface: surfaceOf }: { access: Pick<Access, "mayAsk">; surface(platform: string): ChatSurface },

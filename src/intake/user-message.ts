@@ -4,7 +4,7 @@ import type { InboundEvent } from "../chat/inbound.ts";
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 
 /** What the mailbox keeps of a message. */
-export function userMessage(event: MessageEvent): UserMessage {
+export function toUserMessage(event: MessageEvent): UserMessage {
   const { id, name } = event.author;
   const enclosed = enclosedIn(event);
   return {

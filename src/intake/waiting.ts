@@ -3,8 +3,8 @@ import type { Redis } from "ioredis";
 import type { InboundEvent } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
-import { waitingIn } from "../queue/session/mailbox.ts";
-import { sessionStatus } from "../queue/session/sessions.ts";
+import { readMailbox } from "../queue/session/mailbox.ts";
+import { readSessionStatus } from "../queue/session/sessions.ts";
 import type { Replies } from "./replies.ts";
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
@@ -35,9 +35,9 @@ export function createWaiting(
 
   /** Where the message stands; undefined when it waits no more. */
   const placeOf = async (thread: ThreadId, { ref, author }: MessageEvent): Promise<number | undefined> => {
-    const inThread = (await waitingIn(redis, thread)).findIndex(({ id }) => id === ref.message);
+    const inThread = (await readMailbox(redis, thread)).findIndex(({ id }) => id === ref.message);
     if (inThread < 0) return undefined;
-    const isRunning = (await sessionStatus(redis, thread)) === "running";
+    const isRunning = (await readSessionStatus(redis, thread)) === "running";
     return inThread + (isRunning ? 1 : await options.ahead(thread, author.id));
   };
 

@@ -4,7 +4,7 @@ import { extname } from "node:path/posix";
 const maxBytes = 150;
 
 /** A file's name as the platform tells it, made safe: one part of a path, no control characters, not hidden. */
-export function safeFileName(name: string): string {
+export function sanitizeFileName(name: string): string {
   const plain = name
     .toWellFormed()
     .normalize("NFC")
@@ -15,7 +15,7 @@ export function safeFileName(name: string): string {
 }
 
 /** `report.pdf`, `report-2.pdf`, `report-3.pdf`, `report-1f0c9a.pdf`: the first has the number 1. */
-export function numberedName(name: string, number: string): string {
+export function numberName(name: string, number: string): string {
   if (number === "1") return name;
   const extension = extname(name);
   return `${name.slice(0, name.length - extension.length)}-${number}${extension}`;

@@ -3,7 +3,7 @@ import { imageType, maxImageBytes } from "../agent/images.ts";
 import type { AttachmentHandle, Image } from "../agent/messages.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { numberedName, safeFileName } from "./file-name.ts";
+import { numberName, sanitizeFileName } from "./file-name.ts";
 
 export interface FileLimits {
   /** Files of one message. */
@@ -40,16 +40,16 @@ class FileProblem extends Error {
 }
 
 /** Brings the files of messages into the workspaces. */
-export interface FileBringer {
+export interface FileFetcher {
   /** A line a file, and the images to show. A file that cannot be had costs only itself. Throws when aborted. */
   bring(files: readonly AttachmentHandle[], to: Destination): Promise<{ lines: string[]; images: Image[] }>;
 }
 
 /** @param onProblem told of failures that nobody expected; the model only reads that there was one */
-export function createFileBringer(
+export function createFileFetcher(
   limits: FileLimits,
   onProblem: (problem: string, error: unknown) => void,
-): FileBringer {
+): FileFetcher {
   const slots = createSlots(atOnce);
 
   return {
@@ -71,7 +71,7 @@ export function createFileBringer(
           const isExpected = error instanceof FileProblem;
           if (!isExpected) onProblem("A file that came with a message could not be brought in.", error);
           const why = isExpected ? error.message : "it could not be read; Heddle's log says why";
-          lines.push(`- not brought: ${safeFileName(file.name)}: ${why}`);
+          lines.push(`- not brought: ${sanitizeFileName(file.name)}: ${why}`);
         } finally {
           release();
         }
@@ -125,7 +125,7 @@ async function placed(
   const shown = isShown ? "; you see it with this message" : "";
   const kind = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(mediaType) ? `${mediaType}, ` : "";
   const facts = `(${kind}${data.length} bytes${shown})`;
-  const safe = safeFileName(name);
+  const safe = sanitizeFileName(name);
   if (!sandbox) {
     if (isShown) return `${safe} ${facts}`;
     throw new FileProblem("there is no sandbox on this host, so there is no place for files");
@@ -151,8 +151,8 @@ const mostNumbered = 5;
 
 /** Names to try: trying each costs two looks into the sandbox, so behind some numbers comes one of the content's own. */
 function freeNames(name: string, sha256: string): string[] {
-  const numbered = Array.from({ length: mostNumbered }, (_, index) => numberedName(name, String(index + 1)));
-  return [...numbered, numberedName(name, sha256.slice(0, 12))];
+  const numbered = Array.from({ length: mostNumbered }, (_, index) => numberName(name, String(index + 1)));
+  return [...numbered, numberName(name, sha256.slice(0, 12))];
 }
 
 function showable(data: Buffer, wanted: boolean): Image | undefined {

@@ -17,7 +17,7 @@ const hidden = /[\u200B\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
  * The words of others, so that they cannot pass for anything else: each of their lines begins with `> `, and no
  * line of theirs begins otherwise, whatever they wrote. The newest that fit into `maxChars` are kept.
  */
-export function quoted(quotations: readonly Quotation[], maxChars: number): string {
+export function formatQuotations(quotations: readonly Quotation[], maxChars: number): string {
   const blocks: string[] = [];
   let left = maxChars;
   for (const quotation of quotations.toReversed()) {

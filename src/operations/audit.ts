@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
-import type { AuditLine } from "./operations.ts";
 import { parseThreadId } from "../chat/threads.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
-import { latestEntries } from "../telemetry/audit/files.ts";
-import { excerpt, type Mask } from "./excerpt.ts";
-import { channelId, namesOf } from "./names.ts";
+import { readLatestEntries } from "../telemetry/audit/files.ts";
+import { makeExcerpt, type Mask } from "./excerpt.ts";
+import { channelId, readNames } from "./names.ts";
+import type { AuditLine } from "./operations.ts";
 
 const pageEntries = 100;
 const restChars = 600;
@@ -16,9 +16,9 @@ export async function reportAudit(
   mask: Mask,
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<AuditLine[]> {
-  const entries = await latestEntries(redis, folder, before, pageEntries);
+  const entries = await readLatestEntries(redis, folder, before, pageEntries);
   const places = entries.map((entry) => ("thread" in entry ? parseThreadId(entry.thread) : undefined));
-  const names = await namesOf(
+  const names = await readNames(
     redis,
     places.flatMap((place) => (place ? [channelId(place)] : [])),
   );
@@ -43,7 +43,7 @@ function lineOf(entry: AuditEntry, place: string, mask: Mask): AuditLine {
   return {
     ...{ n, at, what, thread, place: mask(place) },
     by: mask([...people].filter(Boolean).join(", ")),
-    rest: excerpt(words.join(" · "), mask, restChars),
+    rest: makeExcerpt(words.join(" · "), mask, restChars),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Excerpt } from "./operations.ts";
 export type Mask = (text: string) => string;
 
 /** The beginning of a text, masked before it is cut: half a secret would not be recognised. */
-export function excerpt(text: string, mask: Mask, chars: number): Excerpt {
+export function makeExcerpt(text: string, mask: Mask, chars: number): Excerpt {
   const masked = mask(text);
   if (masked.length <= chars) return { text: masked, omitted: 0 };
   return { text: masked.slice(0, chars).toWellFormed(), omitted: masked.length - chars };

@@ -1,9 +1,9 @@
 import { threadId, type ThreadRef } from "../chat/threads.ts";
-import type { WatchedSandbox } from "../sandbox/health.ts";
+import type { SandboxHealth } from "../sandbox/health.ts";
 import type { FileEntry, FileFailure } from "../sandbox/sandbox.ts";
 
 /** The files of a thread, through its sandbox: whoever looks at a workspace must not follow its links. */
-export function workspaceFiles(sandbox: WatchedSandbox): WorkspaceFiles {
+export function createWorkspaceFiles(sandbox: SandboxHealth): WorkspaceFiles {
   const none = {
     ok: false,
     reason: "failed",

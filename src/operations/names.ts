@@ -16,7 +16,7 @@ const capacity = 10_000;
  * Remembers what people and channels are called, for whoever looks at their ids later. A platform is asked for the
  * name of a channel once by each process that hears something there, never because somebody looks.
  */
-export function createNaming(redis: Redis, surface: (platform: string) => ChatSurface) {
+export function createNameCache(redis: Redis, surface: (platform: string) => ChatSurface) {
   const told = new Set<string>();
   const isNews = (fact: string): boolean => {
     if (told.has(fact)) return false;
@@ -43,7 +43,7 @@ export function channelId({ platform, workspace, channel }: ThreadRef): NamedId 
 }
 
 /** The names that are known of these. */
-export async function namesOf(redis: Redis, ids: readonly string[]): Promise<Map<string, string>> {
+export async function readNames(redis: Redis, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
   const names = await redis.hmget(keys.names, ...ids);
   return new Map(ids.flatMap((id, index) => (names[index] ? [[id, names[index]]] : [])));

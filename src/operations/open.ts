@@ -8,7 +8,7 @@ import { reportAudit } from "./audit.ts";
 import type { Mask } from "./excerpt.ts";
 import type { Operations } from "./operations.ts";
 import { type ListedSkills, reportSystem } from "./system.ts";
-import { createThreadBook } from "./threads.ts";
+import { createThreadIndex } from "./threads.ts";
 import { reportUsage } from "./usage.ts";
 
 export interface OperationsOptions {
@@ -28,7 +28,7 @@ export interface OperationsOptions {
 export function openOperations(options: OperationsOptions): Operations & { close(): void } {
   const { redis, server, budgets, mask, now } = options;
   const feed = createLiveFeed(server.connect({ maxRetriesPerRequest: null }), options.onError);
-  const threads = createThreadBook({ redis, feed, mask });
+  const threads = createThreadIndex({ redis, feed, mask });
   return {
     threads,
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),

@@ -6,7 +6,7 @@ import type { Problem } from "../sandbox/sandbox.ts";
  * Every text in them is already masked, and none is longer than its page needs.
  */
 export interface Operations {
-  threads: ThreadBook;
+  threads: ThreadIndex;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
   /** The newest entries of the audit log, or those before one. */
@@ -14,7 +14,7 @@ export interface Operations {
 }
 
 /** The threads of all platforms. */
-export interface ThreadBook {
+export interface ThreadIndex {
   /** The latest first, some hundred at most. */
   list(): Promise<ThreadLine[]>;
   find(thread: ThreadId): Promise<ThreadLine | undefined>;
@@ -25,7 +25,7 @@ export interface ThreadBook {
   /** Calls back when the list may have changed; returns how to end it. */
   watchAll(onChange: () => void): () => void;
   /** Calls back with what happens in a thread; `null`: its timeline has grown, or may have. */
-  watch(thread: ThreadId, onNews: (news: Passing | null) => void): () => void;
+  watch(thread: ThreadId, onNews: (news: TransientEvent | null) => void): () => void;
 }
 
 export interface ThreadLine {
@@ -144,7 +144,7 @@ export interface TimelinePage {
 }
 
 /** What is said about a turn at this moment and stored nowhere. */
-export interface Passing {
+export interface TransientEvent {
   kind: "step" | "retry" | "notice";
   text: string;
 }

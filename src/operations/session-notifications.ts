@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
-import type { Door } from "../chat/inbound.ts";
+import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { announceSession } from "../queue/outbox/live.ts";
-import { createNaming } from "./names.ts";
+import { createNameCache } from "./names.ts";
 
 /**
- * The same door, but whoever looks at a list of threads is told what it did to one of them, and later learns what
+ * The same intake, but whoever looks at a list of threads is told what it did to one of them, and later learns what
  * the person and the channel are called.
  */
-export function announcing(
-  door: Door,
+export function withSessionNotifications(
+  intake: Intake,
   {
     redis,
     surface,
@@ -19,19 +19,19 @@ export function announcing(
     surface(platform: string): ChatSurface;
     onProblem(problem: string, error: unknown): void;
   },
-): Door {
-  const naming = createNaming(redis, surface);
+): Intake {
+  const naming = createNameCache(redis, surface);
   return {
     async receive(event) {
-      const verdict = await door.receive(event);
-      if (!("thread" in verdict)) return verdict;
-      announceSession(redis, verdict.thread, (error) =>
+      const result = await intake.receive(event);
+      if (!("thread" in result)) return result;
+      announceSession(redis, result.thread, (error) =>
         onProblem("Lists of threads could not be told.", error),
       );
       naming
-        .heard(verdict.thread, event.author)
+        .heard(result.thread, event.author)
         .catch((error: unknown) => onProblem("The name of a person or a channel is not known.", error));
-      return verdict;
+      return result;
     },
   };
 }

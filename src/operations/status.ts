@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
-import type { WorkerReport } from "./operations.ts";
 import type { ThreadId } from "../chat/threads.ts";
-import { openQuestions } from "../queue/session/open-questions.ts";
-import { sessionStatus } from "../queue/session/sessions.ts";
+import { readOpenQuestions } from "../queue/session/open-questions.ts";
+import { readSessionStatus } from "../queue/session/sessions.ts";
 import { readPresence } from "../queue/turns/presence.ts";
+import type { WorkerReport } from "./operations.ts";
 
 /** What `/status` tells a thread: how it stands there, and which of the agent's tools are missing and why. */
-export async function statusOf(redis: Redis, thread: ThreadId): Promise<string> {
+export async function describeStatus(redis: Redis, thread: ThreadId): Promise<string> {
   const [state, questions, present] = await Promise.all([
-    sessionStatus(redis, thread),
-    openQuestions(redis, thread),
+    readSessionStatus(redis, thread),
+    readOpenQuestions(redis, thread),
     readPresence(redis),
   ]);
   // Only workers of this program write there.

@@ -4,7 +4,7 @@ import { readPresence } from "../queue/turns/presence.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
-import type { SystemReport, ThreadBook, WorkerReport } from "./operations.ts";
+import type { SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
 
 /** The skills that there are, as the agent's library lists them. */
 export interface ListedSkills {
@@ -25,7 +25,7 @@ export async function reportSystem(options: {
   queue: Pick<TurnQueue, "depth">;
   skills: ListedSkills;
   limits: SandboxLimits;
-  threads: Pick<ThreadBook, "find">;
+  threads: Pick<ThreadIndex, "find">;
   mask: Mask;
 }): Promise<SystemReport> {
   const { redis, server, queue, skills, limits, threads, mask } = options;
@@ -42,7 +42,7 @@ export async function reportSystem(options: {
   };
 }
 
-async function titled(worker: WorkerReport, threads: Pick<ThreadBook, "find">): Promise<WorkerReport> {
+async function titled(worker: WorkerReport, threads: Pick<ThreadIndex, "find">): Promise<WorkerReport> {
   const running = worker.running.map(async (turn, index) => {
     const title = index < titledTurns ? (await threads.find(turn.thread))?.title : undefined;
     return { ...turn, ...(title && { title }) };

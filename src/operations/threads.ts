@@ -1,30 +1,30 @@
 import type { Redis } from "ioredis";
-import type { ThreadBook, ThreadLine } from "./operations.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import { titleOf } from "../chat/title.ts";
+import { makeTitle } from "../chat/title.ts";
 import type { LiveFeed } from "../queue/outbox/live.ts";
 import { channels } from "../queue/redis/keys.ts";
 import { readJournalSlice } from "../queue/session/journal.ts";
-import { platformMessage } from "../queue/session/message-changes.ts";
+import { platformMessageId } from "../queue/session/message-changes.ts";
 import { createOverview, type SessionLine } from "../queue/session/overview.ts";
-import { continueAction, pausedTurn } from "../queue/session/paused-turn.ts";
+import { continueActionId, readPausedTurn } from "../queue/session/paused-turn.ts";
 import type { Mask } from "./excerpt.ts";
-import { channelId, namesOf } from "./names.ts";
-import { endingOf, passingOf, timelineOf } from "./timeline.ts";
+import { channelId, readNames } from "./names.ts";
+import type { ThreadIndex, ThreadLine } from "./operations.ts";
+import { buildTimeline, describeEnding, toTransientEvent } from "./timeline.ts";
 
 const listedThreads = 200;
 const pageRecords = 60;
 const titleChars = 100;
 
 /** The threads of all platforms, as the console shows them. */
-export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: Mask }): ThreadBook {
+export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask: Mask }): ThreadIndex {
   const { redis, feed, mask } = options;
   const overview = createOverview(redis);
 
   const linesOf = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
     const places = sessions.map(({ thread }) => channelId(parseThreadId(thread)));
-    const names = await namesOf(redis, places);
+    const names = await readNames(redis, places);
     return sessions.map((session, index) => lineOf(session, names.get(places[index] ?? "")));
   };
 
@@ -36,10 +36,10 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
     platform: parseThreadId(thread).platform,
     ...(channel !== undefined && { channel: mask(channel) }),
     author: mask(author),
-    title: titleOf(mask(text), titleChars),
+    title: makeTitle(mask(text), titleChars),
     ...(cost !== undefined && { cost }),
     ...(place !== undefined && { place }),
-    ...(ended !== undefined && { ended: unsaid ? "failed" : endingOf(ended) }),
+    ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
   });
 
   /** Who is asked for is the latest person: their message carries the mark of what goes on. */
@@ -47,7 +47,7 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
     for (let before: number | undefined; before !== 0; ) {
       const { records, from } = await readJournalSlice(redis, thread, { before }, pageRecords);
       const found = records.findLast((record) => record.type === "user");
-      if (found) return platformMessage(found.message.id);
+      if (found) return platformMessageId(found.message.id);
       before = from;
     }
     return undefined;
@@ -62,20 +62,20 @@ export function createThreadBook(options: { redis: Redis; feed: LiveFeed; mask: 
     async timeline(thread, where) {
       const { records, from, length } = await readJournalSlice(redis, thread, where, pageRecords);
       const [before] = from > 0 ? (await readJournalSlice(redis, thread, { from: from - 1 }, 1)).records : [];
-      return { entries: timelineOf(records, from, before, mask), from, length };
+      return { entries: buildTimeline(records, from, before, mask), from, length };
     },
     async paused(thread) {
-      const paused = await pausedTurn(redis, thread);
+      const paused = await readPausedTurn(redis, thread);
       const message = paused && (await lastMessage(thread));
       if (!paused || message === undefined) return undefined;
       // With the turn, so that going on twice after the same message is not taken for one press.
-      return { action: continueAction(paused.turn), message: `${message}~${paused.turn}` };
+      return { action: continueActionId(paused.turn), message: `${message}~${paused.turn}` };
     },
     watchAll: (onChange) => feed.follow(channels.sessions, () => onChange()),
     watch: (thread, onNews) =>
       feed.follow(channels.live(thread), (message) => {
         // Only workers of this program publish here.
-        const news = message === null ? null : passingOf(JSON.parse(message) as AgentEvent, mask);
+        const news = message === null ? null : toTransientEvent(JSON.parse(message) as AgentEvent, mask);
         if (news !== undefined) onNews(news);
       }),
   };

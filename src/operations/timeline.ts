@@ -1,9 +1,9 @@
-import type { Ending, Excerpt, Passing, TimelineEntry } from "./operations.ts";
 import type { AgentEvent, CallEvent, InnerCalls, StepEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
-import { type AssistantMessage, type ToolCall, textOf, toolCalls } from "../agent/messages.ts";
+import { type AssistantMessage, textOf, type ToolCall, toolCalls } from "../agent/messages.ts";
 import type { Decision } from "../agent/questions.ts";
-import { excerpt, type Mask } from "./excerpt.ts";
+import { makeExcerpt, type Mask } from "./excerpt.ts";
+import type { Ending, Excerpt, TimelineEntry, TransientEvent } from "./operations.ts";
 
 /** Of one text, in characters: a page of records must stay small whatever a tool has printed. */
 const textChars = 6_000;
@@ -16,7 +16,7 @@ const detailChars = 1_000;
  * @param position of the first record
  * @param before the record before it, for the time that a model call took
  */
-export function timelineOf(
+export function buildTimeline(
   records: readonly JournalRecord[],
   position: number,
   before: JournalRecord | undefined,
@@ -38,7 +38,7 @@ type Entry = TimelineEntry extends infer One
   : never;
 
 function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): Entry {
-  const cut = (text: string, chars = textChars): Excerpt => excerpt(text, mask, chars);
+  const cut = (text: string, chars = textChars): Excerpt => makeExcerpt(text, mask, chars);
   switch (record.type) {
     case "turn-start":
       return { kind: "turn-start", turn: record.turn };
@@ -112,7 +112,7 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
       const { steps, usage } = outcome;
       const [detail, text] = wordsOf(outcome);
       return {
-        ...{ kind: "turn-end", turn, ended: endingOf(outcome.kind), steps, figures: usage },
+        ...{ kind: "turn-end", turn, ended: describeEnding(outcome.kind), steps, figures: usage },
         detail: mask(detail).slice(0, detailChars),
         text: cut(text),
       };
@@ -121,7 +121,7 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
 }
 
 /** In the words of the console. */
-export function endingOf(kind: TurnOutcome["kind"]): Ending {
+export function describeEnding(kind: TurnOutcome["kind"]): Ending {
   switch (kind) {
     case "answered":
     case "stopped":
@@ -200,10 +200,10 @@ function timeOf(record: JournalRecord): number | undefined {
 }
 
 /** What a live event tells beyond the journal; `null` when the journal tells it. */
-export function passingOf(
+export function toTransientEvent(
   event: AgentEvent | { type: "turn-start" | "turn-end" },
   mask: Mask,
-): Passing | null | undefined {
+): TransientEvent | null | undefined {
   switch (event.type) {
     case "step-start":
       return { kind: "step", text: `Step ${event.step}: waiting for the model.` };

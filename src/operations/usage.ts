@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
-import type { UsageReport, UsageShare } from "./operations.ts";
 import { addUsage, noUsage } from "../agent/model.ts";
 import type { BudgetSettings } from "../queue/budgets/budgets.ts";
 import { readBudgets } from "../queue/budgets/state.ts";
-import { lastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
+import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import type { Mask } from "./excerpt.ts";
-import { namesOf } from "./names.ts";
+import { readNames } from "./names.ts";
+import type { UsageReport, UsageShare } from "./operations.ts";
 
 /** Of channels, of people and of models, as many as the page has colours; the rest is counted together. */
 const mostShares = 7;
@@ -19,14 +19,14 @@ export async function reportUsage(
   now: number,
   count: number,
 ): Promise<UsageReport> {
-  const days = lastDays(settings.timeZone, now, count);
+  const days = listLastDays(settings.timeZone, now, count);
   const rows = Map.groupBy(await readUsage(redis, days), ({ dimension }) => dimension);
   const sharesIn = (dimension: UsageRow["dimension"]) => sharesOf(rows.get(dimension) ?? [], days);
   const [channels, users, models] = [sharesIn("channel"), sharesIn("user"), sharesIn("model")];
   const budgets = (await readBudgets(redis, settings, now))
     .toSorted((a, b) => shareUsed(b) - shareUsed(a))
     .slice(0, mostBudgets);
-  const names = await namesOf(
+  const names = await readNames(
     redis,
     [...channels, ...users, ...budgets].map(({ id }) => id),
   );

@@ -1,30 +1,30 @@
 import { hostname } from "node:os";
 import type { ThreadId } from "../chat/threads.ts";
-import type { Drive } from "../queue/turns/turn-worker.ts";
-import type { WatchedSandbox } from "../sandbox/health.ts";
+import type { SessionRunner } from "../queue/turns/turn-worker.ts";
+import type { SandboxHealth } from "../sandbox/health.ts";
 import type { Mask } from "./excerpt.ts";
 import type { WorkerReport } from "./operations.ts";
 
 /** What this worker says of itself to the console, see queue/presence.ts. */
-export interface WorkerDiary {
+export interface WorkerStatus {
   /** The same, but noted while it drives a thread. */
-  noting(drive: Drive): Drive;
+  track(drive: SessionRunner): SessionRunner;
   describe(): WorkerReport;
 }
 
-export function openWorkerDiary(options: {
+export function createWorkerStatus(options: {
   concurrency: number;
   model: string;
-  sandbox: WatchedSandbox;
+  sandbox: SandboxHealth;
   mcp: { status(): WorkerReport["mcp"] };
   mask: Mask;
   now(): number;
-}): WorkerDiary {
+}): WorkerStatus {
   const { concurrency, model, sandbox, mcp, mask, now } = options;
   const startedAt = now();
   const running = new Map<ThreadId, number>();
   return {
-    noting: (drive) => async (thread, signal) => {
+    track: (drive) => async (thread, signal) => {
       running.set(thread, now());
       try {
         return await drive(thread, signal);

@@ -1,10 +1,10 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { Usage } from "../agent/model.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import type { Usage } from "../agent/model.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { cutText } from "../chat/title.ts";
-import { rateAction } from "../queue/budgets/ratings.ts";
-import { continueAction, type PausedTurn } from "../queue/session/paused-turn.ts";
+import { ratingActionId } from "../queue/budgets/ratings.ts";
+import { continueActionId, type PausedTurn } from "../queue/session/paused-turn.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
 
 /** Words and figures that are the same on every platform. */
@@ -13,11 +13,11 @@ const shownCharacters = 120;
 
 /** One line about a tool call: its name and the argument that tells most. */
 export function describeCall(call: ToolCall): string {
-  return `\`${call.name}\` ${inlineCode(gistOf(call))}`;
+  return `\`${call.name}\` ${inlineCode(primaryArgument(call))}`;
 }
 
 /** The argument of a call that tells most, on one line; empty when it has none. */
-export function gistOf(call: ToolCall): string {
+export function primaryArgument(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
   const told = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
     .map((key) => input[key])
@@ -30,7 +30,7 @@ export function gistOf(call: ToolCall): string {
 const shownItems = 20;
 
 /** The todo list as people see it, when this is the result of one. */
-export function checklist({ name, status, text }: ToolMessage): string | undefined {
+export function todoList({ name, status, text }: ToolMessage): string | undefined {
   if (name !== "todo" || status !== "ok") return undefined;
   const [progress = "", ...items] = text.split("\n");
   const lines = items
@@ -48,7 +48,7 @@ const boxes: Record<string, string> = { x: "☑", ">": "▸", " ": "☐" };
 export function describeCompaction(event: Extract<AgentEvent, { type: "summary" | "trim" }>): string {
   const what =
     event.type === "summary" ? "Older messages were summarised" : "Old tool results were cut short";
-  return `${what} (${count(event.before, "token")} to ${count(event.after, "token")}).`;
+  return `${what} (${formatCount(event.before, "token")} to ${formatCount(event.after, "token")}).`;
 }
 
 function inlineCode(text: string): string {
@@ -63,7 +63,7 @@ function firstLine(text: string): string {
   return rest.length > 0 ? `${first} …` : first;
 }
 
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
@@ -76,13 +76,13 @@ function both(greater: string, rest: number, unit: string): string {
   return rest === 0 ? greater : `${greater} ${rest} ${unit}`;
 }
 
-export function count(n: number, one: string, many = `${one}s`): string {
+export function formatCount(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 }
 
 function cost(usage: Usage): string[] {
   const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
-  const parts = tokens > 0 ? [count(tokens, "token")] : [];
+  const parts = tokens > 0 ? [formatCount(tokens, "token")] : [];
   const dollars = `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`;
   return usage.cost > 0 ? [...parts, usage.priceUnknown ? `at most ${dollars}` : dollars] : parts;
 }
@@ -100,7 +100,7 @@ function files(what: "changed" | "deleted", paths: readonly string[]): string[] 
  *
  * @param options.asksRating whether people can say what they think of an answer
  */
-export function closingMessages(
+export function renderClosing(
   turn: string,
   receipt: Receipt,
   options: { asksRating?: boolean } = {},
@@ -108,7 +108,7 @@ export function closingMessages(
   const { outcome } = receipt;
   const closing = closingMessage(turn, receipt, options);
   if (outcome.kind !== "step-limit" && outcome.kind !== "budget") return [closing];
-  const offer = pausedMessage({ turn, outcome });
+  const offer = renderPaused({ turn, outcome });
   // Before its first step it has said nothing.
   return outcome.steps > 0 ? [closing, offer] : [{ ...closing, ...offer }];
 }
@@ -120,8 +120,8 @@ function closingMessage(
 ): OutboundMessage {
   const { outcome } = receipt;
   const figures = [
-    ...(outcome.steps > 0 ? [count(outcome.steps, "step")] : []),
-    ...(receipt.durationMs > 0 ? [duration(receipt.durationMs)] : []),
+    ...(outcome.steps > 0 ? [formatCount(outcome.steps, "step")] : []),
+    ...(receipt.durationMs > 0 ? [formatDuration(receipt.durationMs)] : []),
     ...cost(outcome.usage),
     ...files("changed", receipt.files.changed),
     ...files("deleted", receipt.files.deleted),
@@ -156,13 +156,13 @@ const leftOut =
 
 function ratingButtons(turn: string): ActionButton[] {
   return [
-    { id: rateAction(turn, "liked"), label: "👍", style: "plain" },
-    { id: rateAction(turn, "disliked"), label: "👎", style: "plain" },
+    { id: ratingActionId(turn, "liked"), label: "👍", style: "plain" },
+    { id: ratingActionId(turn, "disliked"), label: "👎", style: "plain" },
   ];
 }
 
 /** Says which limit has paused a turn, with the button to go on; or without, and who has let it go on. */
-export function pausedMessage(
+export function renderPaused(
   { turn, outcome: { limit, usedUp } }: PausedTurn,
   continuedBy?: string,
 ): OutboundMessage {
@@ -173,21 +173,23 @@ export function pausedMessage(
   const how = usedUp
     ? `It begins anew at ${usedUp.resets}; write “continue” then. Before that an administrator can add ${usedUp.extension} for today: with the Continue button, or with the word “continue”.`
     : "Press Continue or write “continue”, and I go on from here.";
-  const actions: ActionButton[] = [{ id: continueAction(turn), label: "Continue", style: "primary" }];
+  const actions: ActionButton[] = [{ id: continueActionId(turn), label: "Continue", style: "primary" }];
   return { kind: "notice", markdown: `${why} ${how}`, actions };
 }
 
 function stopReceipt(receipt: Receipt, by: string): string {
   const { killed, stopMs, cutOff = 0, silent = 0, withdrawn, outcome } = receipt;
-  const sentences = [`🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${duration(stopMs)}.`}`];
+  const sentences = [
+    `🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${formatDuration(stopMs)}.`}`,
+  ];
   if (cutOff > 0)
     sentences.push(
-      `${count(cutOff, "tool call")} had ended with the worker that ran ${cutOff === 1 ? "it" : "them"}: the outcome is unknown.`,
+      `${formatCount(cutOff, "tool call")} had ended with the worker that ran ${cutOff === 1 ? "it" : "them"}: the outcome is unknown.`,
     );
   if (killed) {
     if (killed.commands > 0)
       sentences.push(
-        `${count(killed.commands, "command")} ended (${count(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`,
+        `${formatCount(killed.commands, "command")} ended (${formatCount(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`,
       );
     else if (cutOff === 0) sentences.push("No command was running.");
     if (killed.survivors > 0)
@@ -195,9 +197,9 @@ function stopReceipt(receipt: Receipt, by: string): string {
   }
   if (silent > 0)
     sentences.push(
-      `${count(silent, "other worker")} with background jobs of this thread did not answer: the jobs have ended with it, or end when it is reached.`,
+      `${formatCount(silent, "other worker")} with background jobs of this thread did not answer: the jobs have ended with it, or end when it is reached.`,
     );
-  if (withdrawn.length > 0) sentences.push(`${count(withdrawn.length, "waiting message")} dropped.`);
+  if (withdrawn.length > 0) sentences.push(`${formatCount(withdrawn.length, "waiting message")} dropped.`);
   // Without a turn nobody has looked at the files.
   if (killed && outcome.steps > 0)
     sentences.push(
@@ -207,7 +209,7 @@ function stopReceipt(receipt: Receipt, by: string): string {
 }
 
 /** The headline of a finished progress message. */
-export function verdict(outcome: TurnOutcome): string {
+export function headline(outcome: TurnOutcome): string {
   switch (outcome.kind) {
     case "answered":
       return "✅ **Done**";

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { OutboundMessage } from "../chat/outbound.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
-import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
-import { faultPoint } from "../queue/redis/failpoint.ts";
+import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
+import { failpoint } from "../queue/redis/failpoint.ts";
 import { LeaseLost } from "../queue/session/lease.ts";
 
 /** One message that is edited in place: the latest content wins, edits keep the platform's pace. */
@@ -16,7 +16,7 @@ export interface EditedMessage {
 
 export interface EditedMessageOptions {
   surface: ChatSurface;
-  output: OutputScheduler;
+  output: RateLimiter;
   thread: ThreadRef;
   key: string;
   /** The message, when an earlier worker has posted it. */
@@ -35,7 +35,7 @@ export interface EditedMessageOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
-export function editedMessage(options: EditedMessageOptions): EditedMessage {
+export function createEditedMessage(options: EditedMessageOptions): EditedMessage {
   const { surface, output, thread, key } = options;
   const closing = new AbortController();
   const startedAt = Date.now();
@@ -54,14 +54,14 @@ export function editedMessage(options: EditedMessageOptions): EditedMessage {
     const known = ref;
     const isOld = Date.now() - postedAt > (surface.limits.editableMs ?? Number.POSITIVE_INFINITY);
     if (known && !isOld) {
-      await faultPoint("progress", () => surface.edit(known, message));
+      await failpoint("progress", () => surface.edit(known, message));
       const last = await options.overtaken();
       if (last) await surface.edit(known, last);
       else if (last === null) await surface.remove(known);
     } else {
       // Until it is known, a broken connection leaves open whether it is there.
       lookSince = startedAt;
-      [ref] = await faultPoint("progress", () => surface.post(thread, message, key));
+      [ref] = await failpoint("progress", () => surface.post(thread, message, key));
       postedAt = Date.now();
       const posted = ref;
       if (posted) {

@@ -4,7 +4,7 @@ import type { ChatSurface } from "../chat/surface.ts";
 type Mask = (text: string) => string;
 
 /** The message with secrets hidden wherever people read it. */
-export function maskedMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
+export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
   const { markdown, footer, calls, actions } = message;
   return {
     ...message,
@@ -32,14 +32,14 @@ function maskedCall({ name, about, result, ...call }: ShownCall, mask: Mask): Sh
 }
 
 /**
- * The same surface for whoever writes to it: a reply at the door, a notice, a turn. The content of files passes as it
+ * The same surface for whoever writes to it: a reply of intake, a notice, a turn. The content of files passes as it
  * is; only what the sandbox holds can be in it, and no secret of Heddle's gets there.
  */
-export function maskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
+export function createMaskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
   return {
     ...surface,
-    post: (thread, message, ...rest) => surface.post(thread, maskedMessage(message, mask), ...rest),
-    edit: (ref, message) => surface.edit(ref, maskedMessage(message, mask)),
+    post: (thread, message, ...rest) => surface.post(thread, maskMessage(message, mask), ...rest),
+    edit: (ref, message) => surface.edit(ref, maskMessage(message, mask)),
     upload: (thread, file, key) => surface.upload(thread, { ...file, name: mask(file.name) }, key),
   };
 }

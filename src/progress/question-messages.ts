@@ -2,7 +2,7 @@ import type { ToolCall } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { cutText } from "../chat/title.ts";
-import { duration } from "./describe.ts";
+import { formatDuration } from "./describe.ts";
 
 /** The messages that put a question to people and say how it ended. */
 
@@ -11,24 +11,24 @@ const shownStart = 900;
 const shownEnd = 500;
 const shownReason = 200;
 
-export function questionMessage(question: Question, call: ToolCall): OutboundMessage {
+export function renderQuestion(question: Question, call: ToolCall): OutboundMessage {
   const { requester, expiresAt, askedAt } = question;
   return {
     kind: "question",
-    markdown: asking(question, call),
-    footer: `For ${requester.name} · open for ${duration(expiresAt - askedAt)}`,
+    markdown: describeQuestion(question, call),
+    footer: `For ${requester.name} · open for ${formatDuration(expiresAt - askedAt)}`,
     stoppable: true,
     actions: buttons(question),
   };
 }
 
 /** Without a decision the turn ended before there was one. */
-export function settledMessage(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
-  return { kind: "question", markdown: `${asking(question, call)}\n\n${ending(decision)}` };
+export function renderDecision(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
+  return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${ending(decision)}` };
 }
 
 /** What is asked, without its buttons. */
-export function asking(question: Question, call: ToolCall): string {
+export function describeQuestion(question: Question, call: ToolCall): string {
   switch (question.kind) {
     case "choice":
       return `❓ ${question.text}`;

@@ -4,22 +4,22 @@ import type { MessageMark, OutboundMessage } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
-import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
-import { platformMessage } from "../queue/session/message-changes.ts";
+import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
+import { platformMessageId } from "../queue/session/message-changes.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { isOver } from "../queue/turns/stops.ts";
-import { closingMessages, count, duration, pausedMessage, verdict } from "./describe.ts";
-import { editedMessage } from "./edited-message.ts";
-import { maskedMessage } from "./mask.ts";
-import { questionMessage, settledMessage } from "./question-messages.ts";
+import { formatCount, formatDuration, headline, renderClosing, renderPaused } from "./describe.ts";
+import { createEditedMessage } from "./edited-message.ts";
+import { maskMessage } from "./mask.ts";
+import { renderDecision, renderQuestion } from "./question-messages.ts";
 import { createThreadStatus } from "./thread-status.ts";
 import { createWorkView } from "./work-view.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
   thread: ThreadId;
-  output: OutputScheduler;
+  output: RateLimiter;
   turn: ShownTurn;
   /** `quiet` shows only how the turn ends. */
   verbosity: Verbosity;
@@ -63,7 +63,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let isWaiting = false;
 
   const status = createThreadStatus(surface, thread);
-  const progress = editedMessage({
+  const progress = createEditedMessage({
     surface,
     output: options.output,
     thread,
@@ -81,7 +81,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 
   const refOf = ({ id }: UserMessage): MessageRef => {
     const { platform, workspace, channel } = thread;
-    return { platform, workspace, channel, message: platformMessage(id) };
+    return { platform, workspace, channel, message: platformMessageId(id) };
   };
 
   /** For the moment only: the mark of the end goes through the outbox. */
@@ -94,9 +94,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   };
 
   // The surface masks as well; before that, messages lie in the outbox.
-  const masked = (message: OutboundMessage) => maskedMessage(message, options.mask);
+  const masked = (message: OutboundMessage) => maskMessage(message, options.mask);
 
-  const working = (headline: string) => masked(work.working(headline));
+  const working = (line: string) => masked(work.working(line));
 
   const over = (outcome: TurnOutcome) => asked.filter((message) => isOver(message, outcome));
 
@@ -109,7 +109,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     );
 
   const lastMessages = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
-    const [first, offer] = closingMessages(turn.id, receipt, options);
+    const [first, offer] = renderClosing(turn.id, receipt, options);
     const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
     const message = masked({ ...first, markdown });
     return offer ? [message, masked(offer)] : [message];
@@ -128,9 +128,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       if (event.type === "tool-start") status.show(`is using ${event.call.name}…`);
       if (work.apply(event) && !isQuiet) progress.show(() => working("⏳ **Working**"));
     },
-    question: (question, call) => masked(questionMessage(question, call)),
-    settled: (question, call, decision) => masked(settledMessage(question, call, decision)),
-    continued: (paused, by) => masked(pausedMessage(paused, by)),
+    question: (question, call) => masked(renderQuestion(question, call)),
+    settled: (question, call, decision) => masked(renderDecision(question, call, decision)),
+    continued: (paused, by) => masked(renderPaused(paused, by)),
     waiting() {
       isWaiting = true;
       const message = working("⏸️ **Waiting for your decision**");
@@ -140,8 +140,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     closing(receipt) {
       const { outcome } = receipt;
       const [message, offer] = lastMessages(receipt);
-      const headline = `${verdict(outcome)} · ${count(outcome.steps, "step")} · ${duration(receipt.durationMs)}`;
-      const last = isQuiet ? null : work.done(headline);
+      const closingLine = `${headline(outcome)} · ${formatCount(outcome.steps, "step")} · ${formatDuration(receipt.durationMs)}`;
+      const last = isQuiet ? null : work.done(closingLine);
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),

@@ -1,6 +1,6 @@
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ShownCall } from "../chat/outbound.ts";
-import { count, describeCall, gistOf } from "./describe.ts";
+import { describeCall, formatCount, primaryArgument } from "./describe.ts";
 
 /** The calls of a turn as its thread shows them. */
 export interface ToolList {
@@ -33,7 +33,7 @@ const start = { lines: 4, chars: 300 };
 export function createToolList({ withResults }: { withResults: boolean }): ToolList {
   const tools: ToolLine[] = [];
   let hidden = 0;
-  const earlier = () => (hidden > 0 ? `… ${count(hidden, "earlier call")}` : "");
+  const earlier = () => (hidden > 0 ? `… ${formatCount(hidden, "earlier call")}` : "");
   return {
     earlier,
     start(call, state) {
@@ -45,7 +45,15 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       // Call ids repeat with some models; the place in the turn does not.
       const id = String(hidden + tools.length);
       const text = describeCall(call);
-      tools.push({ id, callId: call.id, name: call.name, about: gistOf(call), text, state, start: "" });
+      tools.push({
+        id,
+        callId: call.id,
+        name: call.name,
+        about: primaryArgument(call),
+        text,
+        state,
+        start: "",
+      });
       if (tools.length <= shownTools) return;
       tools.shift();
       hidden += 1;
@@ -64,7 +72,7 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
     text() {
       const lines = tools.map((tool) => {
         const line = `${sign(tool.state)} ${tool.text}`;
-        return tool.start ? `${line}\n${fenced(tool.start)}` : line;
+        return tool.start ? `${line}\n${fenceOutput(tool.start)}` : line;
       });
       return [earlier(), ...lines].filter(Boolean).join("  \n");
     },
@@ -76,7 +84,7 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
 }
 
 /** Output in a fence that it cannot close. */
-export function fenced(output: string): string {
+export function fenceOutput(output: string): string {
   return `\`\`\`\n${output.replaceAll("```", "ʼʼʼ")}\n\`\`\``;
 }
 
@@ -85,7 +93,9 @@ function beginning(text: string, most: { lines: number; chars: number }): string
   const first = lines.slice(0, most.lines).join("\n");
   const short = first.slice(0, most.chars).toWellFormed();
   if (short.length < first.length) return `${short}…`;
-  return lines.length > most.lines ? `${short}\n… ${count(lines.length - most.lines, "more line")}` : short;
+  return lines.length > most.lines
+    ? `${short}\n… ${formatCount(lines.length - most.lines, "more line")}`
+    : short;
 }
 
 function sign(state: ShownCall["state"]): string {

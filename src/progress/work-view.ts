@@ -2,8 +2,8 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { CallList, OutboundMessage } from "../chat/outbound.ts";
-import { checklist, count, describeCompaction, duration } from "./describe.ts";
-import { createToolList, fenced } from "./tool-list.ts";
+import { describeCompaction, formatCount, formatDuration, todoList } from "./describe.ts";
+import { createToolList, fenceOutput } from "./tool-list.ts";
 
 /** What a turn does, as its progress message says it. */
 export interface WorkView {
@@ -41,7 +41,7 @@ export function createWorkView(options: {
 
   const showResult = (message: ToolMessage) => {
     tools.end(message);
-    plan = checklist(message) ?? plan;
+    plan = todoList(message) ?? plan;
   };
 
   for (const { call, result } of options.calls) {
@@ -75,7 +75,7 @@ export function createWorkView(options: {
           break;
         case "retry":
           text = "";
-          notice = `${event.reason} Trying again in ${duration(event.delayMs)} (attempt ${event.attempt}).`;
+          notice = `${event.reason} Trying again in ${formatDuration(event.delayMs)} (attempt ${event.attempt}).`;
           break;
         case "assistant":
           notice = "";
@@ -95,7 +95,7 @@ export function createWorkView(options: {
           tail = "";
           break;
         case "follow-up":
-          notice = `${count(event.messages.length, "new message")} taken along.`;
+          notice = `${formatCount(event.messages.length, "new message")} taken along.`;
           break;
         case "summary":
         case "trim":
@@ -115,7 +115,7 @@ export function createWorkView(options: {
     working(headline) {
       const above = [options.banner, `${headline} · step ${step}`, plan];
       const below: string[] = [];
-      if (tail) below.push(fenced(tail.trimEnd()));
+      if (tail) below.push(fenceOutput(tail.trimEnd()));
       if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
       if (notice) below.push(`_${notice}_`);
       return { kind: "progress", stoppable: true, ...withCalls("Working", above, below) };

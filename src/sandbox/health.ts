@@ -1,7 +1,7 @@
 import type { Probe, SandboxBackend } from "./sandbox.ts";
 
 /** A back end and what its last probe found. */
-export interface WatchedSandbox {
+export interface SandboxHealth {
   readonly backend: SandboxBackend;
   readonly probe: Probe;
   /** To be called when a turn begins: a probe that failed is repeated, as what made it fail may have passed. */
@@ -12,11 +12,11 @@ export interface WatchedSandbox {
 const retryMs = 60_000;
 
 /** Probes the back end, and tells the log what is in force. */
-export async function watchSandbox(
+export async function monitorSandbox(
   backend: SandboxBackend,
   log: Record<"info" | "warn", (line: string) => void>,
   now: () => number,
-): Promise<WatchedSandbox> {
+): Promise<SandboxHealth> {
   const look = async (): Promise<Probe> => {
     const found = await backend.probe();
     log.info(`Sandbox: ${found.summary}`);

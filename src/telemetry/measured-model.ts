@@ -10,7 +10,7 @@ interface ModelFigures {
 }
 
 /** Counts every call, also those for summaries and of helpers, for the model that was really asked. */
-export function measuredModel(figures: ModelFigures): (model: LanguageModel) => LanguageModel {
+export function createMeasuredModel(figures: ModelFigures): (model: LanguageModel) => LanguageModel {
   return (inner) => ({
     ...inner,
     async *stream(request, signal) {

@@ -7,7 +7,7 @@ interface SandboxFigures {
 }
 
 /** Counts what sandboxes run. */
-export function measuredSandbox(figures: SandboxFigures): (backend: SandboxBackend) => SandboxBackend {
+export function createMeasuredSandbox(figures: SandboxFigures): (backend: SandboxBackend) => SandboxBackend {
   const measured = (sandbox: Sandbox): Sandbox => ({
     ...sandbox,
     async exec(request) {

@@ -5,8 +5,8 @@ import { type Reconnect, reconnects } from "../chat/adapter.ts";
 import type { InboundEvent } from "../chat/inbound.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import { readBacklog } from "../queue/turns/backlog.ts";
-import { measuredModel } from "./measured-model.ts";
-import { measuredSandbox } from "./measured-sandbox.ts";
+import { createMeasuredModel } from "./measured-model.ts";
+import { createMeasuredSandbox } from "./measured-sandbox.ts";
 import type { Observer } from "./observer.ts";
 
 /** Figures about this process, and at the time of asking about all; see docs/telemetry.md for each. */
@@ -62,11 +62,11 @@ export function createMetrics(redis: Redis): Metrics {
   const toolName = boundedLabel(200);
 
   const observer: Observer = {
-    door: (door) => ({
+    intake: (observed) => ({
       async receive(event) {
-        const verdict = await door.receive(event);
-        events.inc({ platform: platformOf(event), kind: event.kind, verdict: verdict.kind });
-        return verdict;
+        const result = await observed.receive(event);
+        events.inc({ platform: platformOf(event), kind: event.kind, verdict: result.kind });
+        return result;
       },
     }),
     display: (display) => ({
@@ -104,7 +104,7 @@ export function createMetrics(redis: Redis): Metrics {
           }
         }),
     }),
-    model: measuredModel({
+    model: createMeasuredModel({
       calls: counter("heddle_model_calls_total", "Calls of models, by how they ended.", ["model", "result"]),
       retries: counter("heddle_model_retries_total", "Attempts after the first.", ["model"]),
       seconds: histogram("heddle_model_call_duration_seconds", "Calls of models, retries included.", [
@@ -113,7 +113,7 @@ export function createMetrics(redis: Redis): Metrics {
       tokens: counter("heddle_model_tokens_total", "Tokens, by what they are charged as.", ["model", "type"]),
       dollars: counter("heddle_model_cost_dollars_total", "List price of the tokens.", ["model"]),
     }),
-    sandbox: measuredSandbox({
+    sandbox: createMeasuredSandbox({
       commands: counter("heddle_sandbox_commands_total", "Commands, by what ended them.", ["end"]),
       jobs: counter("heddle_sandbox_jobs_total", "Background jobs that were started.", []),
     }),

@@ -1,8 +1,8 @@
 import type { LanguageModel } from "../agent/model.ts";
-import type { Door } from "../chat/inbound.ts";
+import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { ThreadId } from "../chat/threads.ts";
-import type { OutputScheduler } from "../queue/outbox/rate-limit.ts";
+import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 
@@ -15,11 +15,11 @@ import type { SandboxBackend } from "../sandbox/sandbox.ts";
  * done is not done when it cannot be written there.
  */
 export interface Observer {
-  door?(door: Door): Door;
+  intake?(intake: Intake): Intake;
   runner?(runner: TurnRunner): TurnRunner;
   display?(display: TurnDisplay, thread: ThreadId, turn: ShownTurn): TurnDisplay;
   model?(model: LanguageModel): LanguageModel;
-  output?(output: OutputScheduler): OutputScheduler;
+  output?(output: RateLimiter): RateLimiter;
   surface?(surface: ChatSurface): ChatSurface;
   sandbox?(backend: SandboxBackend): SandboxBackend;
 }
@@ -29,7 +29,7 @@ export function observeAll(observers: readonly Observer[]): Required<Observer> {
   // The same model is asked for with every turn, and what is learned about it belongs to its wrapper.
   const models = new WeakMap<LanguageModel, LanguageModel>();
   return {
-    door: (door) => observers.reduce((inner, by) => by.door?.(inner) ?? inner, door),
+    intake: (intake) => observers.reduce((inner, by) => by.intake?.(inner) ?? inner, intake),
     runner: (runner) => observers.reduce((inner, by) => by.runner?.(inner) ?? inner, runner),
     display: (display, thread, turn) =>
       observers.reduce((inner, by) => by.display?.(inner, thread, turn) ?? inner, display),

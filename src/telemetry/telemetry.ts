@@ -3,9 +3,9 @@ import type { Redis } from "ioredis";
 import type { Masker } from "../agent/masker.ts";
 import { collectorHeaders } from "../config/collector-headers.ts";
 import type { Config } from "../config/load.ts";
-import { type Deed, deedFact } from "./audit/fact.ts";
+import { type AuditEvent, toAuditFact } from "./audit/fact.ts";
 import { AuditBusy, moveToFiles } from "./audit/files.ts";
-import { auditHead, openAuditLog } from "./audit/log.ts";
+import { openAuditLog, readAuditHead } from "./audit/log.ts";
 import { auditObserver } from "./audit/observer.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -19,7 +19,7 @@ export interface Telemetry {
   /** Where somebody can ask for them. */
   readonly metrics: Metrics | undefined;
   /** Writes into the audit log what no contract shows; nobody waits for it. */
-  note(deed: Deed): void;
+  audit(event: AuditEvent): void;
   /** Writes and sends what is left. */
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   return {
     observe: observeAll(observers),
     metrics,
-    note: (deed) => void audit.note(deedFact(deed)),
+    audit: (event) => void audit.note(toAuditFact(event)),
     async close() {
       metrics?.close();
       await audit.close();
@@ -89,12 +89,12 @@ const moveEveryMs = 3_600_000;
  * Moves the audit log of past days to files, and tells its head to the program's log: wherever that goes, the
  * head there proves later that nothing before it was changed. Returns how to end it.
  */
-export function keepAudit(redis: Redis, config: Config, log: Logger): () => void {
+export function startAuditArchiving(redis: Redis, config: Config, log: Logger): () => void {
   let ended = false;
   const keep = async () => {
     try {
       const moved = await moveToFiles(redis, auditFolder(config), Date.now());
-      const { n, hash } = await auditHead(redis);
+      const { n, hash } = await readAuditHead(redis);
       if (n > 0) log.info({ moved, head: `${n}:${hash}` }, "the audit log is kept");
     } catch (error) {
       // Whoever ends closes Redis next; the entries stay where they are until the next start.

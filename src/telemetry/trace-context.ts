@@ -8,13 +8,13 @@ import {
 } from "@opentelemetry/api";
 
 /** The span as W3C `traceparent` (https://www.w3.org/TR/trace-context/), to travel with a message. */
-export function traceparent(span: Span): string {
+export function formatTraceparent(span: Span): string {
   const { traceId, spanId, traceFlags } = span.spanContext();
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
 }
 
 /** The context behind a `traceparent`; that of a new trace when it is none. */
-export function behind(parent: string | undefined): Context {
+export function contextBehind(parent: string | undefined): Context {
   const remote = remoteSpan(parent);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT;
 }

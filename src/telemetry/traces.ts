@@ -4,7 +4,7 @@ import { BatchSpanProcessor, NodeTracerProvider, type TracerConfig } from "@open
 import { SurfaceError } from "../chat/surface.ts";
 import type { Logger } from "./log.ts";
 import type { Observer } from "./observer.ts";
-import { behind, traceparent } from "./trace-context.ts";
+import { contextBehind, formatTraceparent } from "./trace-context.ts";
 import { type Content, turnSpans } from "./turn-spans.ts";
 
 export interface TracesOptions {
@@ -31,7 +31,7 @@ const gatherMs = 1_000;
 const mostContent = 16_000;
 
 /**
- * One trace from the event at the door over the turn, its model calls and its tools to the post, across processes:
+ * One trace from the event at intake over the turn, its model calls and its tools to the post, across processes:
  * the context travels with the message through Redis, and back with what the turn posts. To be imported only where
  * traces are wanted, as the libraries are large.
  */
@@ -63,18 +63,18 @@ export function openTraces(options: TracesOptions): Traces {
 
 function tracingObserver(tracer: Tracer, content: Content | undefined): Observer {
   return {
-    door: (door) => ({
+    intake: (intake) => ({
       async receive(event) {
         const span = tracer.startSpan(`receive ${event.kind}`, { kind: SpanKind.CONSUMER });
-        const verdict = await door.receive(
-          event.kind === "message" ? { ...event, trace: traceparent(span) } : event,
+        const result = await intake.receive(
+          event.kind === "message" ? { ...event, trace: formatTraceparent(span) } : event,
         );
         // What came to nothing is not sent: in a busy channel that is nearly everything.
-        if (verdict.kind === "ignored" || verdict.kind === "duplicate") return verdict;
-        span.setAttribute("heddle.verdict", verdict.kind);
-        if ("thread" in verdict) span.setAttribute("gen_ai.conversation.id", verdict.thread);
+        if (result.kind === "ignored" || result.kind === "duplicate") return result;
+        span.setAttribute("heddle.verdict", result.kind);
+        if ("thread" in result) span.setAttribute("gen_ai.conversation.id", result.thread);
         span.end();
-        return verdict;
+        return result;
       },
     }),
 
@@ -87,7 +87,7 @@ function tracingObserver(tracer: Tracer, content: Content | undefined): Observer
         const span = tracer.startSpan(
           `post ${surface.platform}`,
           { kind: SpanKind.CLIENT, attributes: { "heddle.message.kind": message.kind } },
-          behind(trace),
+          contextBehind(trace),
         );
         try {
           return await surface.post(thread, message, key, posted);

@@ -1,11 +1,11 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import type { AgentEvent } from "../agent/events.ts";
-import type { Usage } from "../agent/model.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
+import type { Usage } from "../agent/model.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
 import type { ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
-import { behind, remoteSpan, traceparent } from "./trace-context.ts";
+import { contextBehind, formatTraceparent, remoteSpan } from "./trace-context.ts";
 
 /** Makes what somebody wrote fit to leave the house. */
 export type Content = (text: string) => string;
@@ -26,7 +26,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
   /** The model call under way: that of the turn, and those of its sub-agents by the call that they work in. */
   const models = new Map<string, Span>();
   let span: Span | undefined;
-  let context: Context = behind(undefined);
+  let context: Context = contextBehind(undefined);
 
   const endModel = (within: string, failed: boolean) => {
     const model = models.get(within);
@@ -124,7 +124,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
       endModel("", kind === "model-error");
       if (kind === "model-error") span?.setStatus({ code: SpanStatusCode.ERROR });
       const entries = display.closing(receipt);
-      return span ? withTrace(entries, traceparent(span)) : entries;
+      return span ? withTrace(entries, formatTraceparent(span)) : entries;
     },
     // The last that every turn does here, however it ends; its posts follow, as children that end later.
     async close() {
@@ -153,7 +153,7 @@ function begin(tracer: Tracer, { thread, turn }: TracedTurn, messages: readonly 
     "invoke_agent heddle",
     // The part before an interruption has a span of its own, from the worker that ran it.
     { attributes, links, ...(!turn.resumed && { startTime: turn.startedAt }) },
-    behind(first?.trace),
+    contextBehind(first?.trace),
   );
 }
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { replay, workedMs } from "../../src/agent/history.ts";
+import { measureWorkedMs, replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { noUsage } from "../../src/agent/model.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import type { Decision, Question } from "../../src/agent/questions.ts";
 
 const author = { id: "U1", name: "Ada" };
@@ -123,9 +123,9 @@ describe("A journal read again", () => {
       { type: "question", question, at: 3_000 },
     ];
     const waiting = replay(asking);
-    expect(waiting.turn && workedMs(waiting.turn, 40_000)).toBe(2_000);
+    expect(waiting.turn && measureWorkedMs(waiting.turn, 40_000)).toBe(2_000);
     const decided = replay([...asking, { type: "decision", question: "q1", decision, at: 51_000 }]);
-    expect(decided.turn && workedMs(decided.turn, 53_000)).toBe(4_000);
+    expect(decided.turn && measureWorkedMs(decided.turn, 53_000)).toBe(4_000);
     expect(decided.open).toEqual([{ call, started: false, question, decision }]);
   });
 });

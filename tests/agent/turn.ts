@@ -1,14 +1,14 @@
 /** What the tests of whole turns share: a person, tools, and a worker's way to run a turn. */
 import { z } from "zod";
-import { createContextKeeper } from "../../src/agent/context/compaction.ts";
+import { createContextWindow } from "../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "../../src/agent/events.ts";
-import { recordOf, replay } from "../../src/agent/history.ts";
+import { replay, toRecord } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { defaultTurnLimits, type TurnLimits } from "../../src/agent/loop/limits.ts";
-import type { LanguageModel } from "../../src/agent/model.ts";
 import { runTurn, type Turn } from "../../src/agent/loop/run-turn.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
+import type { LanguageModel } from "../../src/agent/model.ts";
 import type { Dispatcher } from "../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool, type ToolServices } from "../../src/agent/tools/tool.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
@@ -74,7 +74,7 @@ export async function run(options: RunOptions) {
     history: replay(journal),
     model,
     system: "system",
-    context: createContextKeeper({ model, counter }),
+    context: createContextWindow({ model, counter }),
     limits: { ...defaultTurnLimits, ...options.limits },
     tools:
       options.dispatcher ??
@@ -98,7 +98,7 @@ export async function run(options: RunOptions) {
     if (next.done) outcome = next.value;
     else {
       events.push(next.value);
-      const record = recordOf(next.value, 2_000);
+      const record = toRecord(next.value, 2_000);
       if (record) journal.push(record);
       options.onEvent?.(next.value, (reason) => controller.abort(reason));
     }

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cutText, wellFormed } from "../../src/agent/well-formed.ts";
+import { cutText, toWellFormed } from "../../src/agent/well-formed.ts";
 
 test("A value is the same without halves of surrogate pairs, wherever they are", () => {
-  expect(wellFormed({ "a\ud83d": ["b\udc40", 1, null, { c: "👀" }] })).toEqual({
+  expect(toWellFormed({ "a\ud83d": ["b\udc40", 1, null, { c: "👀" }] })).toEqual({
     "a\ufffd": ["b\ufffd", 1, null, { c: "👀" }],
   });
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      expect(wellFormed(value)).toEqual(value);
+      expect(toWellFormed(value)).toEqual(value);
     }),
   );
 });

@@ -2,29 +2,29 @@ import { rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { recordOf, replay } from "../../src/agent/history.ts";
+import { replay, toRecord } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
+import { createChatMessages } from "../../src/agent/llm/openai/chat-messages.ts";
 import { defaultTurnLimits } from "../../src/agent/loop/limits.ts";
-import type { ModelRequest } from "../../src/agent/model.ts";
-import { chatMessages } from "../../src/agent/llm/openai/chat-messages.ts";
 import { type Enclosed, type UserMessage, userText } from "../../src/agent/messages.ts";
+import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll, createPolicy } from "../../src/agent/policy/policy.ts";
-import type { Purse } from "../../src/agent/turn-budget.ts";
 import type { Skill } from "../../src/agent/skills/library.ts";
 import type { Tool } from "../../src/agent/tools/tool.ts";
-import { createTurnRunner } from "../../src/app/agent-runner.ts";
+import type { TurnBudget } from "../../src/agent/turn-budget.ts";
+import { createAgentRunner } from "../../src/app/agent-runner.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Probe } from "../../src/sandbox/sandbox.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import { asking, tool } from "../agent/turn.ts";
-import { plainEnclosures } from "../message-extras/plain.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
+import { plainEnclosures } from "../message-extras/plain.ts";
 import { dataFolder } from "../sandbox/backends.ts";
 
 /** Pays for everything. */
-const openPurse: Purse = { reserve: async () => ({ ok: true, settle: async () => {} }) };
+const openBudget: TurnBudget = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
 const none: Probe = { ok: false, summary: "", problems: [], missing: [] };
 
@@ -47,16 +47,16 @@ function runner(
   const notes = memoryNotes();
   /** What the turns have done beside their events. */
   const done: string[] = [];
-  const { run } = createTurnRunner({
+  const { run } = createAgentRunner({
     choose: () => model,
     channel: () => channel,
-    enclosures: plainEnclosures(),
+    messageExtras: plainEnclosures(),
     summariser: model,
     policy,
     questionMs: 60_000,
     limits,
     compaction,
-    budgets: { purse: () => openPurse },
+    budgets: { turnBudget: () => openBudget },
     instructions: "Be kind.",
     sandbox: {
       ...sandbox,
@@ -114,7 +114,7 @@ function runner(
         return results;
       }
       if (next.value.type === "tool-end") results.push(next.value.message.text);
-      const record = recordOf(next.value, 1);
+      const record = toRecord(next.value, 1);
       if (record) journal.push(record);
     }
   };
@@ -124,7 +124,7 @@ function runner(
 /** What a service's cache sees of the conversation: it must be the beginning of what comes next. */
 function wire(request: ModelRequest): { fixed: string; said: string } {
   const { system, tools } = request;
-  const messages = chatMessages({ id: "test/scripted", images: true })({ ...request, system: "" });
+  const messages = createChatMessages({ id: "test/scripted", images: true })({ ...request, system: "" });
   return { fixed: JSON.stringify([tools, system]), said: JSON.stringify(messages).slice(0, -1) };
 }
 

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createContextKeeper } from "../../src/agent/context/compaction.ts";
-import { loadConfig } from "../../src/config/load.ts";
+import { createContextWindow } from "../../src/agent/context/compaction.ts";
 import { openModels } from "../../src/app/models.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { counter, run, say } from "../agent/turn.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../fakes/openai.ts";
@@ -58,11 +58,11 @@ describe("The configured models", () => {
     const { anthropic, openai, open } = await installation("summaryModel: openai/local\n");
     const { model, summariser } = await open();
     expect([model.id, summariser.id]).toEqual(["anthropic/claude-sonnet-5-5", "openai/local"]);
-    const context = createContextKeeper({ model, summariser, counter });
+    const context = createContextWindow({ model, summariser, counter });
     const summarise = async () => {
       const signal = new AbortController().signal;
       const messages = [say("one ".repeat(300)), say("two ".repeat(300)), say("three")];
-      const fitting = context.fit(messages, { fixed: "", force: true, signal });
+      const fitting = context.compactToFit(messages, { fixed: "", force: true, signal });
       let summary = "";
       for await (const event of fitting) if (event.type === "summary") summary = event.message.text;
       return summary;

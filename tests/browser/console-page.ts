@@ -22,7 +22,7 @@ const patienceMs = 90_000;
 let redis: TestRedis | undefined;
 let browser: Browser | undefined;
 
-/** Once for a file; its desks share the browser and the Redis. */
+/** Once for a file; its pages share the browser and the Redis. */
 export async function openBrowser(): Promise<void> {
   if (!chromiumPath) return;
   redis = await startRedis();
@@ -41,7 +41,7 @@ export async function shot(page: Page, name: string): Promise<void> {
 }
 
 /** A person before the console. */
-interface Desk extends AsyncDisposable {
+interface ConsolePage extends AsyncDisposable {
   page: Page;
   console: TestConsole;
   /** Writes the first message of a thread; resolves with it when it has reached the intake. */
@@ -49,18 +49,22 @@ interface Desk extends AsyncDisposable {
   /** The first message that reached the intake. */
   said(): Promise<MessageEvent>;
   /** The event with this number, counted from 1. */
-  events(number: number): Promise<TestConsole["door"]["events"][number]>;
+  events(number: number): Promise<TestConsole["intake"]["events"][number]>;
   /** No error in the browser's console, no violation of the content policy, no dialog, no foreign request. */
   expectInnocent(): void;
 }
 
-interface DeskOptions extends Pick<ConsoleSettings, "token" | "budgets" | "port"> {
+interface ConsolePageOptions extends Pick<ConsoleSettings, "token" | "budgets" | "port"> {
   browser?: BrowserContextOptions;
   /** Before the page is opened. */
   prepare?(console: TestConsole): void | Promise<void>;
 }
 
-export async function openDesk({ browser: options, prepare, ...settings }: DeskOptions = {}): Promise<Desk> {
+export async function openConsolePage({
+  browser: options,
+  prepare,
+  ...settings
+}: ConsolePageOptions = {}): Promise<ConsolePage> {
   if (!redis || !browser) throw new Error("There is no browser: the test should have been skipped.");
   const console = await startConsole({ redis, ...settings });
   await prepare?.(console);
@@ -80,7 +84,7 @@ export async function openDesk({ browser: options, prepare, ...settings }: DeskO
     if (!request.url().startsWith(`${console.url}/`)) offences.push(`request ${request.url()}`);
   });
   await page.goto(console.url);
-  const events = (number: number) => console.door.event(number);
+  const events = (number: number) => console.intake.event(number);
   const said = async () => {
     const event = await events(1);
     if (event.kind !== "message") throw new Error(`expected a message, got a ${event.kind}`);

@@ -7,7 +7,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { ShownCall } from "../../src/chat/outbound.ts";
 import { startConsole } from "../adapters/console/start-console.ts";
 import { freePort } from "../fakes/free-port.ts";
-import { article, chromiumPath, closeBrowser, noChromium, openBrowser, openDesk } from "./console-page.ts";
+import {
+  article,
+  chromiumPath,
+  closeBrowser,
+  noChromium,
+  openBrowser,
+  openConsolePage,
+} from "./console-page.ts";
 
 describe("the console's page", () => {
   beforeAll(openBrowser);
@@ -15,11 +22,11 @@ describe("the console's page", () => {
   afterAll(closeBrowser);
 
   test("a task: written, watched, answered, and its files fetched", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
     await page.getByRole("button", { name: /Write a calculator in Python/ }).click();
 
-    const { thread, ref } = await desk.said();
+    const { thread, ref } = await opened.said();
     await page.waitForURL(({ hash }) => hash === `#/t/${thread.thread}`);
     await console.surface.mark(ref, "taken");
     await article(page, "person").getByText("Working on it").waitFor();
@@ -73,13 +80,13 @@ describe("the console's page", () => {
     await page.reload();
     await article(page, "answer").getByText("works").waitFor();
     expect(await page.title()).toContain("Write a calculator");
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("calls with their results folded away: unfolded by keyboard, and left so while the message changes", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    const { thread } = await desk.asks("Look around");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Look around");
     const listed = { id: "1", name: "bash", about: "ls", state: "ok" as const, result: "<b>a.txt</b>" };
     const made = { id: "2", name: "bash", about: "make", state: "running" as const };
     const progress = (...items: ShownCall[]) => ({
@@ -115,13 +122,13 @@ describe("the console's page", () => {
     await article(page, "answer").getByText("Looked around.").waitFor();
     expect(await article(page, "progress").getByText("1 calls").isVisible()).toBe(false);
     expect(await call("make").getByText("no rule").isVisible()).toBe(true);
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("a plan stays when the answer comes, and what was streamed below it goes", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    const { thread } = await desk.asks("Plan it");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Plan it");
     const plan = "**Plan** · 1 of 2 done  \n☑ read  \n▸ write";
     const calls = { title: "Working", above: plan, below: "It is wri", items: [] };
     const progress = { kind: "progress" as const, stoppable: true, markdown: `${plan}\n\nIt is wri`, calls };
@@ -131,13 +138,13 @@ describe("the console's page", () => {
     await article(page, "answer").getByText("It is written.").waitFor();
     expect(await article(page, "progress").getByText("▸ write").isVisible()).toBe(true);
     expect(await article(page, "progress").getByText("It is wri").isVisible()).toBe(false);
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("while a message grows, what is read in it stays: the focus and the selection", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    const { ref, thread } = await desk.asks("Explain it");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { ref, thread } = await opened.asks("Explain it");
     await console.surface.mark(ref, "taken");
     const progress = (below: string) => ({
       ...{ kind: "progress" as const, stoppable: true, markdown: below },
@@ -161,13 +168,13 @@ describe("the console's page", () => {
     await console.surface.post(thread, { kind: "receipt", markdown: "🛑 **Stopped by Ada**" }, "receipt");
     await article(page, "receipt").getByText("Stopped by Ada").waitFor();
     expect(await article(page, "receipt").textContent()).not.toContain("🛑");
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("the box is as wide as the conversation, also beside its scroll bar, and the way to its end is not behind it", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    const { thread } = await desk.asks("Tell it at length");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Tell it at length");
     const markdown = Array.from({ length: 60 }, (_, n) => `Sentence ${n + 1}.`).join("\n\n");
     await console.surface.post(thread, { kind: "answer", markdown }, "answer");
     await page.getByText("Sentence 60.").waitFor();
@@ -189,32 +196,32 @@ describe("the console's page", () => {
     await page.getByLabel("Message to Heddle").fill("one\ntwo\nthree\nfour\nfive");
     await expect.poll(below).toBeLessThan(2);
     expect(await page.getByRole("button", { name: "Latest" }).isVisible()).toBe(false);
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("a stop: by the button of the message, by the button of the box, and by Esc", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    const { thread, ref } = await desk.asks("Sleep for ten minutes");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread, ref } = await opened.asks("Sleep for ten minutes");
     await console.surface.mark(ref, "taken");
     const markdown = "```sh\nsleep 600\n```";
     const progress = { kind: "progress" as const, stoppable: true, markdown };
     const [shown] = await console.surface.post(thread, progress, "progress");
     if (!shown) throw new Error("nothing was posted");
 
-    console.door.verdict = () => ({ kind: "refused", reply: "Only Ada may stop this." });
+    console.intake.result = () => ({ kind: "refused", reply: "Only Ada may stop this." });
     await article(page, "progress").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("alert").getByText("Only Ada may stop this.").waitFor();
     await page.locator("#text:focus").waitFor();
     const late = Promise.withResolvers<void>();
-    console.door.verdict = () => late.promise.then(() => ({ kind: "refused", reply: "Nor may Bob." }));
+    console.intake.result = () => late.promise.then(() => ({ kind: "refused", reply: "Nor may Bob." }));
     await page.locator("#composer").getByRole("button", { name: "Stop" }).click();
-    await desk.events(3);
+    await opened.events(3);
 
     // What was decided late about an earlier press undoes nothing.
-    console.door.verdict = () => ({ kind: "stopping", thread: "x" });
+    console.intake.result = () => ({ kind: "stopping", thread: "x" });
     await page.getByLabel("Message to Heddle").press("Escape");
-    const stop = await desk.events(4);
+    const stop = await opened.events(4);
     expect(stop).toMatchObject({ kind: "stop", target: { thread } });
     late.resolve();
     await page.getByRole("alert").getByText("Nor may Bob.").waitFor();
@@ -233,13 +240,13 @@ describe("the console's page", () => {
     await article(page, "person").getByText("Stopped").waitFor();
     expect(await page.getByRole("button", { name: /Stop/ }).count()).toBe(0);
     expect(await page.evaluate("document.activeElement.textContent")).toBe("sleep 600");
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("a button under a message: pressed, answered with a sentence, refused, taken away, and left the focus by an edit", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    const { thread } = await desk.asks("Sort the archive");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Sort the archive");
     const actions = [
       { id: "continue:t1", label: "Continue", style: "primary" as const },
       { id: "deny:t1", label: "No", style: "danger" as const, asksFor: "Why not?" },
@@ -254,12 +261,12 @@ describe("the console's page", () => {
     await article(page, "answer").getByRole("button", { name: "No" }).click();
     await question.getByLabel("Why not?").fill("too dear");
     await page.keyboard.press("Enter");
-    expect(await desk.events(2)).toMatchObject({ kind: "action", action: "deny:t1", text: "too dear" });
+    expect(await opened.events(2)).toMatchObject({ kind: "action", action: "deny:t1", text: "too dear" });
 
-    console.door.verdict = () => ({ kind: "ignored", why: "the work has gone on since" });
+    console.intake.result = () => ({ kind: "ignored", why: "the work has gone on since" });
     await article(page, "answer").getByRole("button", { name: "Continue" }).click();
     await page.getByRole("alert").getByText("Nothing happened: the work has gone on since.").waitFor();
-    expect(await desk.events(3)).toMatchObject({ kind: "action", action: "continue:t1", ref: shown });
+    expect(await opened.events(3)).toMatchObject({ kind: "action", action: "continue:t1", ref: shown });
 
     await console.surface.edit(shown, message);
     await article(page, "answer").getByRole("button").first().waitFor({ state: "detached" });
@@ -271,13 +278,13 @@ describe("the console's page", () => {
     await console.surface.edit(counting, { ...progress, markdown: "count 1" });
     await article(page, "progress").getByText("count 1").waitFor();
     await page.keyboard.press("Enter");
-    expect(await desk.events(4)).toMatchObject({ kind: "stop" });
-    desk.expectInnocent();
+    expect(await opened.events(4)).toMatchObject({ kind: "stop" });
+    opened.expectInnocent();
   });
 
   test("nothing that is written becomes part of the page", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
     const attack = [
       "<img src=x onerror=alert(1)><script>alert(1)</script>",
       '<iframe srcdoc="<script>alert(1)</script>"></iframe><svg onload=alert(1)>',
@@ -287,7 +294,7 @@ describe("the console's page", () => {
     ].join("\n\n");
     await page.getByLabel("Message to Heddle").fill(attack);
     await page.getByRole("button", { name: "Send" }).click();
-    const { thread } = await desk.said();
+    const { thread } = await opened.said();
     await console.surface.post(thread, { kind: "answer", markdown: attack, footer: attack }, "answer");
     await console.surface.upload(
       thread,
@@ -326,20 +333,20 @@ describe("the console's page", () => {
     const link = article(page, "answer").getByRole("link").first();
     expect(await link.getAttribute("rel")).toContain("noopener");
     expect(await link.textContent()).toContain("(evil.example)");
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("a message that could not be sent stays in the box, and is said once when it is sent again", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    console.door.verdict = () => Promise.reject(new Error("Redis is away"));
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    console.intake.result = () => Promise.reject(new Error("Redis is away"));
     const box = page.getByLabel("Message to Heddle");
     await box.fill("hello");
     await box.press("Enter");
     await page.getByRole("alert").getByText("Try again").waitFor();
     expect(await box.inputValue()).toBe("hello");
 
-    console.door.verdict = (event) => ({ kind: "accepted", thread: event.kind, position: 1 });
+    console.intake.result = (event) => ({ kind: "accepted", thread: event.kind, position: 1 });
     await box.press("Shift+Enter");
     await box.press("Backspace");
     await box.press("Enter");
@@ -349,9 +356,9 @@ describe("the console's page", () => {
   });
 
   test("a look into the workspace that a stop has ended is repeated before it is said", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    await desk.asks("Write it down");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    await opened.asks("Write it down");
     console.workspace.set("notes.md", "x");
     await page.getByRole("button", { name: "Look again" }).click();
     await page.getByRole("button", { name: "notes.md" }).waitFor();
@@ -368,9 +375,9 @@ describe("the console's page", () => {
   });
 
   test("of two looks into the workspace the later one counts, whichever is answered first", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
-    await desk.asks("Write it down");
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    await opened.asks("Write it down");
     await page.getByText("Nothing here yet").waitFor();
     const [held, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const hold = async (route: Route) => {
@@ -400,8 +407,8 @@ describe("the console's page", () => {
   });
 
   test("files go with a message: chosen, pasted and dropped; too large ones are refused in words", async () => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
     const picture = Buffer.from("iVBORw0KGgo=", "base64");
     const folder = await mkdtemp(join(tmpdir(), "heddle-files-"));
     const [chosen, large] = [join(folder, "figures.csv"), join(folder, "film.mov")];
@@ -432,14 +439,14 @@ describe("the console's page", () => {
       ...["figures.csv", "pasted.png", "dropped.png"],
     ]);
 
-    console.door.verdict = () => Promise.reject(new Error("Redis is away"));
+    console.intake.result = () => Promise.reject(new Error("Redis is away"));
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByRole("alert").getByText("Try again").waitFor();
-    console.door.verdict = () => ({ kind: "accepted", thread: "x", position: 1 });
+    console.intake.result = () => ({ kind: "accepted", thread: "x", position: 1 });
     await page.getByRole("button", { name: "Send" }).click();
     await article(page, "person").getByText("dropped.png").waitFor();
     expect(await page.locator("#attachments li").count()).toBe(0);
-    const [first, second] = [await desk.events(1), await desk.events(2)];
+    const [first, second] = [await opened.events(1), await opened.events(2)];
     expect(second).toMatchObject({
       ...{ text: "", ref: "ref" in first && first.ref },
       attachments: [
@@ -454,7 +461,7 @@ describe("the console's page", () => {
   });
 
   test("the page says what should be known before trusting it with work", async () => {
-    await using desk = await openDesk({
+    await using opened = await openConsolePage({
       async prepare(console) {
         // Threads of other tests.
         await console.redis.client().flushall();
@@ -466,23 +473,23 @@ describe("the console's page", () => {
         });
       },
     });
-    const { page } = desk;
+    const { page } = opened;
     await page.getByText("This is the demo model.").waitFor();
     await page.getByText("Your threads will be listed here.").waitFor();
-    await desk.asks("Look around");
+    await opened.asks("Look around");
     // In a thread the demo model says it itself; what may cost work stands above each.
     await page.getByText("This is the demo model.").waitFor({ state: "hidden" });
     await page.getByText("Redis is embedded").waitFor();
     await page.getByText("How to fix it").click();
     await page.getByText("Install bubblewrap.").waitFor();
-    desk.expectInnocent();
+    opened.expectInnocent();
   });
 
   test("while Redis does not answer, the page says so, and what was asked for is done afterwards", async (context) => {
-    await using desk = await openDesk();
-    const { page, console } = desk;
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
     context.skip(console.redis.server.kind !== "system", "the embedded Redis cannot be frozen alone");
-    const { thread } = await desk.asks("Look around");
+    const { thread } = await opened.asks("Look around");
     const pid = Number(/process_id:(\d+)/.exec(await console.redis.client().info("server"))?.[1]);
     process.kill(pid, "SIGSTOP");
     onTestFinished(() => void process.kill(pid, "SIGCONT"));
@@ -490,15 +497,15 @@ describe("the console's page", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("status").getByText("Redis does not answer: look at its log").waitFor();
     process.kill(pid, "SIGCONT");
-    expect(await desk.events(2)).toMatchObject({ kind: "message", thread, text: "Are you there?" });
+    expect(await opened.events(2)).toMatchObject({ kind: "message", thread, text: "Are you there?" });
     await page.getByText("Redis does not answer").waitFor({ state: "detached" });
   });
 
   test("the page goes on by itself after the console was restarted", async () => {
     const port = await freePort();
-    await using desk = await openDesk({ port });
-    const { page, console } = desk;
-    const { thread } = await desk.asks("hello");
+    await using opened = await openConsolePage({ port });
+    const { page, console } = opened;
+    const { thread } = await opened.asks("hello");
     await article(page, "person").waitFor();
     await console[Symbol.asyncDispose]();
     await page.getByText("Reconnecting…").waitFor();
@@ -511,8 +518,8 @@ describe("the console's page", () => {
 
   test("a console with a token asks for it once, and takes it out of the address at once", async () => {
     const token = "correct-horse-battery";
-    await using desk = await openDesk({ token });
-    const { page, console } = desk;
+    await using opened = await openConsolePage({ token });
+    const { page, console } = opened;
     await page.getByLabel("Token").fill("wrong-token");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("That is not the token.").waitFor();
@@ -529,11 +536,11 @@ describe("the console's page", () => {
 
   test("on a phone nothing is cut off, and threads and files are drawers that the keyboard can close", async () => {
     const phone = { viewport: { width: 375, height: 740 }, isMobile: true, hasTouch: true };
-    await using desk = await openDesk({ browser: phone });
-    const { page, console } = desk;
+    await using opened = await openConsolePage({ browser: phone });
+    const { page, console } = opened;
     await page.getByLabel("Message to Heddle").fill("Show a wide table");
     await page.getByRole("button", { name: "Send" }).tap();
-    const { thread } = await desk.said();
+    const { thread } = await opened.said();
     console.workspace.set("notes.md", "x");
     const wide = Array.from({ length: 12 }, (_, column) => `a-rather-long-cell-${column}`).join(" | ");
     const rule = "|--".repeat(12);
@@ -555,7 +562,7 @@ describe("the console's page", () => {
     await page.getByRole("button", { name: "Threads" }).tap();
     await page.getByRole("link", { name: "New thread" }).tap();
     await page.getByRole("heading", { name: "Begin a thread" }).waitFor();
-    expect(console.door.events).toHaveLength(1);
-    desk.expectInnocent();
+    expect(console.intake.events).toHaveLength(1);
+    opened.expectInnocent();
   });
 });

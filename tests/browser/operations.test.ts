@@ -2,13 +2,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
 import { channels, keys } from "../../src/queue/redis/keys.ts";
-import { livePublisher } from "../../src/queue/outbox/live.ts";
+import { createLivePublisher } from "../../src/queue/outbox/live.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
-import { chromiumPath, closeBrowser, noChromium, openBrowser, openDesk, shot } from "./console-page.ts";
+import {
+  chromiumPath,
+  closeBrowser,
+  noChromium,
+  openBrowser,
+  openConsolePage,
+  shot,
+} from "./console-page.ts";
 import { overflow, poorContrast, walk } from "./visibility.ts";
-import { budgets, furnish, weave, worker } from "./sample-threads.ts";
+import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
 
 const dark = { colorScheme: "dark" as const };
 const onError = (error: unknown) => {
@@ -20,16 +27,16 @@ describe("the console's pages for operators", () => {
   afterAll(closeBrowser);
 
   let woven: { running: string } | undefined;
-  const desk = async (browser = {}) =>
-    openDesk({
+  const opened = async (browser = {}) =>
+    openConsolePage({
       ...{ budgets, browser },
       async prepare(console) {
-        woven ??= await weave(console);
+        woven ??= await runSampleThread(console);
       },
     });
 
   test("all threads: live, searched, stopped and gone on with", async () => {
-    await using at = await desk();
+    await using at = await opened();
     const { page, console } = at;
     await page.getByRole("link", { name: "All threads" }).click();
     const row = (title: string) => page.getByRole("listitem").filter({ hasText: title });
@@ -53,13 +60,13 @@ describe("the console's pages for operators", () => {
     const thread = "discord:88:4411:9100";
     await write(redis, thread, "Begun while somebody looks on");
     await begin(redis, thread, "z");
-    livePublisher(redis, thread, onError)({ type: "turn-start" });
+    createLivePublisher(redis, thread, onError)({ type: "turn-start" });
     await row("Begun while somebody looks on").getByText("Running").waitFor();
     at.expectInnocent();
   });
 
   test("a timeline: read from its end, unfolded, followed live, without a way to write", async () => {
-    await using at = await desk();
+    await using at = await opened();
     const { page, console } = at;
     await page.getByRole("link", { name: "All threads" }).click();
     await page.getByRole("link", { name: /deploy of Friday/ }).click();
@@ -89,17 +96,17 @@ describe("the console's pages for operators", () => {
     const listeners = async () => (await redis.pubsub("NUMSUB", channels.live(thread)))[1];
     await expect.poll(listeners).toBe(1);
     const retry = { type: "retry", step: 92, attempt: 2, delayMs: 900, reason: "The service is overloaded." };
-    livePublisher(redis, thread, onError)(retry);
+    createLivePublisher(redis, thread, onError)(retry);
     await page.getByText("The service is overloaded. Trying again in 0.9 s").waitFor();
     const lease = await begin(redis, thread, "b31f");
     await lease.append([resultOf("c3", "bash", "chart.png written")]);
-    livePublisher(redis, thread, onError)({ type: "tool-end" });
+    createLivePublisher(redis, thread, onError)({ type: "tool-end" });
     await page.locator(".tool-call").filter({ hasText: "chart.py" }).getByText("done").waitFor();
     at.expectInnocent();
   });
 
   test("usage: charts with tables behind them, and what is left today", async () => {
-    await using at = await desk(dark);
+    await using at = await opened(dark);
     const { page } = at;
     await page.getByRole("link", { name: "Usage" }).click();
     await page.getByRole("img", { name: /Cost by day/ }).waitFor();
@@ -115,7 +122,7 @@ describe("the console's pages for operators", () => {
   });
 
   test("the system with what to do when no worker is there; the audit log, the newest first, with a way to the thread", async () => {
-    await using at = await desk();
+    await using at = await opened();
     const { page, console } = at;
     await page.getByRole("link", { name: "System" }).click();
     await page.getByText("heddle start --role worker").waitFor();
@@ -159,7 +166,7 @@ describe("the console's pages for operators", () => {
   });
 
   test("by keyboard: every page, the list of keys, lines, and the appearance, which stays", async () => {
-    await using at = await desk();
+    await using at = await opened();
     const { page } = at;
     await page.locator("#text:focus").waitFor();
     await page.keyboard.type("a?");
@@ -188,9 +195,9 @@ describe("the console's pages for operators", () => {
   });
 
   test("every page can be read in light and dark, walked by Tab, and fits on a phone of 360 pixels", async () => {
-    await using at = await desk();
+    await using at = await opened();
     const { page, console } = at;
-    await furnish(console);
+    await fillWorkspace(console);
     const presence = await startPresence({ redis: console.redis.client(), describe: worker, onError });
     const pages = [
       { name: "welcome", hash: "#/", text: "Begin a thread" },
@@ -225,7 +232,7 @@ describe("the console's pages for operators", () => {
   });
 
   test("hostile text in every field stays text", async () => {
-    await using at = await desk();
+    await using at = await opened();
     const { page, console } = at;
     const redis = console.redis.client();
     const bad = `<img src=x onerror=alert(1)><script>alert(1)</script>[a](javascript:alert(1))`;

@@ -16,7 +16,7 @@ const steps = (kind: "answered" | "model-error" | "step-limit", cost: number) =>
 };
 
 /** Threads in every state, two weeks of use, and names. */
-export async function weave(console: TestConsole): Promise<{ running: string }> {
+export async function runSampleThread(console: TestConsole): Promise<{ running: string }> {
   const redis = console.redis.client();
   const thread = async (id: string, text: string, cost: number, kind: Parameters<typeof steps>[0]) => {
     await write(redis, id, text, id.endsWith("1") ? "Grace" : `${"G".repeat(70)}race`);
@@ -109,7 +109,7 @@ async function spend(redis: ReturnType<TestConsole["redis"]["client"]>): Promise
         asked: [message],
       };
       const channel = ["C7GENERAL", "C9OPS"][number % 2];
-      const reserved = await purses.purse(`slack:T1:${channel}:1`, turn).reserve({ cost, tokens: 1 });
+      const reserved = await purses.turnBudget(`slack:T1:${channel}:1`, turn).reserve({ cost, tokens: 1 });
       const used = usageOf(cost, {
         input: Math.round(9_000 * cost),
         cacheRead: Math.round(60_000 * cost),
@@ -138,7 +138,7 @@ export const worker = () => ({
 });
 
 /** A console thread with a message of each kind, files, and an entry of the audit log. */
-export async function furnish({ surface, workspace, redis }: TestConsole): Promise<void> {
+export async function fillWorkspace({ surface, workspace, redis }: TestConsole): Promise<void> {
   const log = openAuditLog(redis.client(), Date.now, (problem) => {
     throw new Error(problem);
   });

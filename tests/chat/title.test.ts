@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { titleOf } from "../../src/chat/title.ts";
+import { makeTitle } from "../../src/chat/title.ts";
 
 test.each([
   ["## **Tests** of `loom_io`", "Tests of loom_io"],
@@ -17,7 +17,7 @@ test.each([
   ["  \n\n", ""],
   ["```", ""],
 ])("The title of %j is %j", (markdown, title) => {
-  expect(titleOf(markdown, 80)).toBe(title);
+  expect(makeTitle(markdown, 80)).toBe(title);
 });
 
 test.each([
@@ -31,15 +31,15 @@ test.each([
   "C# or F#",
   "arr[0] (x)",
   "1. that",
-])("%j is plain already", (text) => expect(titleOf(text, 80)).toBe(text));
+])("%j is plain already", (text) => expect(makeTitle(text, 80)).toBe(text));
 
 test("A title is cut with an ellipsis and never within a character", () => {
-  expect(titleOf("one two three", 9)).toBe("one two…");
-  expect(titleOf("ab🧵cd", 4)).toBe("ab…");
+  expect(makeTitle("one two three", 9)).toBe("one two…");
+  expect(makeTitle("ab🧵cd", 4)).toBe("ab…");
   const character = fc.constantFrom("a", " ", "*", "\n", "🧵", "\uD83E", "\uDDF5");
   fc.assert(
     fc.property(fc.array(character, { maxLength: 30 }), fc.integer({ min: 2, max: 20 }), (text, chars) => {
-      const title = titleOf(text.join(""), chars);
+      const title = makeTitle(text.join(""), chars);
       expect(title.length).toBeLessThanOrEqual(chars);
       expect(title.isWellFormed()).toBe(true);
       expect(title).not.toContain("\n");
@@ -51,8 +51,8 @@ test("A hostile text holds nobody up", () => {
   const parts = fc.constantFrom("**", "*", "__", "`", "[", "](", ")", "||", " ", "a", "> ", "<");
   fc.assert(
     fc.property(parts, parts, (one, other) => {
-      titleOf(`${one}${other}`.repeat(1_000), 80);
-      titleOf(one.repeat(400) + other.repeat(400), 80);
+      makeTitle(`${one}${other}`.repeat(1_000), 80);
+      makeTitle(one.repeat(400) + other.repeat(400), 80);
     }),
   );
 });

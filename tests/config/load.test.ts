@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadConfig, strangeVariables } from "../../src/config/load.ts";
+import { loadConfig, unknownVariables } from "../../src/config/load.ts";
 import { chooseModel } from "../../src/config/model-choice.ts";
 
 let folder: string;
@@ -129,7 +129,7 @@ models:
       SLACK_BOT_TOKEN: "xoxb-1",
       GITHUB_TOKEN: "y",
     };
-    expect(strangeVariables(load(names).variables)).toEqual(["HEDDLE_MODELL", "DISCORD_BOT_TOKEN"]);
+    expect(unknownVariables(load(names).variables)).toEqual(["HEDDLE_MODELL", "DISCORD_BOT_TOKEN"]);
   });
 
   test("never repeats a value: it may be a secret in the wrong place", () => {

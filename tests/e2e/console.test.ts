@@ -99,7 +99,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
   await page.getByRole("link", { name: "All threads" }).click();
   const line = page.locator("#report li").filter({ hasText: "Write a calculator" });
   await line.getByText("Answered").waitFor();
-  // By its name, which the door has heard: its id ends in "main".
+  // By its name, which the intake has heard: its id ends in "main".
   await page.getByRole("link", { name: "Usage" }).click();
   await page.locator(".bar-name").getByText("console", { exact: true }).waitFor();
   await shot(page, "real-usage");

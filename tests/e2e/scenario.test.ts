@@ -1,15 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { lastDays, readUsage } from "../../src/queue/budgets/usage.ts";
+import { listLastDays, readUsage } from "../../src/queue/budgets/usage.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newPlace, type Place } from "./program.ts";
 import { acts, settings } from "./scenario/acts.ts";
 import { type Platform, type Room, transcript } from "./scenario/chat.ts";
 import { consoleKind } from "./scenario/console.ts";
 import { discordKind } from "./scenario/discord.ts";
-import { slackKind } from "./scenario/slack.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
+import { slackKind } from "./scenario/slack.ts";
 
 /** One scenario on every platform, with the real program: what people read in the end must be the same. */
 
@@ -63,7 +63,7 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
   });
 
   test("and the opinions are counted by model", async () => {
-    const rows = redis ? await readUsage(redis.client(), lastDays("UTC", Date.now(), 2)) : [];
+    const rows = redis ? await readUsage(redis.client(), listLastDays("UTC", Date.now(), 2)) : [];
     const opinions = rows.filter(({ dimension }) => dimension === "model").map(({ ratings }) => ratings);
     expect(opinions).toContainEqual({ liked: 0, disliked: 1 });
   });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
-import type { FaultPoint } from "../../src/queue/redis/failpoint.ts";
+import type { Failpoint } from "../../src/queue/redis/failpoint.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import type { Program } from "../e2e/program.ts";
 import { buttonsOf } from "../fakes/slack/blocks.ts";
@@ -189,7 +189,7 @@ const limited: Scenario = {
 };
 
 /** Who comes to each point, and when: a new one does not compile without a scenario. */
-const scenarios: Record<FaultPoint, [Scenario, ...Scenario[]]> = {
+const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   deliver: [receiving, planning],
   "store-unauthorized": [overhearing],
   list: [receiving, planning],

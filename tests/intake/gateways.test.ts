@@ -1,12 +1,12 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import type { Attendance } from "../../src/chat/downtime.ts";
-import type { ChatAdapter } from "../../src/chat/adapter.ts";
-import type { ChatSurface } from "../../src/chat/surface.ts";
 import { createSlackSurface } from "../../src/adapters/slack/surface/surface.ts";
+import type { ChatAdapter } from "../../src/chat/adapter.ts";
+import type { Downtime } from "../../src/chat/downtime.ts";
+import type { ChatSurface } from "../../src/chat/surface.ts";
+import { createDowntime } from "../../src/queue/session/last-seen.ts";
 import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
-import { createAttendance } from "../../src/queue/session/last-seen.ts";
 import { adapterFor as discordAdapter, surfaceOf } from "../adapters/discord/connected-adapter.ts";
 import { adapterFor as slackAdapter, nobodyWasHere } from "../adapters/slack/connected-adapter.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
@@ -19,7 +19,7 @@ import { openHeddle } from "./heddle.ts";
 interface Place {
   surface: ChatSurface;
   access: object;
-  adapter(attendance?: Attendance): ChatAdapter;
+  adapter(downtime?: Downtime): ChatAdapter;
   /** What was not heard is not told again. */
   forget(): void;
   /** Somebody calls the bot in a channel. */
@@ -48,7 +48,7 @@ async function onSlack(): Promise<Place> {
   return {
     surface: createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log }),
     access: {},
-    adapter: (attendance = nobodyWasHere) => slackAdapter(slack, attendance),
+    adapter: (downtime = nobodyWasHere) => slackAdapter(slack, downtime),
     forget: () => slack.forget(),
     calls: (who, channel, text) => people[who].says(slack.channel(channel), `<@BOT> ${text}`),
     commands: (channel, task) => people.ada.commands(slack.channel(channel), `/agent ${task}`),
@@ -83,7 +83,7 @@ async function onDiscord(): Promise<Place> {
   return {
     surface: surfaceOf(discord),
     access: { discord: { users: [ada.id] } },
-    adapter: (attendance = nobodyWasHere) => discordAdapter(discord, { attendance }),
+    adapter: (downtime = nobodyWasHere) => discordAdapter(discord, { downtime }),
     forget() {},
     calls: async (who, channel, text) =>
       (who === "ada" ? ada : eve).says(discord.channel(channel), `<@BOT> ${text}`),
@@ -123,13 +123,13 @@ test.each(places)("What is told to two replicas on one %s is in the audit log on
   const heddles = await Promise.all([0, 1].map(() => openHeddle(server, { surface, access, replies })));
   const told: Record<string, number> = {};
   const adapters = heddles.map(() => place.adapter());
-  for (const [index, { intake }] of heddles.entries()) {
-    const door = audited.door?.(intake) ?? intake;
+  for (const [index, heddle] of heddles.entries()) {
+    const intake = audited.intake?.(heddle.intake) ?? heddle.intake;
     await adapters[index]?.start({
       async receive(event) {
-        const verdict = await door.receive(event);
+        const result = await intake.receive(event);
         told[event.kind] = (told[event.kind] ?? 0) + 1;
-        return verdict;
+        return result;
       },
     });
   }
@@ -207,10 +207,11 @@ test.each(places)(
     const replies = () => ({ hang: "Let me see." });
     const { surface, access, said } = place;
     const { intake, requests, close } = await openHeddle(server, { surface, access, replies });
-    const known = createAttendance(server.client(), Date.now);
+    const known = createDowntime(server.client(), Date.now);
     const heard = Promise.withResolvers<void>();
-    const present: Attendance["present"] = (...where) => known.present(...where).then(heard.resolve);
-    const first = place.adapter({ ...known, present });
+    const present: Downtime["markConnected"] = (...where) =>
+      known.markConnected(...where).then(heard.resolve);
+    const first = place.adapter({ ...known, markConnected: present });
     await first.start(intake);
     const task = await place.begins("work", "count");
     await heard.promise;

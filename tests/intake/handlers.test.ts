@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import { App } from "@slack/bolt";
 import { Client, Events, GatewayDispatchEvents } from "discord.js";
 import { describe, expect, test, vi } from "vitest";
-import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
-import type { Press } from "../../src/adapters/discord/surface/buttons.ts";
 import { routes } from "../../src/adapters/console/api.ts";
+import type { ComponentAction } from "../../src/adapters/discord/surface/buttons.ts";
+import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { adapterFor as discordAdapter } from "../adapters/discord/connected-adapter.ts";
@@ -17,7 +17,7 @@ import {
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
 
-/** The kinds of events that a handler brings to the door, or why it brings none. */
+/** The kinds of events that a handler brings to the intake, or why it brings none. */
 type Policy = InboundEvent["kind"][] | { none: string };
 
 const named = (begin: string, some: Record<string, Policy>): Record<string, Policy> =>
@@ -27,7 +27,7 @@ const reads: Policy = { none: "shows something to whoever has the console's toke
 const operator: Policy = { none: "whoever has this machine's shell and the secrets runs Heddle" };
 
 /** What the ids of Discord's buttons and forms mean; a new meaning does not compile without an entry. */
-const discordPresses: Record<Press["kind"], Policy> = {
+const discordPresses: Record<ComponentAction["kind"], Policy> = {
   stop: ["stop"],
   act: ["action"],
   ask: { none: "opens a form; what is written there is the press" },

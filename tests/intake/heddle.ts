@@ -1,32 +1,32 @@
 import { randomUUID } from "node:crypto";
-import type { ChatSurface } from "../../src/chat/surface.ts";
-import type { Door } from "../../src/chat/inbound.ts";
-import { parseThreadId } from "../../src/chat/threads.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll } from "../../src/agent/policy/policy.ts";
+import { createAgentRunner } from "../../src/app/agent-runner.ts";
+import type { Intake } from "../../src/chat/inbound.ts";
+import type { ChatSurface } from "../../src/chat/surface.ts";
+import { parseThreadId } from "../../src/chat/threads.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../src/progress/reporter.ts";
-import { createBackgroundJobs } from "../../src/queue/turns/background-jobs.ts";
 import { type BudgetSettings, createBudgets } from "../../src/queue/budgets/budgets.ts";
-import { createDrive } from "../../src/queue/turns/run-session.ts";
 import { markMessage } from "../../src/queue/outbox/marks.ts";
-import { flushOutbox, settledSince } from "../../src/queue/outbox/outbox.ts";
-import { createOutputScheduler } from "../../src/queue/outbox/rate-limit.ts";
+import { flushOutbox, readSettledSince } from "../../src/queue/outbox/outbox.ts";
+import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { readJournal } from "../../src/queue/session/journal.ts";
+import { createBackgroundJobs } from "../../src/queue/turns/background-jobs.ts";
+import { createSessionRunner } from "../../src/queue/turns/run-session.ts";
 import { createSlots } from "../../src/queue/turns/slots.ts";
 import { watchStops } from "../../src/queue/turns/stops.ts";
-import { openTurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { startTurnWorker } from "../../src/queue/turns/turn-worker.ts";
+import { openTurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { createTurnRunner } from "../../src/app/agent-runner.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
-import { plainEnclosures } from "../message-extras/plain.ts";
 import type { TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
+import { plainEnclosures } from "../message-extras/plain.ts";
 
 const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
 const unlimited: BudgetSettings = {
@@ -50,11 +50,11 @@ interface HeddleOptions {
 export async function openHeddle(
   server: TestRedis,
   options: HeddleOptions,
-): Promise<{ intake: Door; requests: ModelRequest[]; close(): Promise<void> }> {
+): Promise<{ intake: Intake; requests: ModelRequest[]; close(): Promise<void> }> {
   const { surface, now = Date.now } = options;
   const redis = server.client();
   const queue = openTurnQueue(redis);
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   let isClosed = false;
   const onProblem = (problem: string, error: unknown) => {
     // Marks may be under way at the end of a test: nobody waits for them.
@@ -84,10 +84,10 @@ export async function openHeddle(
   const masker = createMasker([]);
   // A call is reckoned with at a hundredth of a cent, so that the budgets below are used up to the end.
   const paid = { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } };
-  const runner = createTurnRunner({
+  const runner = createAgentRunner({
     choose: () => paid,
     channel: () => ({}),
-    enclosures: plainEnclosures(),
+    messageExtras: plainEnclosures(),
     summariser: model,
     limits: { steps: options.steps ?? 10, wallMs: 60_000 },
     compaction: {},
@@ -112,7 +112,7 @@ export async function openHeddle(
   const worker = await startTurnWorker({
     ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
-    drive: createDrive({
+    runSession: createSessionRunner({
       ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
       background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
       newId: () => randomUUID().slice(0, 8),
@@ -120,7 +120,7 @@ export async function openHeddle(
         createReporter({
           ...{ surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
           onProgressPosted: (ref) => lease.append([], { fields: { progress: JSON.stringify(ref) } }),
-          overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+          overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
           mark: (ref, mark, signal) => markMessage({ redis, output, surface }, ref, mark, signal),
           publish() {},
           mask: (text) => text,

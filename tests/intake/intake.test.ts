@@ -1,21 +1,21 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { noUsage } from "../../src/agent/model.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
+import { noUsage } from "../../src/agent/model.ts";
+import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
+import { createRatings, ratingActionId } from "../../src/queue/budgets/ratings.ts";
+import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
-import { createOutputScheduler } from "../../src/queue/outbox/rate-limit.ts";
-import { continueAction } from "../../src/queue/session/paused-turn.ts";
-import { createRatings, rateAction } from "../../src/queue/budgets/ratings.ts";
 import { claimSession } from "../../src/queue/session/lease.ts";
+import { continueActionId } from "../../src/queue/session/paused-turn.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
-import { inboundFact } from "../../src/telemetry/audit/fact.ts";
+import { toInboundFact } from "../../src/telemetry/audit/fact.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -49,7 +49,7 @@ function thread(rules: object = {}) {
     models: () => ["openai/small"],
     ahead: async () => 0,
     status: async () => "as always",
-    audit: (deed) => void deeds.push(deed.action),
+    audit: (dedupeKey) => void deeds.push(dedupeKey.action),
     budgets: createBudgets({
       redis,
       settings: settingsSchema.parse({}).budgets,
@@ -57,7 +57,7 @@ function thread(rules: object = {}) {
       warn: () => expect.unreachable("Nothing is spent here."),
       onError: (error) => expect.unreachable(String(error)),
     }),
-    output: createOutputScheduler(redis),
+    output: createRateLimiter(redis),
     ratings: createRatings(redis, settingsSchema.parse({}).budgets),
     surface: () => chat.surface,
     now: Date.now,
@@ -152,8 +152,8 @@ describe("What people without permission write", () => {
 
   test("is refused without a word in the thread where the adapter tells it", async () => {
     const { chat, says } = thread();
-    const verdict = await says(gus, "do something", { tellsRefusal: true });
-    expect(verdict).toEqual({ kind: "refused", reply: expect.stringContaining("as a guest") });
+    const result = await says(gus, "do something", { tellsRefusal: true });
+    expect(result).toEqual({ kind: "refused", reply: expect.stringContaining("as a guest") });
     await says(ada, "/schedules");
     const [first] = await chat.until(() => chat.shown.length > 0 && chat.shown);
     expect(first?.message.markdown).toBe("Nothing is planned in this thread.");
@@ -196,7 +196,7 @@ describe("A bot", () => {
     const { says, waiting, redis, id } = thread();
     await says(ada, "start");
     expect(await says(robot, "hello")).toMatchObject({ kind: "ignored" });
-    expect(await redis.exists(keys.overheard(id))).toBe(0);
+    expect(await redis.exists(keys.unauthorized(id))).toBe(0);
     expect(await waiting()).toHaveLength(1);
   });
 
@@ -316,10 +316,10 @@ describe("A press that somebody forges", () => {
     await redis.rpush(keys.log(id, 0), ...answer.map((record) => JSON.stringify(record)));
     const audited: string[] = [];
     for (const rating of ["liked", "disliked", "liked"] as const) {
-      const action = rateAction("t1", rating);
-      for (const verdict of await Promise.all([press(action), press(action)])) {
-        expect(verdict).toMatchObject({ kind: "acted", reply: "Thank you, that is noted." });
-        if (inboundFact(pressOf(action), verdict)) audited.push(rating);
+      const action = ratingActionId("t1", rating);
+      for (const result of await Promise.all([press(action), press(action)])) {
+        expect(result).toMatchObject({ kind: "acted", reply: "Thank you, that is noted." });
+        if (toInboundFact(pressOf(action), result)) audited.push(rating);
       }
     }
     expect(audited).toEqual(["liked", "disliked", "liked"]);
@@ -375,7 +375,7 @@ describe("What is told more than once, by Slack or by several gateways,", () => 
     ["lets a paused turn go on, by the word", word("continue"), ["continued"]],
     [
       "lets a paused turn go on, by the button",
-      { kind: "action", action: continueAction("t1") },
+      { kind: "action", action: continueActionId("t1") },
       ["continued"],
     ],
     ["is answered", word("/status"), []],
@@ -391,7 +391,7 @@ describe("What is told more than once, by Slack or by several gateways,", () => 
       event.kind === "message" ? { ...event, ...at, attachments: [] } : { ...event, ...at };
     const verdicts = await Promise.all([intake.receive(whole), intake.receive(whole)]);
     verdicts.push(await intake.receive(whole));
-    expect(verdicts.filter((verdict) => inboundFact(whole, verdict))).toHaveLength(1);
+    expect(verdicts.filter((result) => toInboundFact(whole, result))).toHaveLength(1);
     expect(await waiting()).toHaveLength(told.length);
     expect(deeds).toEqual(told);
   });

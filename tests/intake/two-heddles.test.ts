@@ -28,8 +28,8 @@ async function twoHeddles() {
 
   const tell = async (to: Name, event: Extract<InboundEvent, { kind: "message" }>) => {
     underWay += 1;
-    const verdict = await heddles[to].intake.receive(event);
-    if (verdict.kind === "accepted") taken[to].push(event.text);
+    const result = await heddles[to].intake.receive(event);
+    if (result.kind === "accepted") taken[to].push(event.text);
     else ignored += 1;
     underWay -= 1;
     look();

@@ -4,7 +4,7 @@ import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Enclosed, type UserMessage, userText } from "../../src/agent/messages.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";
-import { createEnclosures } from "../../src/message-extras/message-extras.ts";
+import { createMessageExtras } from "../../src/message-extras/message-extras.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { workspaces } from "../agent/tools/workspace.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
@@ -32,7 +32,7 @@ async function read(enclosed: Enclosed, setting: Setting = {}) {
   const { chat = memoryChat(), images = true, fromStart = true } = setting;
   const stored: JournalRecord[] = [];
   const problems: unknown[] = [];
-  const enclosures = createEnclosures({
+  const enclosures = createMessageExtras({
     files: { files: 3, fileBytes: 1_000, messageBytes: 1_500, downloadMs: 5_000 },
     room: { messages: 10, characters: 1_000 },
     surface: () => chat.surface,

@@ -1,10 +1,10 @@
-import { createEnclosures, type Enclosures } from "../../src/message-extras/message-extras.ts";
+import { createMessageExtras, type MessageExtras } from "../../src/message-extras/message-extras.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 
 /** For tests of other things: messages without files, in threads where nothing was said before. */
-export function plainEnclosures(): Enclosures {
+export function plainEnclosures(): MessageExtras {
   const { surface } = memoryChat();
-  return createEnclosures({
+  return createMessageExtras({
     files: { files: 0, fileBytes: 0, messageBytes: 0, downloadMs: 1 },
     room: { messages: 0, characters: 1_000 },
     surface: () => surface,

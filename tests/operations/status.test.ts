@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { WorkerReport } from "../../src/operations/operations.ts";
-import { statusOf } from "../../src/operations/status.ts";
+import { describeStatus } from "../../src/operations/status.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -26,7 +26,7 @@ async function status(workers: readonly WorkerReport[]): Promise<string> {
   const all = await Promise.all(
     workers.map((report) => startPresence({ redis, describe: () => report, onError })),
   );
-  const text = await statusOf(redis, "local:w:c:t");
+  const text = await describeStatus(redis, "local:w:c:t");
   await Promise.all(all.map((one) => one.close()));
   return text.replaceAll("  \n", "\n");
 }

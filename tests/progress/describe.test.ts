@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { noChanges } from "../../src/queue/turns/contracts.ts";
 import { noUsage, type Usage } from "../../src/agent/model.ts";
-import { closingMessages } from "../../src/progress/describe.ts";
+import { renderClosing } from "../../src/progress/describe.ts";
+import { noChanges } from "../../src/queue/turns/contracts.ts";
 
 const footer = (usage: Partial<Usage>, files = noChanges) =>
-  closingMessages("t1", {
+  renderClosing("t1", {
     outcome: { kind: "answered", text: "Yes.", steps: 1, usage: { ...noUsage, ...usage } },
     ...{ durationMs: 0, files, withdrawn: [] },
   })[0].footer;
@@ -23,7 +23,7 @@ test("The receipt names the first files that were changed, and that were deleted
 });
 
 test("A refusal says that what follows in the thread is read without it", () => {
-  const [message] = closingMessages("t1", {
+  const [message] = renderClosing("t1", {
     outcome: { kind: "refused", text: "I will not.", steps: 1, usage: noUsage },
     ...{ durationMs: 0, files: noChanges, withdrawn: [] },
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { ChatSurface } from "../../src/chat/surface.ts";
 import { createMasker } from "../../src/agent/context/mask.ts";
-import { maskedSurface } from "../../src/progress/mask.ts";
+import type { ChatSurface } from "../../src/chat/surface.ts";
+import { createMaskedSurface } from "../../src/progress/mask.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 
 const secret = "correct-horse-battery";
@@ -14,7 +14,9 @@ test("Nothing that people read of a message has a secret, whoever posts or edits
     named.push(name);
     return [];
   };
-  const surface = maskedSurface({ ...chat.surface, upload }, (text) => createMasker([secret]).mask(text));
+  const surface = createMaskedSurface({ ...chat.surface, upload }, (text) =>
+    createMasker([secret]).mask(text),
+  );
   const message = {
     kind: "answer",
     markdown: `It is ${secret}.`,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { noUsage } from "../../src/agent/model.ts";
 import type { ToolStatus } from "../../src/agent/messages.ts";
+import { noUsage } from "../../src/agent/model.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
-import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
-import { createOutputScheduler } from "../../src/queue/outbox/rate-limit.ts";
+import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../../src/queue/session/verbosity.ts";
+import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -25,7 +25,7 @@ function reporter({
   const display = createReporter({
     surface: chat.surface,
     thread: "memory:w:c:t",
-    output: createOutputScheduler(server.client()),
+    output: createRateLimiter(server.client()),
     turn: { id: "t1", startedAt: 0, resumed, progress: undefined, calls: [] },
     verbosity,
     mark: () => Promise.resolve(),

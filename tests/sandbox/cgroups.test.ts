@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { possibleTiers } from "../../src/sandbox/bubblewrap/limits/cgroup-tiers.ts";
-import { findCages } from "../../src/sandbox/bubblewrap/limits/cgroups.ts";
+import { findResourceGroups } from "../../src/sandbox/bubblewrap/limits/cgroups.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
 
 /** Above what the kernel gives to a process. */
@@ -27,7 +27,7 @@ function leaveGroups(summary: string): string[] {
 }
 
 test("Bots that start at one moment all find the same limits, and sweep what a killed one has left", async (context) => {
-  const { summary } = await findCages(defaultLimits);
+  const { summary } = await findResourceGroups(defaultLimits);
   context.skip(summary.includes("tier 3"), "no writable control group on this host");
   const homes = leaveGroups(summary);
   const program = fileURLToPath(new URL("./cgroup-seeker.ts", import.meta.url));

@@ -2,7 +2,7 @@ import { rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
-import { watchSandbox } from "../../src/sandbox/health.ts";
+import { monitorSandbox } from "../../src/sandbox/health.ts";
 import { dataFolder } from "./backends.ts";
 
 test("a probe that failed is repeated when a turn begins, at most once a minute, and logged each time", async () => {
@@ -13,7 +13,7 @@ test("a probe that failed is repeated when a turn begins, at most once a minute,
   let time = 0;
   const said: string[] = [];
   const log = { info: (line: string) => said.push(line), warn: (line: string) => said.push(line) };
-  const watched = await watchSandbox(backend, log, () => time);
+  const watched = await monitorSandbox(backend, log, () => time);
   expect(watched.probe.ok).toBe(false);
 
   unlinkSync(dataDir); // What made it fail has passed.

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { sandboxTools } from "../../src/agent/tools/core.ts";
-import { limitsOf } from "../../src/app/sandbox.ts";
+import { readSandboxLimits } from "../../src/app/sandbox.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
@@ -82,7 +82,11 @@ test("a host without control groups is refused where the operator requires them,
 });
 
 test("every limit can be set in heddle.yaml, and its default there is the sandbox's own", () => {
-  expect(limitsOf(settingsSchema.parse({}).sandbox)).toEqual(defaultLimits);
+  expect(readSandboxLimits(settingsSchema.parse({}).sandbox)).toEqual(defaultLimits);
   const { sandbox } = settingsSchema.parse({ sandbox: { jobMinutes: 1, freeMb: 3, workspaceFiles: 500 } });
-  expect(limitsOf(sandbox)).toMatchObject({ jobMs: 60_000, freeBytes: 3 * mebibyte, workspaceInodes: 500 });
+  expect(readSandboxLimits(sandbox)).toMatchObject({
+    jobMs: 60_000,
+    freeBytes: 3 * mebibyte,
+    workspaceInodes: 500,
+  });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { seccompFilter } from "../../src/sandbox/bubblewrap/seccomp.ts";
+import { assembleSeccompFilter } from "../../src/sandbox/bubblewrap/seccomp.ts";
 import { type Architecture, architectureOf } from "../../src/sandbox/bubblewrap/syscalls.ts";
 
 const allowed = 0x7fff0000;
@@ -10,7 +10,7 @@ const ENOSYS = 0x00050026;
 const EAFNOSUPPORT = 0x00050061;
 
 /** What the kernel makes of a call: interprets the classic BPF that the filter uses. */
-function verdict(filter: Uint8Array, audit: number, call: number, args: readonly number[] = []): number {
+function result(filter: Uint8Array, audit: number, call: number, args: readonly number[] = []): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(call, 0);
   data.writeUInt32LE(audit, 4);
@@ -87,8 +87,8 @@ const inspected = {
 
 describe.each(["x64", "arm64"] as const)("the system call filter for %s", (arch) => {
   const architecture = known(arch);
-  const filter = seccompFilter(architecture, { denyUnmapped: false });
-  const on = (call: number, ...args: number[]) => verdict(filter, architecture.audit, call, args);
+  const filter = assembleSeccompFilter(architecture, { denyUnmapped: false });
+  const on = (call: number, ...args: number[]) => result(filter, architecture.audit, call, args);
   const { clone, clone3, socket, ioctl, personality } = inspected[arch];
 
   test("allows what every program needs and refuses what none needs", () => {
@@ -99,9 +99,9 @@ describe.each(["x64", "arm64"] as const)("the system call filter for %s", (arch)
 
   test("kills a program that speaks another architecture's numbers", () => {
     const i386 = 0x40000003;
-    expect(verdict(filter, i386, 0)).toBe(killed);
+    expect(result(filter, i386, 0)).toBe(killed);
     const other = known(arch === "x64" ? "arm64" : "x64");
-    expect(verdict(filter, other.audit, 0)).toBe(killed);
+    expect(result(filter, other.audit, 0)).toBe(killed);
   });
 
   test("allows clone for processes and threads, refuses it for every namespace, and hides clone3", () => {
@@ -143,11 +143,11 @@ describe.each(["x64", "arm64"] as const)("the system call filter for %s", (arch)
   });
 
   test("refuses memory that need not be mapped only where the kernel does not count it", () => {
-    const strict = seccompFilter(architecture, { denyUnmapped: true });
+    const strict = assembleSeccompFilter(architecture, { denyUnmapped: true });
     const { memfd, shmget } = numbers[arch];
     for (const call of [memfd, shmget]) {
       expect(on(call, 0, 0)).toBe(allowed);
-      expect(verdict(strict, architecture.audit, call, [0, 0])).toBe(EPERM);
+      expect(result(strict, architecture.audit, call, [0, 0])).toBe(EPERM);
     }
   });
 

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { inspectHost } from "../../src/sandbox/bubblewrap/inspect-host.ts";
-import { threadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
+import { createThreadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
 import { createSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
 import { closedEgress } from "../../src/sandbox/egress/egress.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
@@ -16,7 +16,7 @@ test("A network that is being closed is joined by nothing; another is opened bes
   try {
     const folder = host.folderOf("thread");
     const shared = { threadId: "thread", egress: closedEgress, socketFolder: dataDir, log() {} };
-    const network = threadNetwork({ spawner, folder, ...shared });
+    const network = createThreadNetwork({ spawner, folder, ...shared });
     const first = await network.open();
     expect(network.current()).toBe(first);
 

@@ -4,18 +4,22 @@ import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { leaveUnitGroup, moveProcesses, unitGroup } from "../../src/sandbox/bubblewrap/limits/unit-group.ts";
+import {
+  findUnitGroup,
+  leaveUnitGroup,
+  moveProcesses,
+} from "../../src/sandbox/bubblewrap/limits/unit-group.ts";
 
 const mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate 0 0\n";
 
 describe("the group of a unit", () => {
   test("is that of a service of the system, or of a user's own systemd", () => {
-    expect(unitGroup("0::/system.slice/heddle.service\n", mounts)).toEqual({
+    expect(findUnitGroup("0::/system.slice/heddle.service\n", mounts)).toEqual({
       unit: "heddle.service",
       folder: "/sys/fs/cgroup/system.slice/heddle.service",
     });
     const own = "/user.slice/user-1000.slice/user@1000.service/app.slice/heddle.service";
-    expect(unitGroup(`0::${own}\n`, mounts)).toMatchObject({ unit: "heddle.service", user: "1000" });
+    expect(findUnitGroup(`0::${own}\n`, mounts)).toMatchObject({ unit: "heddle.service", user: "1000" });
   });
 
   test("is not that of a login session, of a container, or one within it", () => {
@@ -24,10 +28,10 @@ describe("the group of a unit", () => {
       "/",
       "/system.slice/heddle.service/heddle",
     ]) {
-      expect(unitGroup(`0::${path}\n`, mounts)).toBeUndefined();
+      expect(findUnitGroup(`0::${path}\n`, mounts)).toBeUndefined();
     }
-    expect(unitGroup("1:name=systemd:/system.slice/heddle.service\n", mounts)).toBeUndefined();
-    expect(unitGroup("0::/system.slice/heddle.service\n", "tmpfs /tmp tmpfs rw 0 0\n")).toBeUndefined();
+    expect(findUnitGroup("1:name=systemd:/system.slice/heddle.service\n", mounts)).toBeUndefined();
+    expect(findUnitGroup("0::/system.slice/heddle.service\n", "tmpfs /tmp tmpfs rw 0 0\n")).toBeUndefined();
   });
 });
 

@@ -3,8 +3,12 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wri
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { type Folder, type FolderTools, keepWorkspaces } from "../../src/sandbox/workspaces/lifecycle.ts";
-import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
+import {
+  createWorkspaceLifecycle,
+  type Folder,
+  type FolderTools,
+} from "../../src/sandbox/workspaces/lifecycle.ts";
+import { createFolderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
 import { closedFolder } from "./backends.ts";
 
 const day = 86_400_000;
@@ -50,14 +54,14 @@ function flatFolders(root: string): FolderTools<Folder> {
 /** A worker's keeper. */
 function hire(root: string, store: WorkspaceStore, options: { shared: boolean; now(): number }) {
   mkdirSync(join(root, "workspaces"), { recursive: true });
-  return keepWorkspaces({ root, store, tools: flatFolders(root), log() {}, ...options });
+  return createWorkspaceLifecycle({ root, store, tools: flatFolders(root), log() {}, ...options });
 }
 
 test("A workspace that another process opens in the last moment of a clean-up stays", async () => {
   const root = closedFolder();
   onTestFinished(() => rmSync(root, { recursive: true }));
   let time = 0;
-  const store = folderStore(join(root, "store"), () => time);
+  const store = createFolderStore(join(root, "store"), () => time);
   const other = hire(root, store, { shared: false, now: () => time });
   const opened: Promise<Folder>[] = [];
   const keeper = hire(root, store, {
@@ -89,7 +93,7 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
       try {
         let time = 0;
         const done = new AbortController();
-        const store = folderStore(join(ground, "store"), () => time);
+        const store = createFolderStore(join(ground, "store"), () => time);
         const scheduled: WorkspaceStore = {
           ...store,
           find: scheduler.scheduleFunction(store.find),
@@ -135,7 +139,7 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
 test("Of several saves that follow the same one, a store takes one, and keeps nothing of the others", async () => {
   const folder = closedFolder();
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const store = folderStore(join(folder, "store"));
+  const store = createFolderStore(join(folder, "store"));
   const file = join(folder, "file");
   writeFileSync(file, "content");
   let newest: string | undefined;
@@ -154,7 +158,7 @@ test("Of several saves that follow the same one, a store takes one, and keeps no
 test("A save that two others have overtaken meanwhile is not taken, as behind one", async () => {
   const folder = closedFolder();
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const store = folderStore(join(folder, "store"));
+  const store = createFolderStore(join(folder, "store"));
   const [file, slow] = [join(folder, "file"), join(folder, "slow")];
   writeFileSync(file, "content");
   execFileSync("mkfifo", [slow]); // Nothing is read of it before somebody writes.

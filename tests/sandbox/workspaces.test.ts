@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { cleanPolicy } from "../../src/app/sandbox.ts";
+import { readCleanPolicy } from "../../src/app/sandbox.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { folderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
+import { createFolderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
 import { closedFolder, dataFolder, output } from "./backends.ts";
 
 const day = 86_400_000;
@@ -28,7 +28,7 @@ function host(options: { store?: string | WorkspaceStore; now?: () => number } =
     dataDir,
     ...(options.now && { now: options.now }),
     ...(options.store && {
-      store: typeof options.store === "string" ? folderStore(options.store) : options.store,
+      store: typeof options.store === "string" ? createFolderStore(options.store) : options.store,
     }),
   });
   leftovers.push(async () => {
@@ -160,7 +160,7 @@ describe("a workspace that nobody uses", () => {
 });
 
 test("a workspace is not idle while a job of its last turn may run in another process", () => {
-  const idle = (settings: object) => cleanPolicy({ settings: settingsSchema.parse(settings) }).idleMs;
+  const idle = (settings: object) => readCleanPolicy({ settings: settingsSchema.parse(settings) }).idleMs;
   expect(idle({})).toBe(30 * day);
   const long = { workspaces: { idleDays: 1 }, sandbox: { jobMinutes: 2_880 }, agent: { maxMinutes: 60 } };
   expect(idle(long)).toBe(2_940 * 60_000);
@@ -248,7 +248,7 @@ describe("workers that share a store", () => {
     const turnEnded = Promise.withResolvers<void>();
     let time = 0;
     const now = () => time;
-    const slow = folderStore(store, now);
+    const slow = createFolderStore(store, now);
     const one = host({
       now,
       store: {
@@ -293,10 +293,10 @@ describe("workers that share a store", () => {
     const { backend } = host({ store });
     await output(await backend.open(thread), "echo x >file");
     await backend.settle(thread);
-    const saved = await folderStore(store).list();
+    const saved = await createFolderStore(store).list();
     await backend.open(thread);
     await backend.settle(thread);
-    expect(await folderStore(store).list()).toEqual(saved);
+    expect(await createFolderStore(store).list()).toEqual(saved);
   });
 });
 

@@ -4,22 +4,22 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { InboundEvent } from "../../src/chat/inbound.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { heddle, type ToolCall } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
-import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
+import type { InboundEvent } from "../../src/chat/inbound.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
-import { chained, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
-import { type AuditFact, deedFact, inboundFact, maskedArguments } from "../../src/telemetry/audit/fact.ts";
+import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
+import { appendLink, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
+import { type AuditFact, maskArguments, toAuditFact, toInboundFact } from "../../src/telemetry/audit/fact.ts";
 import {
   AuditBusy,
-  checkedLog,
-  holdingAudit,
-  latestEntries,
   moveToFiles,
+  readLatestEntries,
+  verifyLog,
+  withAuditLock,
 } from "../../src/telemetry/audit/files.ts";
-import { auditHead, type AuditLog, openAuditLog } from "../../src/telemetry/audit/log.ts";
+import { type AuditLog, openAuditLog, readAuditHead } from "../../src/telemetry/audit/log.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newTurn, noDisplay } from "./no-display.ts";
@@ -56,7 +56,7 @@ const keptIn = (facts: AuditFact[]): AuditLog => ({
 /** What `verify` says, and the messages of the entries that it found sound. */
 async function verify(anchor?: Link) {
   const messages: string[] = [];
-  for await (const next of checkedLog(redis, folder, anchor)) {
+  for await (const next of verifyLog(redis, folder, anchor)) {
     if (next.kind !== "entry") return { ...next, messages };
     if ("message" in next.entry) messages.push(next.entry.message);
   }
@@ -115,7 +115,7 @@ describe("The audit log", () => {
   });
 
   test("is read by one at a time, so that nothing moves meanwhile", async () => {
-    await holdingAudit(redis, async () => {
+    await withAuditLock(redis, async () => {
       await expect(moveToFiles(redis, folder, day)).rejects.toThrow(AuditBusy);
     });
     expect(await moveToFiles(redis, folder, day)).toBe(0);
@@ -124,7 +124,7 @@ describe("The audit log", () => {
   test("is held for a minute by somebody who died, and for as long as it takes by somebody who reads", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
-    await holdingAudit(redis, async () => {
+    await withAuditLock(redis, async () => {
       expect(await redis.ttl(keys.auditHeld)).toBeLessThanOrEqual(60);
       await redis.expire(keys.auditHeld, 5);
       vi.advanceTimersByTime(20_000);
@@ -144,16 +144,16 @@ describe("The audit log", () => {
     const log = openAuditLog(redis, Date.now, (problem) => problems.push(problem));
     const author = { ...by, standing: "member" as const, roles: [] };
     const place = { platform: "memory", workspace: "w", channel: "c" };
-    const door = auditObserver({ log, mask: (text) => text }).door?.({
+    const intake = auditObserver({ log, mask: (text) => text }).intake?.({
       receive: async () => ({ kind: "accepted", thread: "memory:w:c:t", position: 0 }),
     });
     await redis.set(keys.auditHead, "not a hash");
-    const verdict = await door?.receive({
+    const result = await intake?.receive({
       ...{ kind: "message", thread: { ...place, thread: "t" }, ref: { ...place, message: "1" }, author },
       ...{ text: "Hello", attachments: [], addressed: "mention", at: 1 },
     });
     // The message is in the mailbox: the platform must not send it again.
-    expect(verdict).toMatchObject({ kind: "accepted" });
+    expect(result).toMatchObject({ kind: "accepted" });
     expect(problems).toEqual(["The audit log could not be written."]);
     await redis.del(keys.auditHead);
     await log.close();
@@ -165,7 +165,7 @@ describe("heddle audit verify finds", () => {
   const lines: string[] = [];
   let head = genesis;
   for (let n = 1; n <= 12; n += 1) {
-    const next = chained(head, asked(`message ${n}`), n);
+    const next = appendLink(head, asked(`message ${n}`), n);
     lines.push(next.line);
     head = next.link;
   }
@@ -227,7 +227,7 @@ describe("heddle audit verify finds", () => {
     const forged: string[] = [];
     let last = genesis;
     for (let n = 1; n <= 12; n += 1) {
-      const next = chained(last, asked(n === 3 ? "another" : `message ${n}`), n);
+      const next = appendLink(last, asked(n === 3 ? "another" : `message ${n}`), n);
       forged.push(next.line);
       last = next.link;
     }
@@ -290,15 +290,15 @@ describe("What is written", () => {
     const said: InboundEvent = { ...message, attachments: [] };
     const { author, ref } = common;
     const facts = [
-      inboundFact(said, { kind: "accepted", thread, position: 0 }),
-      inboundFact(said, { kind: "refused", reply: "no" }),
-      inboundFact(said, { kind: "duplicate" }),
-      inboundFact({ ...said, text: "stop" }, { kind: "stopping", thread }),
-      inboundFact({ ...said, text: "/quiet" }, { kind: "acted", thread }),
-      inboundFact({ kind: "edit", ...common, text: "new" }, { kind: "amended", thread }),
-      inboundFact({ kind: "delete", ...common }, { kind: "stopping", thread }),
-      inboundFact({ kind: "action", ...common, action: "approve:1" }, { kind: "acted", thread }),
-      inboundFact({ kind: "stop", target: { message: ref }, author, at: 1 }, { kind: "stopping", thread }),
+      toInboundFact(said, { kind: "accepted", thread, position: 0 }),
+      toInboundFact(said, { kind: "refused", reply: "no" }),
+      toInboundFact(said, { kind: "duplicate" }),
+      toInboundFact({ ...said, text: "stop" }, { kind: "stopping", thread }),
+      toInboundFact({ ...said, text: "/quiet" }, { kind: "acted", thread }),
+      toInboundFact({ kind: "edit", ...common, text: "new" }, { kind: "amended", thread }),
+      toInboundFact({ kind: "delete", ...common }, { kind: "stopping", thread }),
+      toInboundFact({ kind: "action", ...common, action: "approve:1" }, { kind: "acted", thread }),
+      toInboundFact({ kind: "stop", target: { message: ref }, author, at: 1 }, { kind: "stopping", thread }),
     ];
     expect(facts.map((fact) => fact?.what)).toEqual([
       "asked",
@@ -316,10 +316,12 @@ describe("What is written", () => {
 
   test("is who planned and cancelled a task, who let a turn go on, and what nobody has decided", async () => {
     const ada = { ...by, standing: "member" as const, roles: ["admin"] };
-    expect(deedFact({ action: "schedule-cancelled", thread, schedule: "s1", by: ada })).toEqual({
+    expect(toAuditFact({ action: "schedule-cancelled", thread, schedule: "s1", by: ada })).toEqual({
       ...{ what: "schedule-cancelled", thread, schedule: "s1", by },
     });
-    expect(deedFact({ action: "continued", thread, turn: "t1", by: ada, budget: "2026-06-01 all" })).toEqual({
+    expect(
+      toAuditFact({ action: "continued", thread, turn: "t1", by: ada, budget: "2026-06-01 all" }),
+    ).toEqual({
       ...{ what: "continued", thread, turn: "t1", by, budget: "2026-06-01 all" },
     });
     const facts: AuditFact[] = [];
@@ -346,7 +348,7 @@ describe("What is written", () => {
       name: "bash",
       input: { command: `echo secret-value ${"x".repeat(500)}` },
     };
-    const shown = maskedArguments(call, (text) => text.replaceAll("secret-value", "[masked]"));
+    const shown = maskArguments(call, (text) => text.replaceAll("secret-value", "[masked]"));
     expect(shown.arguments).toMatch(/^\{"command":"echo \[masked\] x+…$/);
     expect(shown.arguments.length).toBe(300);
     expect(shown.sha256).toMatch(/^[0-9a-f]{64}$/);
@@ -434,7 +436,7 @@ describe("What is written", () => {
     release?.(new Error("no"));
     await expect(events.next()).rejects.toThrow("no");
     expect(order).toEqual(["tool-began", "the tool runs", "tool-began"]);
-    expect(await auditHead(redis)).toEqual(genesis);
+    expect(await readAuditHead(redis)).toEqual(genesis);
   });
 });
 
@@ -452,7 +454,7 @@ describe("The newest entries", () => {
     await log.append(asked("10"));
     expect((await readdir(folder)).length).toBe(3);
     const numbers = async (before: number, limit: number) =>
-      (await latestEntries(redis, folder, before, limit)).map(({ n }) => n);
+      (await readLatestEntries(redis, folder, before, limit)).map(({ n }) => n);
     expect(await numbers(Number.MAX_SAFE_INTEGER, 3)).toEqual([10, 9, 8]);
     expect(await numbers(8, 5)).toEqual([7, 6, 5, 4, 3]);
     expect(await numbers(3, 5)).toEqual([2, 1]);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
-import { reconnects } from "../../src/chat/adapter.ts";
-import { createGate } from "../../src/adapters/console/auth-guard.ts";
+import { createAuthGuard } from "../../src/adapters/console/auth-guard.ts";
 import { serveMetrics } from "../../src/adapters/console/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/model.ts";
+import { reconnects } from "../../src/chat/adapter.ts";
+import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
+import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { deliver } from "../../src/queue/session/mailbox.ts";
 import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
-import { createOutputScheduler } from "../../src/queue/outbox/rate-limit.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { call } from "../adapters/console/requests.ts";
@@ -122,7 +122,7 @@ describe("The metrics", () => {
   test("count rate limits and reconnects of a platform", async () => {
     const { metrics, observe } = measuring();
     const { surface } = memoryChat();
-    const output = observe.output(createOutputScheduler(server.client()));
+    const output = observe.output(createRateLimiter(server.client()));
     const channel = { platform: "memory", workspace: "w", channel: "limited", thread: "t" };
     let tries = 0;
     await output.write(
@@ -170,7 +170,7 @@ describe("/metrics of a worker", () => {
     const token = "0123456789abcdef";
     const served = await serveMetrics({
       page: metrics,
-      gate: createGate({ host: "127.0.0.1", token }),
+      authGuard: createAuthGuard({ host: "127.0.0.1", token }),
       host: "127.0.0.1",
       port: 0,
       onError: () => undefined,

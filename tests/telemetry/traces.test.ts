@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Door, InboundEvent } from "../../src/chat/inbound.ts";
 import type { TurnOutcome } from "../../src/agent/events.ts";
-import { noUsage } from "../../src/agent/model.ts";
 import type { AssistantMessage, UserMessage } from "../../src/agent/messages.ts";
-import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
+import { noUsage } from "../../src/agent/model.ts";
+import type { InboundEvent, Intake } from "../../src/chat/inbound.ts";
 import type { OutboxEntry } from "../../src/queue/outbox/contracts.ts";
+import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { openTraces, type TracesOptions } from "../../src/telemetry/traces.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
@@ -65,13 +65,13 @@ describe("Traces", () => {
   test("go on in the worker that takes over, and in the one that posts what another left", async () => {
     const { observe, sent } = await tracing();
     let passedOn: string | undefined;
-    const door: Door = observe.door({
+    const intake: Intake = observe.intake({
       async receive(event) {
         if (event.kind === "message") passedOn = event.trace;
         return { kind: "accepted", thread, position: 0 };
       },
     });
-    await door.receive(message);
+    await intake.receive(message);
 
     const first = observe.display(display, thread, {
       id: "t1",
@@ -156,8 +156,8 @@ describe("Traces", () => {
 
   test("are not sent of what came to nothing", async () => {
     const { observe, sent } = await tracing();
-    const door = observe.door({ receive: async () => ({ kind: "ignored", why: "a test" }) });
-    await door.receive(message);
+    const intake = observe.intake({ receive: async () => ({ kind: "ignored", why: "a test" }) });
+    await intake.receive(message);
     expect(await sent()).toEqual([]);
   });
 
@@ -210,8 +210,8 @@ describe("Traces", () => {
   test("hold nobody up when the collector is away, and say so", async () => {
     const away = { url: "http://127.0.0.1:1/v1/traces", sendMs: 100 };
     const { observe, traces, warnings } = await tracing(away);
-    const door = observe.door({ receive: async () => ({ kind: "accepted", thread, position: 0 }) });
-    await door.receive(message);
+    const intake = observe.intake({ receive: async () => ({ kind: "accepted", thread, position: 0 }) });
+    await intake.receive(message);
     expect(warnings).toEqual([]);
     await traces.close();
     expect(warnings).toContain("traces could not be sent");

@@ -3,23 +3,23 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
 import type { ChatAdapter } from "../../chat/adapter.ts";
-import type { Door } from "../../chat/inbound.ts";
+import type { Intake } from "../../chat/inbound.ts";
 import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { answerApi } from "./api.ts";
-import { createGate, unsafeSettings } from "./auth-guard.ts";
+import { createAuthGuard, findUnsafeSettings } from "./auth-guard.ts";
 import { Conversations } from "./conversations.ts";
 import { answerProbe } from "./health.ts";
-import { problem, type Reply, send, setCommonHeaders } from "./http.ts";
-import { consoleAuthor, createLocalDoor } from "./intake.ts";
+import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
+import { consoleAuthor, createConsoleIntake } from "./intake.ts";
 import { LiveStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import { readPage } from "./page.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
 import { maxStreams } from "./streams.ts";
-import { Watches } from "./timeline-streams.ts";
+import { TimelineStreams } from "./timeline-streams.ts";
 
-export interface LocalAdapterOptions {
+export interface ConsoleAdapterOptions {
   redis: Redis;
   host: string;
   /** 0 takes a free one. */
@@ -45,9 +45,11 @@ const graceMs = 5000;
  * The console: a small chat client in the browser, an adapter like those of the chat platforms. `url` is the
  * page's address, known once it has started.
  */
-export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & { readonly url: string } {
+export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapter & { readonly url: string } {
   const { redis, host, port, token, files, operations, log } = options;
-  let running: { server: Server; live: LiveStreams; watches: Watches; url: string } | undefined;
+  let running:
+    | { server: Server; live: LiveStreams; timelineStreams: TimelineStreams; url: string }
+    | undefined;
 
   return {
     platform: "local",
@@ -56,24 +58,24 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
       return running?.url ?? "";
     },
 
-    async start(door: Door) {
-      const unsafe = unsafeSettings(host, token);
+    async start(intake: Intake) {
+      const unsafe = findUnsafeSettings(host, token);
       if (unsafe) throw new Error(unsafe);
 
       const conversations = new Conversations(redis, Date.now);
       const onStreamError = (error: unknown) =>
         log.error({ err: error }, "a live stream of the console failed");
       const live = new LiveStreams(conversations, redis.duplicate(), onStreamError);
-      const watches = new Watches(operations.threads, onStreamError);
+      const timelineStreams = new TimelineStreams(operations.threads, onStreamError);
       const services: Services = {
         conversations,
-        door: createLocalDoor({ redis, door }),
+        intake: createConsoleIntake({ redis, intake }),
         author: consoleAuthor(),
         live,
-        watches,
+        timelineStreams,
         files,
         operations,
-        gate: createGate({ host, token }),
+        authGuard: createAuthGuard({ host, token }),
         status: () => options.status(),
       };
       try {
@@ -82,7 +84,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
         running = {
           server,
           live,
-          watches,
+          timelineStreams,
           url: `http://${nameOf(host)}:${await listen(server, port, host)}`,
         };
       } catch (error) {
@@ -93,12 +95,12 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 
     async stop() {
       if (!running) return;
-      const { server, live, watches } = running;
+      const { server, live, timelineStreams } = running;
       running = undefined;
       const closed = once(server, "close");
       server.close();
       live.close();
-      watches.close();
+      timelineStreams.close();
       const late = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
       clearTimeout(late);
@@ -109,17 +111,18 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, Reply>,
-  { hasWorker, metrics, log }: Pick<LocalAdapterOptions, "hasWorker" | "metrics" | "log">,
+  { hasWorker, metrics, log }: Pick<ConsoleAdapterOptions, "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
-    const stranger = services.gate.stranger(request);
-    if (stranger) return problem(stranger.status, stranger.error);
+    const stranger = services.authGuard.checkOrigin(request);
+    if (stranger) return replyProblem(stranger.status, stranger.error);
     const url = URL.parse(request.url ?? "", "http://console");
     if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
-    if (metrics && url?.pathname === "/metrics") return await answerMetrics(metrics, services.gate, request);
+    if (metrics && url?.pathname === "/metrics")
+      return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
     const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
-    return answered ?? problem(404, "There is nothing at this address.");
+    return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -133,7 +136,7 @@ function createConsoleServer(
       else
         send(
           response,
-          problem(503, "Heddle could not do this now; its log says why. Try again in a moment."),
+          replyProblem(503, "Heddle could not do this now; its log says why. Try again in a moment."),
         );
     }
   };

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
-import { json, problem } from "./http.ts";
-import type { Reply } from "./http.ts";
+import { type Reply, replyJson, replyProblem } from "./http.ts";
 import { operationRoutes } from "./operation-routes.ts";
-import { nothingHere, parametersOf, type Route } from "./route.ts";
+import { matchRoute, replyNotFound, type Route } from "./route.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -21,9 +20,12 @@ export const routes: readonly Route[] = [
   {
     method: "POST",
     path: "/api/session",
-    answer: ({ gate }, { request }) => ({ status: 204, headers: { "set-cookie": gate.cookie(request) } }),
+    answer: ({ authGuard }, { request }) => ({
+      status: 204,
+      headers: { "set-cookie": authGuard.cookie(request) },
+    }),
   },
-  { method: "GET", path: "/api/status", answer: async ({ status }) => json(200, await status()) },
+  { method: "GET", path: "/api/status", answer: async ({ status }) => replyJson(200, await status()) },
   ...conversationRoutes,
   ...fileRoutes,
   ...operationRoutes,
@@ -36,12 +38,12 @@ export async function answerApi(
   response: ServerResponse,
   url: URL,
 ): Promise<Reply | null> {
-  const refusal = services.gate.unknown(request);
-  if (refusal) return problem(refusal.status, refusal.error);
+  const refusal = services.authGuard.authenticate(request);
+  if (refusal) return replyProblem(refusal.status, refusal.error);
   for (const route of routes) {
-    const parameters = route.method === request.method ? parametersOf(route, url.pathname) : undefined;
+    const parameters = route.method === request.method ? matchRoute(route, url.pathname) : undefined;
     if (parameters)
       return await route.answer(services, { request, response, query: url.searchParams, parameters });
   }
-  return nothingHere();
+  return replyNotFound();
 }

@@ -12,11 +12,11 @@ type Refusal = { status: 401 | 403 | 421 | 429; error: string };
  * request has to name this console as its host, which DNS rebinding cannot fake, and as its origin. Where other
  * machines reach the console, a token is needed as well; the page trades it once for a cookie.
  */
-export interface Gate {
+export interface AuthGuard {
   /** Null when the request comes from this console's own page or from a program that is no browser. */
-  stranger(request: IncomingMessage): Refusal | null;
+  checkOrigin(request: IncomingMessage): Refusal | null;
   /** Null when no token is needed or the request carries it, as cookie or `Authorization: Bearer`. */
-  unknown(request: IncomingMessage): Refusal | null;
+  authenticate(request: IncomingMessage): Refusal | null;
   /** The `Set-Cookie` value that stands for the token. */
   cookie(request: IncomingMessage): string;
 }
@@ -49,7 +49,7 @@ near.addAddress("::1", "ipv6");
 near.addSubnet("fc00::", 7, "ipv6");
 
 /** What is wrong with these settings, in one sentence; null when the console may start. */
-export function unsafeSettings(host: string, token: string | undefined): string | null {
+export function findUnsafeSettings(host: string, token: string | undefined): string | null {
   if (token === undefined) {
     if (isLoopback(host)) return null;
     return (
@@ -61,7 +61,11 @@ export function unsafeSettings(host: string, token: string | undefined): string 
   return `HEDDLE_CONSOLE_TOKEN is too easy to guess: it needs at least ${leastTokenChars} characters.`;
 }
 
-export function createGate(settings: { host: string; token: string | undefined; now?: () => number }): Gate {
+export function createAuthGuard(settings: {
+  host: string;
+  token: string | undefined;
+  now?: () => number;
+}): AuthGuard {
   const { host, token, now = Date.now } = settings;
   // With a token, names do not matter (behind a proxy they are anything): the cookie is bound to the name under
   // which it was given, so a rebound name has none.
@@ -77,7 +81,7 @@ export function createGate(settings: { host: string; token: string | undefined; 
   };
 
   return {
-    stranger(request) {
+    checkOrigin(request) {
       const named = request.headers.host ?? "";
       const name = URL.parse(`http://${named}`)?.hostname;
       if (name === undefined || (names && !names.has(name))) {
@@ -93,7 +97,7 @@ export function createGate(settings: { host: string; token: string | undefined; 
       return { status: 403, error: "The console takes requests from its own page only." };
     },
 
-    unknown(request) {
+    authenticate(request) {
       if (token === undefined) return null;
       const cookies = (request.headers.cookie ?? "").split("; ");
       if (cookies.some((cookie) => same(cookie, `${cookieName}=${session}`))) return null;

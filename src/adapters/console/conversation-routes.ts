@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { consoleThread, isThreadId } from "./conversations.ts";
-import { json, problem } from "./http.ts";
-import type { Reply } from "./http.ts";
-import { type ApiCall, nothingHere, type Route, withBody } from "./route.ts";
+import { type Reply, replyJson, replyProblem } from "./http.ts";
+import { type ApiCall, replyNotFound, type Route, withBody } from "./route.ts";
 import type { Services } from "./services.ts";
 
 const maxTextChars = 100_000;
@@ -35,16 +34,16 @@ const pressBody = z.object({
  * | ---------------------------------------- | ----------------------------------------------------------- |
  * | GET  /api/events[?thread=ID]             | Server-Sent Events, see `LiveStreams`                       |
  * | GET  /api/threads                        | a list of `ThreadSummary`, newest first                     |
- * | POST /api/threads/ID/messages            | `Verdict`, for `{ text, key, attachments? }`; a new ID makes a new thread |
- * | POST /api/threads/ID/messages/ID/actions | `Verdict`, for `{ action }` or `{ action, text }`: a button |
- * | POST /api/threads/ID/stop                | `Verdict`, for `{}`                                         |
+ * | POST /api/threads/ID/messages            | `IntakeResult`, for `{ text, key, attachments? }`; a new ID makes a new thread |
+ * | POST /api/threads/ID/messages/ID/actions | `IntakeResult`, for `{ action }` or `{ action, text }`: a button |
+ * | POST /api/threads/ID/stop                | `IntakeResult`, for `{}`                                         |
  */
 export const conversationRoutes: readonly Route[] = [
   { method: "GET", path: "/api/events", answer: stream },
   {
     method: "GET",
     path: "/api/threads",
-    answer: async ({ conversations }) => json(200, await conversations.threads()),
+    answer: async ({ conversations }) => replyJson(200, await conversations.threads()),
   },
   { method: "POST", path: "/api/threads/:thread/messages", answer: postMessage },
   { method: "POST", path: "/api/threads/:thread/messages/:message/actions", answer: press },
@@ -58,35 +57,35 @@ export async function threadExists({ conversations }: Services, id: string): Pro
 
 function stream({ live }: Services, { response, query }: ApiCall): Reply | null {
   const thread = query.get("thread");
-  if (thread !== null && !isThreadId(thread)) return problem(404, "There is no such thread.");
+  if (thread !== null && !isThreadId(thread)) return replyProblem(404, "There is no such thread.");
   if (live.open(response, thread)) return null;
-  return problem(503, "Too many pages are open: close some of them.");
+  return replyProblem(503, "Too many pages are open: close some of them.");
 }
 
-async function postMessage({ conversations, door, author }: Services, call: ApiCall): Promise<Reply> {
+async function postMessage({ conversations, intake, author }: Services, call: ApiCall): Promise<Reply> {
   const [id = ""] = call.parameters;
-  if (!isThreadId(id)) return problem(404, "There is no such thread.");
+  if (!isThreadId(id)) return replyProblem(404, "There is no such thread.");
   const shape = { schema: messageBody, maxBytes: maxBodyBytes, otherwise: "The message was not taken" };
   return await withBody(call, shape, async ({ text, key, attachments }) => {
     const files = await Promise.all(attachments.map((file) => conversations.kept(id, file)));
     if (files.includes(null))
-      return problem(400, "The message was not taken: one of its files is not there.");
+      return replyProblem(400, "The message was not taken: one of its files is not there.");
     const known = files.filter((file) => file !== null);
-    return json(200, await door.say(consoleThread(id), text, author, key, known));
+    return replyJson(200, await intake.say(consoleThread(id), text, author, key, known));
   });
 }
 
 async function press(services: Services, call: ApiCall): Promise<Reply> {
-  const { door, author } = services;
+  const { intake, author } = services;
   const [id = "", message = ""] = call.parameters;
-  if (!(await threadExists(services, id))) return nothingHere();
+  if (!(await threadExists(services, id))) return replyNotFound();
   const shape = { schema: pressBody, maxBytes: maxBodyBytes, otherwise: "The button was not pressed" };
   return await withBody(call, shape, async (body) =>
-    json(200, await door.press(consoleThread(id), { message, ...body }, author)),
+    replyJson(200, await intake.press(consoleThread(id), { message, ...body }, author)),
   );
 }
 
 async function stop(services: Services, { parameters: [id = ""] }: ApiCall): Promise<Reply> {
-  if (!(await threadExists(services, id))) return nothingHere();
-  return json(200, await services.door.stop(consoleThread(id), services.author));
+  if (!(await threadExists(services, id))) return replyNotFound();
+  return replyJson(200, await services.intake.stop(consoleThread(id), services.author));
 }

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
 import type { AttachmentHandle } from "../../agent/messages.ts";
 import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
-import { threadWord } from "../../chat/thread-command.ts";
+import { readThreadCommand } from "../../chat/thread-command.ts";
 import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
-import { titleOf } from "../../chat/title.ts";
+import { makeTitle } from "../../chat/title.ts";
 
 /**
  * The console's conversations. They live in Redis because the worker that writes an answer and the process
@@ -107,13 +107,14 @@ export class Conversations {
     const place = await this.#redis.hincrby(keys.thread, "places", 1);
     const message: ConsoleMessage = { id, place, at, ...content };
 
-    const title = titleOf(wordsOf(content), titleChars);
+    const title = makeTitle(wordsOf(content), titleChars);
     const commit = this.#redis
       .multi()
       .hsetnx(keys.messages, id, JSON.stringify(message))
       .hset(keys.thread, "activeAt", at);
     // An order such as /full says nothing about what the thread is for, nor does the notice that answers it.
-    if (title && content.kind !== "notice" && !threadWord(title)) commit.hsetnx(keys.thread, "title", title);
+    if (title && content.kind !== "notice" && !readThreadCommand(title))
+      commit.hsetnx(keys.thread, "title", title);
     if (data) commit.hsetnx(keys.files, id, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
     for (const name of Object.values(keys)) commit.pexpire(name, keptForMs);
     await run(commit);

@@ -3,9 +3,9 @@ import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
 import { threadExists } from "./conversation-routes.ts";
 import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
-import { download, json, problem, readBody, type Reply } from "./http.ts";
+import { readBody, type Reply, replyDownload, replyJson, replyProblem } from "./http.ts";
 import { isSession } from "./operation-routes.ts";
-import { type ApiCall, nothingHere, type Route } from "./route.ts";
+import { type ApiCall, replyNotFound, type Route } from "./route.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -33,28 +33,29 @@ async function placeOf(services: Services, id: string): Promise<ThreadRef | unde
 
 async function listFiles(services: Services, { parameters: [id = ""] }: ApiCall): Promise<Reply> {
   const place = await placeOf(services, id);
-  if (!place) return nothingHere();
+  if (!place) return replyNotFound();
   const list = await services.files.list(place);
-  return list.ok ? json(200, { entries: list.entries, truncated: list.truncated }) : fileProblem(list);
+  return list.ok ? replyJson(200, { entries: list.entries, truncated: list.truncated }) : fileProblem(list);
 }
 
 async function readFile(services: Services, { parameters: [id = ""], query }: ApiCall): Promise<Reply> {
   const place = await placeOf(services, id);
-  if (!place) return nothingHere();
+  if (!place) return replyNotFound();
   const path = query.get("path") ?? "";
   const file = await services.files.read(place, path);
   if (!file.ok) return fileProblem(file);
-  if (file.truncated) return problem(413, "The file is too large to be sent: ask Heddle for a part of it.");
-  return download(basename(path), file.data);
+  if (file.truncated)
+    return replyProblem(413, "The file is too large to be sent: ask Heddle for a part of it.");
+  return replyDownload(basename(path), file.data);
 }
 
 async function readUpload(services: Services, { parameters }: ApiCall): Promise<Reply> {
   const [id = "", message = ""] = parameters;
-  if (!(await threadExists(services, id))) return nothingHere();
+  if (!(await threadExists(services, id))) return replyNotFound();
   const [found] = await services.conversations.find(id, [message]);
   const data = await services.conversations.file(id, message);
-  if (found?.kind !== "file" || !data) return problem(404, "There is no such file.");
-  return download(found.name, data);
+  if (found?.kind !== "file" || !data) return replyProblem(404, "There is no such file.");
+  return replyDownload(found.name, data);
 }
 
 async function postAttachment({ conversations }: Services, call: ApiCall): Promise<Reply> {
@@ -63,16 +64,16 @@ async function postAttachment({ conversations }: Services, call: ApiCall): Promi
     query,
     parameters: [id = ""],
   } = call;
-  if (!isThreadId(id)) return problem(404, "There is no such thread.");
+  if (!isThreadId(id)) return replyProblem(404, "There is no such thread.");
   const name = query.get("name") ?? "";
   if (name === "" || name.length > 255)
-    return problem(400, "The file needs a name of at most 255 characters.");
+    return replyProblem(400, "The file needs a name of at most 255 characters.");
   const body = await readBody(request, "application/octet-stream", maxUploadBytes);
   if (!body.ok) return body.reply;
   const mediaType = query.get("type") || "application/octet-stream";
-  return json(200, { id: await conversations.keep(id, { name, mediaType, data: body.data }) });
+  return replyJson(200, { id: await conversations.keep(id, { name, mediaType, data: body.data }) });
 }
 
 function fileProblem(failure: FileFailure): Reply {
-  return problem(failure.reason === "not-found" ? 404 : 409, failure.message);
+  return replyProblem(failure.reason === "not-found" ? 404 : 409, failure.message);
 }

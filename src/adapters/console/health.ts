@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { json, problem, type Reply } from "./http.ts";
+import { type Reply, replyJson, replyProblem } from "./http.ts";
 
 /** Kubernetes gives a probe one second unless it is told otherwise; this leaves time to say why, ms. */
 const patienceMs = 700;
@@ -17,11 +17,12 @@ export async function answerProbe(
   path: string,
   hasWorker: () => Promise<boolean>,
 ): Promise<Reply | undefined> {
-  if (path === "/healthz") return json(200, { alive: true });
+  if (path === "/healthz") return replyJson(200, { alive: true });
   if (path !== "/readyz") return undefined;
   const silence = delay(patienceMs, undefined, { ref: false });
   const found = await Promise.race([hasWorker(), silence]).catch(() => undefined);
-  if (found === undefined) return problem(503, "Redis does not answer: look at its log and at REDIS_URL.");
-  if (!found) return problem(503, "No worker serves: start one with heddle start --role worker.");
-  return json(200, { ready: true });
+  if (found === undefined)
+    return replyProblem(503, "Redis does not answer: look at its log and at REDIS_URL.");
+  if (!found) return replyProblem(503, "No worker serves: start one with heddle start --role worker.");
+  return replyJson(200, { ready: true });
 }

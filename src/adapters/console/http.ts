@@ -28,17 +28,17 @@ export function send(response: ServerResponse, reply: Reply): void {
   response.end(reply.body);
 }
 
-export function json(status: number, value: unknown): Reply {
+export function replyJson(status: number, value: unknown): Reply {
   return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(value) };
 }
 
 /** `error` is one sentence for the person. */
-export function problem(status: number, error: string): Reply {
-  return json(status, { error });
+export function replyProblem(status: number, error: string): Reply {
+  return replyJson(status, { error });
 }
 
 /** A file to be saved, never shown: its content and its name come from the sandbox. */
-export function download(name: string, data: Buffer): Reply {
+export function replyDownload(name: string, data: Buffer): Reply {
   const plain = name.replaceAll(/[^\w .()-]/g, "_");
   const exact = encodeURIComponent(name.toWellFormed()).replaceAll(
     /['()*]/g,
@@ -62,7 +62,7 @@ export async function readJson(
   try {
     return { ok: true, value: JSON.parse(body.data.toString("utf8")) };
   } catch {
-    return { ok: false, reply: problem(400, "The body is not valid JSON.") };
+    return { ok: false, reply: replyProblem(400, "The body is not valid JSON.") };
   }
 }
 
@@ -74,7 +74,7 @@ export async function readBody(
 ): Promise<{ ok: true; data: Buffer } | { ok: false; reply: Reply }> {
   const [sent = ""] = (request.headers["content-type"] ?? "").split(";");
   if (sent.trim().toLowerCase() !== mediaType) {
-    return { ok: false, reply: problem(415, `The body must have the content-type ${mediaType}.`) };
+    return { ok: false, reply: replyProblem(415, `The body must have the content-type ${mediaType}.`) };
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -83,7 +83,7 @@ export async function readBody(
   for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > maxBytes) {
-      const reply = problem(413, `The body is larger than ${maxBytes} bytes.`);
+      const reply = replyProblem(413, `The body is larger than ${maxBytes} bytes.`);
       return { ok: false, reply: { ...reply, headers: { ...reply.headers, connection: "close" } } };
     }
     chunks.push(chunk);

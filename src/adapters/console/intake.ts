@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Redis } from "ioredis";
 import type { AttachmentHandle } from "../../agent/messages.ts";
-import type { Author, Door, Verdict } from "../../chat/inbound.ts";
+import type { Author, Intake, IntakeResult } from "../../chat/inbound.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
 import { consoleMessageRef, consoleThread, Conversations } from "./conversations.ts";
 
-/** What a person at the console or at the terminal can do. The methods throw when the {@link Door} throws. */
-export interface LocalDoor {
+/** What a person at the console or at the terminal can do. The methods throw when the {@link Intake} throws. */
+export interface ConsoleIntake {
   /**
    * Puts the message into the thread, where the page shows it, and hands it to the intake, which says there why
    * it refuses one; what it ignores is told by the console. `key` is the same for every attempt to say the same thing; by default each call is a new message.
@@ -18,12 +18,12 @@ export interface LocalDoor {
     author: Author,
     key?: string,
     attachments?: AttachmentHandle[],
-  ): Promise<Verdict>;
-  stop(thread: ThreadRef, author: Author): Promise<Verdict>;
+  ): Promise<IntakeResult>;
+  stop(thread: ThreadRef, author: Author): Promise<IntakeResult>;
   /** Presses a button of a message; ignored when the message does not offer it. */
-  press(thread: ThreadRef, button: PressedButton, author: Author): Promise<Verdict>;
+  press(thread: ThreadRef, button: PressedButton, author: Author): Promise<IntakeResult>;
   /** Presses the Continue button of a thread of any platform, wherever it is shown. */
-  goOn(thread: ThreadRef, button: PressedButton, author: Author): Promise<Verdict>;
+  goOn(thread: ThreadRef, button: PressedButton, author: Author): Promise<IntakeResult>;
 }
 
 export interface PressedButton {
@@ -33,8 +33,12 @@ export interface PressedButton {
   text?: string;
 }
 
-export function createLocalDoor(options: { redis: Redis; door: Door; now?: () => number }): LocalDoor {
-  const { redis, door, now = Date.now } = options;
+export function createConsoleIntake(options: {
+  redis: Redis;
+  intake: Intake;
+  now?: () => number;
+}): ConsoleIntake {
+  const { redis, intake, now = Date.now } = options;
   const conversations = new Conversations(redis, now);
 
   const tellIgnored = async (thread: string, message: string, why: string): Promise<void> => {
@@ -55,7 +59,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
       };
       // The message is there before the intake knows of it, since a worker may mark it at once.
       const id = await conversations.add(thread.thread, `said ${key}`, content);
-      const verdict = await door.receive({
+      const result = await intake.receive({
         kind: "message",
         thread,
         ref: consoleMessageRef(thread.thread, id),
@@ -65,12 +69,12 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
         addressed: "direct",
         at,
       });
-      if (verdict.kind === "ignored") await tellIgnored(thread.thread, id, verdict.why);
-      return verdict;
+      if (result.kind === "ignored") await tellIgnored(thread.thread, id, result.why);
+      return result;
     },
 
     async stop(thread, author) {
-      return await door.receive({ kind: "stop", target: { thread }, author, at: now() });
+      return await intake.receive({ kind: "stop", target: { thread }, author, at: now() });
     },
 
     async press(thread, { message, action, text }, author) {
@@ -78,7 +82,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
       const actions = found && "actions" in found ? found.actions : undefined;
       if (!actions?.some(({ id }) => id === action))
         return { kind: "ignored", why: "this button is no longer there" };
-      return await door.receive({
+      return await intake.receive({
         kind: "action",
         thread,
         ref: consoleMessageRef(thread.thread, message),
@@ -91,7 +95,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
 
     async goOn(thread, { action, message }, author) {
       const { platform, workspace, channel } = thread;
-      return await door.receive({
+      return await intake.receive({
         kind: "action",
         thread,
         ref: { platform, workspace, channel, message },
@@ -106,7 +110,7 @@ export function createLocalDoor(options: { redis: Redis; door: Door; now?: () =>
 }
 
 /** A thread that nobody has written in yet. */
-export function newConsoleThread(): ThreadRef {
+export function createConsoleThread(): ThreadRef {
   return consoleThread(randomBytes(8).toString("hex"));
 }
 

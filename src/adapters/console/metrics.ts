@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import type { Gate } from "./auth-guard.ts";
-import { problem, type Reply, send, setCommonHeaders } from "./http.ts";
+import type { AuthGuard } from "./auth-guard.ts";
+import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 
 /** The figures of this process, for whoever may see the console. */
 export interface MetricsPage {
@@ -10,29 +10,33 @@ export interface MetricsPage {
 }
 
 /** Answers `GET /metrics`; with a token where the console needs one. */
-export async function answerMetrics(page: MetricsPage, gate: Gate, request: IncomingMessage): Promise<Reply> {
-  const refusal = gate.unknown(request);
-  if (refusal) return problem(refusal.status, refusal.error);
+export async function answerMetrics(
+  page: MetricsPage,
+  authGuard: AuthGuard,
+  request: IncomingMessage,
+): Promise<Reply> {
+  const refusal = authGuard.authenticate(request);
+  if (refusal) return replyProblem(refusal.status, refusal.error);
   return { status: 200, headers: { "content-type": page.contentType }, body: await page.render() };
 }
 
 /** Serves nothing but `/metrics`, where there is no console. @throws when the address is taken */
 export async function serveMetrics(options: {
   page: MetricsPage;
-  gate: Gate;
+  authGuard: AuthGuard;
   host: string;
   port: number;
   onError(error: unknown): void;
 }): Promise<{ port: number; close(): Promise<void> }> {
-  const { page, gate } = options;
+  const { page, authGuard } = options;
   const answer = async (request: IncomingMessage): Promise<Reply> => {
-    const stranger = gate.stranger(request);
-    if (stranger) return problem(stranger.status, stranger.error);
+    const stranger = authGuard.checkOrigin(request);
+    if (stranger) return replyProblem(stranger.status, stranger.error);
     const path = URL.parse(request.url ?? "", "http://metrics")?.pathname;
     if (request.method !== "GET" || path !== "/metrics") {
-      return problem(404, "There is nothing at this address but /metrics.");
+      return replyProblem(404, "There is nothing at this address but /metrics.");
     }
-    return await answerMetrics(page, gate, request);
+    return await answerMetrics(page, authGuard, request);
   };
   const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
     setCommonHeaders(response);
@@ -40,7 +44,7 @@ export async function serveMetrics(options: {
       (reply) => send(response, reply),
       (error: unknown) => {
         options.onError(error);
-        send(response, problem(503, "The metrics could not be read; Heddle's log says why."));
+        send(response, replyProblem(503, "The metrics could not be read; Heddle's log says why."));
       },
     );
   });

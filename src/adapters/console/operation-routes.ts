@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import { json, problem, type Reply } from "./http.ts";
 import type { ThreadLine } from "../../operations/operations.ts";
+import { type Reply, replyJson, replyProblem } from "./http.ts";
 import { type ApiCall, type Route, withBody } from "./route.ts";
 import type { Services } from "./services.ts";
 
@@ -12,11 +12,11 @@ import type { Services } from "./services.ts";
  * | request                                             | answer                                            |
  * | --------------------------------------------------- | ------------------------------------------------- |
  * | GET  /api/sessions                                  | a list of `ThreadLine`, newest first              |
- * | GET  /api/sessions/events                           | Server-Sent Events, see `Watches`                 |
+ * | GET  /api/sessions/events                           | Server-Sent Events, see `TimelineStreams`                 |
  * | GET  /api/sessions/THREAD/timeline[?before=POSITION] | `TimelinePage`, its end or what is before         |
- * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `Watches`                 |
- * | POST /api/sessions/THREAD/stop                      | `Verdict`, for `{}`                               |
- * | POST /api/sessions/THREAD/continue                  | `Verdict`, for `{}`                               |
+ * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
+ * | POST /api/sessions/THREAD/stop                      | `IntakeResult`, for `{}`                               |
+ * | POST /api/sessions/THREAD/continue                  | `IntakeResult`, for `{}`                               |
  * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
  * | GET  /api/audit[?before=NUMBER]                     | a list of `AuditLine`, the newest first           |
  * | GET  /api/system                                    | `SystemReport`                                    |
@@ -25,12 +25,13 @@ export const operationRoutes: readonly Route[] = [
   {
     method: "GET",
     path: "/api/sessions",
-    answer: async ({ operations }) => json(200, await operations.threads.list()),
+    answer: async ({ operations }) => replyJson(200, await operations.threads.list()),
   },
   {
     method: "GET",
     path: "/api/sessions/events",
-    answer: ({ watches }, { response }) => (watches.openList(response) ? null : tooManyPages()),
+    answer: ({ timelineStreams }, { response }) =>
+      timelineStreams.openList(response) ? null : tooManyPages(),
   },
   { method: "GET", path: "/api/sessions/:thread/timeline", answer: timeline },
   { method: "GET", path: "/api/sessions/:thread/events", answer: events },
@@ -41,12 +42,12 @@ export const operationRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/audit",
     answer: ({ operations }, call) =>
-      withQuery(before, call, async (where) => json(200, await operations.audit(where.before))),
+      withQuery(before, call, async (where) => replyJson(200, await operations.audit(where.before))),
   },
   {
     method: "GET",
     path: "/api/system",
-    answer: async ({ operations }) => json(200, await operations.system()),
+    answer: async ({ operations }) => replyJson(200, await operations.system()),
   },
 ];
 
@@ -63,7 +64,7 @@ async function withThread(
   answer: (thread: ThreadId, line: ThreadLine) => Promise<Reply | null> | Reply | null,
 ): Promise<Reply | null> {
   const line = isSession(id) ? await operations.threads.find(id) : undefined;
-  if (!line) return problem(404, "There is no such thread, or it was forgotten after a long silence.");
+  if (!line) return replyProblem(404, "There is no such thread, or it was forgotten after a long silence.");
   return await answer(id, line);
 }
 
@@ -78,14 +79,14 @@ async function withQuery<Query>(
   answer: (query: Query) => Promise<Reply | null> | Reply | null,
 ): Promise<Reply | null> {
   const parsed = schema.safeParse(Object.fromEntries(query));
-  if (!parsed.success) return problem(400, `The address is wrong: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) return replyProblem(400, `The address is wrong: ${z.prettifyError(parsed.error)}`);
   return await answer(parsed.data);
 }
 
 function timeline(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread, line) =>
     withQuery(before, call, async (where) =>
-      json(200, { line, ...(await services.operations.threads.timeline(thread, where)) }),
+      replyJson(200, { line, ...(await services.operations.threads.timeline(thread, where)) }),
     ),
   );
 }
@@ -93,7 +94,7 @@ function timeline(services: Services, call: ApiCall): Promise<Reply | null> {
 function events(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread) =>
     withQuery(from, call, (where) =>
-      services.watches.openThread(call.response, thread, where.from) ? null : tooManyPages(),
+      services.timelineStreams.openThread(call.response, thread, where.from) ? null : tooManyPages(),
     ),
   );
 }
@@ -101,7 +102,7 @@ function events(services: Services, call: ApiCall): Promise<Reply | null> {
 function stop(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread) =>
     withBody(call, empty, async () =>
-      json(200, await services.door.stop(parseThreadId(thread), services.author)),
+      replyJson(200, await services.intake.stop(parseThreadId(thread), services.author)),
     ),
   );
 }
@@ -109,17 +110,18 @@ function stop(services: Services, call: ApiCall): Promise<Reply | null> {
 function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, async (thread) => {
     const paused = await services.operations.threads.paused(thread);
-    if (!paused) return problem(409, "There is nothing to go on with: the work was not paused by a limit.");
+    if (!paused)
+      return replyProblem(409, "There is nothing to go on with: the work was not paused by a limit.");
     return await withBody(call, empty, async () =>
-      json(200, await services.door.goOn(parseThreadId(thread), paused, services.author)),
+      replyJson(200, await services.intake.goOn(parseThreadId(thread), paused, services.author)),
     );
   });
 }
 
 function usage({ operations }: Services, call: ApiCall): Promise<Reply | null> {
-  return withQuery(days, call, async (wanted) => json(200, await operations.usage(wanted.days)));
+  return withQuery(days, call, async (wanted) => replyJson(200, await operations.usage(wanted.days)));
 }
 
 function tooManyPages(): Reply {
-  return problem(503, "Too many pages are open: close some of them.");
+  return replyProblem(503, "Too many pages are open: close some of them.");
 }

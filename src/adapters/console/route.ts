@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { z } from "zod";
-import { problem, readJson } from "./http.ts";
-import type { Reply } from "./http.ts";
+import { readJson, type Reply, replyProblem } from "./http.ts";
 import type { Services } from "./services.ts";
 
 /** One address of the API. A segment of `path` that begins with a colon stands for any text. */
@@ -20,12 +19,12 @@ export interface ApiCall {
   parameters: readonly string[];
 }
 
-export function nothingHere(): Reply {
-  return problem(404, "There is nothing at this address.");
+export function replyNotFound(): Reply {
+  return replyProblem(404, "There is nothing at this address.");
 }
 
 /** What the segments with a colon stand for in this path; undefined for another route's path. */
-export function parametersOf(route: Route, path: string): string[] | undefined {
+export function matchRoute(route: Route, path: string): string[] | undefined {
   const [pattern, segments] = [route.path.split("/"), path.split("/")];
   if (pattern.length !== segments.length) return undefined;
   const parameters: string[] = [];
@@ -53,6 +52,6 @@ export async function withBody<Body>(
   const body = await readJson(request, shape.maxBytes);
   if (!body.ok) return body.reply;
   const parsed = shape.schema.safeParse(body.value);
-  if (!parsed.success) return problem(400, `${shape.otherwise}: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) return replyProblem(400, `${shape.otherwise}: ${z.prettifyError(parsed.error)}`);
   return await act(parsed.data);
 }

@@ -2,11 +2,11 @@ import type { Author } from "../../chat/inbound.ts";
 import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { Operations } from "../../operations/operations.ts";
 import type { Problem } from "../../sandbox/sandbox.ts";
-import type { Gate } from "./auth-guard.ts";
+import type { AuthGuard } from "./auth-guard.ts";
 import type { Conversations } from "./conversations.ts";
-import type { LocalDoor } from "./intake.ts";
+import type { ConsoleIntake } from "./intake.ts";
 import type { LiveStreams } from "./live.ts";
-import type { Watches } from "./timeline-streams.ts";
+import type { TimelineStreams } from "./timeline-streams.ts";
 
 /** What a person should know about this Heddle before trusting it with work. */
 export interface ConsoleStatus {
@@ -24,12 +24,12 @@ export interface ConsoleStatus {
 /** What the API answers from. */
 export interface Services {
   conversations: Conversations;
-  door: LocalDoor;
+  intake: ConsoleIntake;
   author: Author;
   live: LiveStreams;
-  watches: Watches;
+  timelineStreams: TimelineStreams;
   files: WorkspaceFiles;
-  gate: Gate;
+  authGuard: AuthGuard;
   operations: Operations;
   status(): Promise<ConsoleStatus>;
 }

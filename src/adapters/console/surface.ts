@@ -14,7 +14,7 @@ import {
 const messageChars = 100_000;
 
 /** The way into console threads, for any process that reaches the same Redis. */
-export function createLocalSurface(options: { redis: Redis; now?: () => number }): ChatSurface {
+export function createConsoleSurface(options: { redis: Redis; now?: () => number }): ChatSurface {
   const conversations = new Conversations(options.redis, options.now ?? Date.now);
 
   const change = async (ref: MessageRef, to: (content: ConsoleContent) => ConsoleContent): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { ThreadId } from "../../chat/threads.ts";
-import type { Passing, ThreadBook } from "../../operations/operations.ts";
+import type { ThreadIndex, TransientEvent } from "../../operations/operations.ts";
 import { Streams } from "./streams.ts";
 
 /** The list is sent no more often than this. */
@@ -15,11 +15,11 @@ const keptPassing = 20;
  * - a thread: `line`, its line of the list; `entries`, a `TimelinePage` from where the stream has come to;
  *   `passing`, what is said at this moment.
  */
-export class Watches {
-  readonly #threads: ThreadBook;
+export class TimelineStreams {
+  readonly #threads: ThreadIndex;
   readonly #streams: Streams;
 
-  constructor(threads: ThreadBook, onError: (error: unknown) => void) {
+  constructor(threads: ThreadIndex, onError: (error: unknown) => void) {
     this.#threads = threads;
     this.#streams = new Streams(onError);
   }
@@ -41,7 +41,7 @@ export class Watches {
     const stream = this.#streams.open(response);
     if (!stream) return false;
     let next = from;
-    let passing: Passing[] = [];
+    let passing: TransientEvent[] = [];
     stream.onEnd(
       this.#threads.watch(thread, (news) => {
         if (news) passing = [...passing, news].slice(-keptPassing);

@@ -1,18 +1,18 @@
 import { GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
 import type { ChatAdapter } from "../../chat/adapter.ts";
-import type { Attendance } from "../../chat/downtime.ts";
-import type { Author, Door, InboundEvent } from "../../chat/inbound.ts";
-import { attend, type Attending } from "../../chat/missed-events.ts";
+import type { Downtime } from "../../chat/downtime.ts";
+import type { Author, InboundEvent, Intake } from "../../chat/inbound.ts";
+import { type CatchUp, catchUpOnReconnect } from "../../chat/missed-events.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
-import { createRooms } from "./connection/channels.ts";
+import { createChannels } from "./connection/channels.ts";
 import { createGateway, type GatewayOptions } from "./connection/gateway.ts";
 import { directWorkspace } from "./connection/ids.ts";
 import { createPeople } from "./connection/people.ts";
 import { createRest } from "./connection/rest.ts";
-import { catchUp } from "./inbound/catch-up.ts";
+import { readMissedEvents } from "./inbound/catch-up.ts";
 import { createEventReader } from "./inbound/events.ts";
-import { createLines } from "./inbound/keyed-queue.ts";
+import { createKeyedQueue } from "./inbound/keyed-queue.ts";
 import { identify, tokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
@@ -21,7 +21,7 @@ import type { Choices } from "./interactions/options.ts";
 export interface DiscordAdapterOptions extends GatewayOptions {
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
-  attendance: Attendance;
+  downtime: Downtime;
   /** Whether that person's tasks are taken: the bot shows no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
   /** What `/agent` suggests there to that person; nothing to those whose tasks are not taken. */
@@ -33,8 +33,8 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): ChatAdapte
   let connection: { close(): Promise<void> } | undefined;
   return {
     platform: "discord",
-    async start(door) {
-      connection = await open(options, door);
+    async start(intake) {
+      connection = await open(options, intake);
     },
     async stop() {
       await connection?.close();
@@ -50,26 +50,26 @@ const guildSchema = z.object({
 });
 const placedSchema = z.object({ channel_id: z.string() });
 
-async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close(): Promise<void> }> {
-  const { log, attendance } = options;
+async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
+  const { log, downtime } = options;
   const rest = createRest(options, { timeoutMs: 10_000 });
   const { identity, description, warnings } = await identify(rest, options);
   log.info(`Discord: ${description}.`);
   for (const warning of warnings) log.warn(warning);
   await register(rest, identity.applicationId, options);
 
-  const rooms = createRooms(rest);
+  const channels = createChannels(rest);
   const people = createPeople(rest);
-  const reader = createEventReader({ ...options, identity, rooms, people });
-  const receive = (event: InboundEvent) => door.receive(event);
-  const interact = createInteractions({ ...options, rest, identity, rooms, people, receive });
+  const reader = createEventReader({ ...options, identity, channels, people });
+  const receive = (event: InboundEvent) => intake.receive(event);
+  const interact = createInteractions({ ...options, rest, identity, channels, people, receive });
   // What happens in one channel is handed in one after the other.
-  const lines = createLines();
-  const shards = new Map<number, Attending>();
+  const lines = createKeyedQueue();
+  const shards = new Map<number, CatchUp>();
   const closing = new AbortController();
   const patient = createRest(options, { timeoutMs: 20_000, patient: true });
 
-  // Whatever people should read about the verdict, intake has posted.
+  // Whatever people should read about the result, intake has posted.
   const hand =
     (read: (data: unknown) => Promise<InboundEvent | undefined | InboundEvent[]>) =>
     (data: unknown, shard: number) =>
@@ -99,16 +99,16 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
         reader.learnRole(data);
         const { data: guild } = guildSchema.safeParse(data);
         for (const channel of [...(guild?.channels ?? []), ...(guild?.threads ?? [])])
-          rooms.learn(channel, guild?.id);
+          channels.learn(channel, guild?.id);
       },
-      [GatewayDispatchEvents.ThreadCreate]: (data) => rooms.learn(data),
+      [GatewayDispatchEvents.ThreadCreate]: (data) => channels.learn(data),
     },
     connected(shard, isGapless) {
       if (closing.signal.aborted) return;
       const known = shards.get(shard);
-      const attending = known ?? attend("Discord", workOf(shard), log);
-      shards.set(shard, attending);
-      attending.connected(isGapless);
+      const catchUp = known ?? catchUpOnReconnect("Discord", workOf(shard), log);
+      shards.set(shard, catchUp);
+      catchUp.connected(isGapless);
     },
     disconnected: (shard) => shards.get(shard)?.disconnected(),
   });
@@ -117,20 +117,20 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
     // Each shard is listened to for itself, perhaps by another process.
     const post = () => `shard-${shard}-of-${gateway.client.options.shardCount ?? 1}`;
     return {
-      present: () => attendance.present("discord", post()),
+      present: () => downtime.markConnected("discord", post()),
       async catchUp() {
-        const since = await attendance.missedSince("discord", post());
+        const since = await downtime.lastConnectedAt("discord", post());
         if (since === undefined) return;
         const guilds = [...gateway.client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
         const ids = guilds.map(({ id }) => id);
-        const directs = shard === 0 ? await attendance.threads("discord", directWorkspace) : [];
+        const directs = shard === 0 ? await downtime.threads("discord", directWorkspace) : [];
         const workspaces = [...ids, ...(shard === 0 ? [directWorkspace] : [])];
         const ground = {
           ...{ rest: patient, guilds: ids, directs: directs.map(({ thread }) => thread) },
-          open: await attendance.open("discord", workspaces),
+          open: await downtime.open("discord", workspaces),
           ...{ reader, people, signal: closing.signal, log },
         };
-        await catchUp(ground, since, receive);
+        await readMissedEvents(ground, since, receive);
       },
     };
   };
@@ -138,7 +138,7 @@ async function open(options: DiscordAdapterOptions, door: Door): Promise<{ close
   const close = async () => {
     lines.close();
     closing.abort();
-    for (const attending of shards.values()) attending.close();
+    for (const catchUp of shards.values()) catchUp.close();
     await gateway.close();
     await lines.done();
   };

@@ -1,16 +1,16 @@
 import type { ChatAdapter } from "../../chat/adapter.ts";
-import type { Door, InboundEvent } from "../../chat/inbound.ts";
-import { attend } from "../../chat/missed-events.ts";
+import type { InboundEvent, Intake } from "../../chat/inbound.ts";
+import { catchUpOnReconnect } from "../../chat/missed-events.ts";
 import { createApp } from "./connection/bolt.ts";
-import { openHttpLine } from "./connection/http.ts";
-import { openSocketLine } from "./connection/socket.ts";
-import type { Desk } from "./connection/team.ts";
-import { openReception, type Reception } from "./connection/teams.ts";
+import { openHttpTransport } from "./connection/http.ts";
+import { openSocketTransport } from "./connection/socket.ts";
+import type { TeamConnection } from "./connection/team.ts";
+import { openTeamRegistry, type TeamRegistry } from "./connection/teams.ts";
 import { createWebClient } from "./connection/web.ts";
-import { catchUp } from "./inbound/catch-up.ts";
+import { readMissedEvents } from "./inbound/catch-up.ts";
 import { showHome } from "./inbound/home.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
-import { listenToQuestions } from "./inbound/tasks.ts";
+import { listenToTasks } from "./inbound/tasks.ts";
 import { checkToken } from "./installation/check.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 
@@ -19,8 +19,8 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
   let connection: { close(): Promise<void> } | undefined;
   return {
     platform: "slack",
-    async start(door) {
-      connection = await open(options, door);
+    async start(intake) {
+      connection = await open(options, intake);
     },
     async stop() {
       await connection?.close();
@@ -29,23 +29,28 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
   };
 }
 
-async function open(options: SlackAdapterOptions, door: Door): Promise<{ close(): Promise<void> }> {
+async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
   const { events, workspaces, log } = options;
   if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
-  const reception = await openReception(options);
-  const { deskOf } = reception;
-  const line =
+  const teams = await openTeamRegistry(options);
+  const { connectionOf } = teams;
+  const transport =
     events.kind === "socket"
-      ? openSocketLine(options, events.appToken)
-      : openHttpLine(options, events.signingSecret, events, "client" in workspaces ? workspaces : undefined);
+      ? openSocketTransport(options, events.appToken)
+      : openHttpTransport(
+          options,
+          events.signingSecret,
+          events,
+          "client" in workspaces ? workspaces : undefined,
+        );
 
-  // Whatever people should read about the verdict, intake has posted.
+  // Whatever people should read about the result, intake has posted.
   const receive = async (event: InboundEvent | undefined): Promise<void> => {
-    if (event) await door.receive(event);
+    if (event) await intake.receive(event);
   };
 
-  const app = createApp(line.receiver, options, deskOf);
-  const reader = async (teamId: string | undefined) => (await deskOf(teamId)).reader;
+  const app = createApp(transport.receiver, options, connectionOf);
+  const reader = async (teamId: string | undefined) => (await connectionOf(teamId)).reader;
   app.event("app_mention", async ({ event, context }) =>
     receive(await (await reader(context.teamId)).message(event)),
   );
@@ -58,57 +63,62 @@ async function open(options: SlackAdapterOptions, door: Door): Promise<{ close()
   app.event("agent_session_stopped", async ({ event, context }) =>
     receive(await (await reader(context.teamId)).sessionStopped(event)),
   );
-  app.event("app_uninstalled", async ({ context }) => reception.leave(context.teamId));
+  app.event("app_uninstalled", async ({ context }) => teams.leave(context.teamId));
   app.event("tokens_revoked", async ({ event, context }) => {
     // The list for bots holds their user ids.
-    if (event.tokens.bot?.length) await reception.leave(context.teamId);
+    if (event.tokens.bot?.length) await teams.leave(context.teamId);
   });
   app.event("app_home_opened", async ({ event, context }) => {
-    if (event.tab === "home") await showHome(await deskOf(context.teamId), event.user, options);
+    if (event.tab === "home") await showHome(await connectionOf(context.teamId), event.user, options);
   });
-  listenToButtons(app, deskOf, door);
-  listenToQuestions(app, deskOf, { ...options, door });
+  listenToButtons(app, connectionOf, intake);
+  listenToTasks(app, connectionOf, { ...options, intake });
 
   const closing = new AbortController();
-  const attending = attend("Slack", attendanceWork(options, reception, door, closing.signal), log);
+  const catchUp = catchUpOnReconnect("Slack", createCatchUpWork(options, teams, intake, closing.signal), log);
   try {
-    await line.open({
+    await transport.open({
       // Slack sends nothing again that came while nobody listened.
-      connected: () => attending.connected(false),
-      disconnected: () => attending.disconnected(),
+      connected: () => catchUp.connected(false),
+      disconnected: () => catchUp.disconnected(),
     });
   } catch (error) {
-    attending.close();
+    catchUp.close();
     throw error;
   }
   return {
     async close() {
       closing.abort();
-      attending.close();
-      await line.close(() => app.finish());
+      catchUp.close();
+      await transport.close(() => app.finish());
     },
   };
 }
 
 /** What is to be done about messages that nobody has heard, in every workspace. */
-function attendanceWork(options: SlackAdapterOptions, reception: Reception, door: Door, signal: AbortSignal) {
-  const { attendance, log } = options;
-  const forAll = async (work: (desk: Desk) => Promise<void>) => {
-    for (const desk of await reception.desks()) await work(desk);
+function createCatchUpWork(
+  options: SlackAdapterOptions,
+  teams: TeamRegistry,
+  intake: Intake,
+  signal: AbortSignal,
+) {
+  const { downtime, log } = options;
+  const forAll = async (work: (team: TeamConnection) => Promise<void>) => {
+    for (const team of await teams.connections()) await work(team);
   };
   return {
     catchUp: () =>
       forAll(({ botToken, identity, reader }) =>
-        catchUp({
+        readMissedEvents({
           client: createWebClient({ ...options, botToken }, { timeoutMs: 20_000, retries: 5, patient: true }),
-          attendance,
+          downtime,
           teamId: identity.teamId,
           reader,
-          receive: (event) => door.receive(event),
+          receive: (event) => intake.receive(event),
           signal,
           log,
         }),
       ),
-    present: () => forAll(({ identity }) => attendance.present("slack", identity.teamId)),
+    present: () => forAll(({ identity }) => downtime.markConnected("slack", identity.teamId)),
   };
 }

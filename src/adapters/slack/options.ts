@@ -1,4 +1,4 @@
-import type { Attendance } from "../../chat/downtime.ts";
+import type { Downtime } from "../../chat/downtime.ts";
 import type { DayBudgets, RecentThreads } from "../../chat/home.ts";
 import type { Author } from "../../chat/inbound.ts";
 import type { HttpAddress } from "./connection/http.ts";
@@ -13,7 +13,7 @@ export interface SlackAdapterOptions extends SlackServer {
   events: { kind: "socket"; appToken: string } | ({ kind: "http"; signingSecret: string } & HttpAddress);
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
-  attendance: Attendance;
+  downtime: Downtime;
   /** Whether that person's tasks are taken: the bot shows no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
   /** Both for the home tab. */

@@ -1,8 +1,8 @@
 import type { AgentEvent } from "../events.ts";
-import { afterSummary, trimResults } from "../history.ts";
-import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
+import { replaceSummarized, trimResults } from "../history.ts";
 import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
-import { stateWithoutModel, summarise, summaryMessage } from "./summary.ts";
+import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
+import { summarise, summarizeWithoutModel, summaryMessage } from "./summary.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** When and how far a conversation is made smaller. Shares are of the model's usable window. */
@@ -25,17 +25,17 @@ const defaultCompactionPolicy: CompactionPolicy = {
 };
 
 /** Keeps the requests of one model within its window. Shared by all turns: what it learns about sizes is the model's. */
-export interface ContextKeeper {
+export interface ContextWindow {
   /**
    * Returns the messages to send, made smaller if they have to be. Every change is an event that must be stored
-   * (`trim`, `summary`). `tooLarge` when no rung of the ladder helped. When nothing had to be done it is the same
+   * (`trim`, `summary`). `tooLarge` when no strategy helped. When nothing had to be done it is the same
    * array: see {@link TokenCounter.countMessages} for what may be done with it.
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
    * @param pay see `Turn`
    * @param force compact although the size does not ask for it (`compact`, an overflow told by the service)
    */
-  fit(
+  compactToFit(
     messages: Message[],
     options: {
       fixed: string;
@@ -53,22 +53,22 @@ export interface ContextKeeper {
 /** Room for the reply within the window: the model's limit, but at most this share. */
 const replyShare = 0.25;
 
-/** A rung that frees less than this share did not help. */
+/** A strategy that frees less than this share did not help. */
 const worthwhile = 0.2;
 
 /** Results smaller than this stay when results are trimmed, in tokens. */
-const bulky = 150;
+const largeResults = 150;
 
 /** How far a service's count may differ from ours before we rather distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
-export function createContextKeeper(options: {
+export function createContextWindow(options: {
   model: LanguageModel;
   counter: TokenCounter;
   /** Writes the summaries. Default: the model itself. */
   summariser?: LanguageModel;
   policy?: Partial<CompactionPolicy>;
-}): ContextKeeper {
+}): ContextWindow {
   const { model, counter } = options;
   const policy = { ...defaultCompactionPolicy, ...options.policy };
   const { contextTokens, maxOutputTokens } = model.limits;
@@ -78,7 +78,7 @@ export function createContextKeeper(options: {
     Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
-    async *fit(messages, { fixed, force, pay = (paid) => paid, signal }) {
+    async *compactToFit(messages, { fixed, force, pay = (paid) => paid, signal }) {
       const limit = usable * policy.startAt;
       const before = sizeOf(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
@@ -91,7 +91,7 @@ export function createContextKeeper(options: {
         return size <= target || (!force && size <= limit && size <= before * (1 - worthwhile));
       };
 
-      const callIds = bulkyResults(
+      const callIds = findLargeResults(
         current,
         policy.retainSteps,
         counter,
@@ -115,7 +115,7 @@ export function createContextKeeper(options: {
         const made = await makeSummary(pay(options.summariser ?? model), head, budget, signal);
         usage = addUsage(usage, made.usage);
         const size = sizeOf(current, fixed);
-        const next = afterSummary(counter.measure(made.message), current, keep);
+        const next = replaceSummarized(counter.measure(made.message), current, keep);
         if (sizeOf(next, fixed) < size) {
           current = next;
           yield {
@@ -131,7 +131,7 @@ export function createContextKeeper(options: {
       if (sizeOf(current, fixed) <= limit) return { messages: current, usage, tooLarge: false };
 
       // The last steps alone are too large: their results must go too.
-      const rest = bulkyResults(current, 0, counter, Infinity);
+      const rest = findLargeResults(current, 0, counter, Infinity);
       if (rest.length > 0) {
         const size = sizeOf(current, fixed);
         current = trimResults(current, new Set(rest));
@@ -159,13 +159,13 @@ export function createContextKeeper(options: {
     const limits = { tokens: budget, counter };
     try {
       const { text, usage } = await summarise(writer, head, limits, signal);
-      const message = summaryMessage(head, text || stateWithoutModel(head, limits), limits);
+      const message = summaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
       // One that is no shorter than what it stands for is no summary.
       if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };
-      return { message: summaryMessage(head, stateWithoutModel(head, limits), limits), usage };
+      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      return { message: summaryMessage(head, stateWithoutModel(head, limits), limits), usage: noUsage };
+      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage: noUsage };
     }
   }
 }
@@ -174,21 +174,21 @@ export function createContextKeeper(options: {
 const keptWhole: ReadonlySet<string> = new Set(["get_skill", "todo"]);
 
 /** Calls whose results are large, oldest first, until `excess` tokens are freed. The last steps are spared. */
-function bulkyResults(
+function findLargeResults(
   messages: readonly Message[],
-  spared: number,
+  keepLast: number,
   counter: TokenCounter,
   excess: number,
 ): string[] {
-  const until = stepStart(messages, spared);
+  const until = stepStart(messages, keepLast);
   const callIds: string[] = [];
   let freed = 0;
   for (const message of messages.slice(0, until)) {
     if (freed >= excess) break;
     if (message.role !== "tool" || keptWhole.has(message.name)) continue;
     const tokens = counter.countMessage(message);
-    if (tokens < bulky) continue;
-    freed += tokens - bulky / 2;
+    if (tokens < largeResults) continue;
+    freed += tokens - largeResults / 2;
     callIds.push(message.callId);
   }
   return callIds;

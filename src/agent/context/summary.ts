@@ -1,5 +1,3 @@
-import type { LanguageModel, Usage } from "../model.ts";
-import { noUsage } from "../model.ts";
 import {
   heddle,
   isFromPerson,
@@ -9,6 +7,7 @@ import {
   toolCalls,
   userText,
 } from "../messages.ts";
+import { type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { cutText } from "../well-formed.ts";
 import type { TokenCounter } from "./tokens.ts";
 
@@ -108,7 +107,10 @@ function newestThatFit(parts: readonly string[], tokens: number, counter: TokenC
 }
 
 /** The state of the work without asking anybody: which tools ran, what was said last. */
-export function stateWithoutModel(messages: readonly Message[], { tokens, counter }: SummaryLimits): string {
+export function summarizeWithoutModel(
+  messages: readonly Message[],
+  { tokens, counter }: SummaryLimits,
+): string {
   const earlier = messages.find((message) => message.role === "summary");
   const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCalls(message) : []));
   const used = new Map<string, number>();

@@ -14,17 +14,17 @@ export interface TextLimits {
 }
 
 /** Which part of a text matters. */
-export type Keep = "head" | "tail" | "both";
+export type TruncateMode = "head" | "tail" | "both";
 
 /** What each end may take. A tail also gets the size that its head leaves over. */
-const shares: Record<Keep, { head: number; tail: number }> = {
+const shares: Record<TruncateMode, { head: number; tail: number }> = {
   head: { head: 1, tail: 0 },
   tail: { head: 0, tail: 1 },
   both: { head: 0.5, tail: 0.5 },
 };
 
 interface TruncateOptions {
-  keep: Keep;
+  keep: TruncateMode;
   /** Ends the notice: where the full text lies and how to read it, as a sentence. */
   more?: string;
   /** The number of the text's first line in the notice. Default 1. */
@@ -46,9 +46,9 @@ export function truncate(text: string, limits: TextLimits, options: TruncateOpti
 
   let budget = limits.size - measure(notice(text, 0, text.length, options));
   while (budget > 0) {
-    const head = takeHead(text, Math.ceil(limits.lines * share.head), budget * share.head, measure);
+    const head = takeFirst(text, Math.ceil(limits.lines * share.head), budget * share.head, measure);
     const tailBudget = share.tail > 0 ? budget - measure(text.slice(0, head)) : 0;
-    const tail = takeTail(text, head, Math.floor(limits.lines * share.tail), tailBudget, measure);
+    const tail = takeLast(text, head, Math.floor(limits.lines * share.tail), tailBudget, measure);
     const result = joined(text.slice(0, head), notice(text, head, tail, options), text.slice(tail));
     const excess = measure(result) - limits.size;
     if (excess <= 0) return result;
@@ -56,7 +56,7 @@ export function truncate(text: string, limits: TextLimits, options: TruncateOpti
   }
 
   const bare = notice(text, 0, text.length, options);
-  return bare.slice(0, takeHead(bare, 1, limits.size, measure));
+  return bare.slice(0, takeFirst(bare, 1, limits.size, measure));
 }
 
 /** A final line without a line end counts. */
@@ -88,7 +88,12 @@ function notice(text: string, from: number, to: number, options: TruncateOptions
 }
 
 /** The end of as many whole lines as fit, or of a part of the first one when not even that fits. */
-function takeHead(text: string, maxLines: number, budget: number, measure: (text: string) => number): number {
+function takeFirst(
+  text: string,
+  maxLines: number,
+  budget: number,
+  measure: (text: string) => number,
+): number {
   let at = 0;
   let used = 0;
   for (let lines = 0; lines < maxLines && at < text.length; lines++) {
@@ -104,7 +109,7 @@ function takeHead(text: string, maxLines: number, budget: number, measure: (text
 }
 
 /** The start of as many whole last lines as fit, not before `from`, or of a part of the last one. */
-function takeTail(
+function takeLast(
   text: string,
   from: number,
   maxLines: number,

@@ -1,7 +1,7 @@
-import { networkCode } from "../network-code.ts";
+import { ModelError } from "../model.ts";
+import { readNetworkCode } from "../network-code.ts";
 import type { ModelFacts } from "./catalogue.ts";
 import type { ServiceAnswer } from "./errors.ts";
-import { ModelError } from "../model.ts";
 
 /** A model of a service, with the account to use it. */
 export interface ServiceAccount {
@@ -14,7 +14,7 @@ export interface ServiceAccount {
 const miniMax = "https://api.minimax.io";
 
 /** Where the service of a model is; undefined is the provider's own. */
-export function addressOf({ provider, baseUrl }: ServiceAccount): string | undefined {
+export function describeAddress({ provider, baseUrl }: ServiceAccount): string | undefined {
   return baseUrl ?? (provider === "minimax" ? miniMax : undefined);
 }
 
@@ -33,7 +33,7 @@ export async function askService(account: ServiceAccount, signal: AbortSignal): 
       : await import("./anthropic/client.ts");
   try {
     const { model, apiKey } = account;
-    return { ok: true, facts: await ask(model, { apiKey, baseUrl: addressOf(account) }, signal) };
+    return { ok: true, facts: await ask(model, { apiKey, baseUrl: describeAddress(account) }, signal) };
   } catch (cause) {
     const answer = answerOf(cause);
     return { ok: false, cause, answer, refusal: refusalOf(account, answer?.code, cause) };
@@ -58,9 +58,9 @@ function refusalOf(
   return undefined;
 }
 
-/** `untold`: the service was reached and says nothing about models, as many compatible ones. */
+/** `unknown`: the service was reached and says nothing about models, as many compatible ones. */
 export type ModelAccess =
-  | { kind: "granted" | "untold" }
+  | { kind: "granted" | "unknown" }
   /** One sentence with the way out. */
   | { kind: "refused" | "unreachable"; message: string };
 
@@ -72,7 +72,7 @@ export async function checkAccess(account: ServiceAccount, signal: AbortSignal):
   const { refusal, answer, cause } = asked;
   if (refusal) return { kind: "refused", message: refusal.message };
   // Whatever else it is, it is no refusal: an answer of another shape, such as a web page.
-  if (!answer) return { kind: "untold" };
+  if (!answer) return { kind: "unknown" };
   const { status } = answer;
   if (status === 401 || status === 403) {
     const message = `The model service does not let this key in (HTTP ${status}): check ${variable("API_KEY")}.`;
@@ -83,12 +83,12 @@ export async function checkAccess(account: ServiceAccount, signal: AbortSignal):
     const message = `The model service cannot be used now (${why}): check the network and ${variable("BASE_URL")}, or try again later.`;
     return { kind: "unreachable", message };
   }
-  return { kind: "untold" };
+  return { kind: "unknown" };
 }
 
 function connectionProblem(cause: unknown, { aborted }: AbortSignal): string {
   return (
-    networkCode(cause) ??
+    readNetworkCode(cause) ??
     (aborted ? "no answer in time" : cause instanceof Error ? cause.message : String(cause))
   );
 }

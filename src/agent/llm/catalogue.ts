@@ -7,7 +7,7 @@ export interface ModelFacts extends ModelLimits {
 }
 
 /** What is known about the model `id` (`provider/model`) without asking anybody; little about an unknown one. */
-export function catalogued(id: string): ModelFacts {
+export function lookUpModel(id: string): ModelFacts {
   const model = id.slice(id.indexOf("/") + 1).replace(/-\d{8}$/, "");
   return catalogue.get(model) ?? unknownModel;
 }

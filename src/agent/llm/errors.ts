@@ -1,5 +1,5 @@
 import type { ModelErrorKind } from "../model.ts";
-import { networkCode } from "../network-code.ts";
+import { readNetworkCode } from "../network-code.ts";
 import { AttemptFailed } from "./attempt.ts";
 
 /** What a service said when it refused a request or broke off an answer. */
@@ -24,7 +24,7 @@ export interface ServiceAnswer {
  * Says what a refused request means for the caller. Services of both protocols agree on the status codes; an
  * exceeded context window, used-up credit and a content filter are told by code or words only.
  */
-export function serviceFailure(failure: ServiceFailure): AttemptFailed {
+export function toServiceFailure(failure: ServiceFailure): AttemptFailed {
   const kind = kindOf(failure);
   return new AttemptFailed(kind, sentence(kind, failure.status), {
     detail: failure.detail.slice(0, detailLimit),
@@ -33,8 +33,8 @@ export function serviceFailure(failure: ServiceFailure): AttemptFailed {
 }
 
 /** A connection that could not be made, or broke: refused, unknown host, reset. `detail` is for the log only. */
-export function networkFailure(cause: unknown, detail = String(cause)): AttemptFailed {
-  const code = networkCode(cause);
+export function toNetworkFailure(cause: unknown, detail = String(cause)): AttemptFailed {
+  const code = readNetworkCode(cause);
   const how = code === undefined ? "" : ` (${code})`;
   return new AttemptFailed("transient", `The connection to the model service failed${how}`, {
     detail: detail.slice(0, detailLimit),
@@ -42,7 +42,7 @@ export function networkFailure(cause: unknown, detail = String(cause)): AttemptF
 }
 
 /** An answer that is no model's, from an address that is none: a web page, another kind of service. */
-export function notAModel(contentType: string): AttemptFailed {
+export function createNotAModelError(contentType: string): AttemptFailed {
   return new AttemptFailed(
     "not-found",
     "The model service's address answers with something else than a model's reply; the administrator must check the base URL.",

@@ -1,6 +1,4 @@
 import type { TokenCounter } from "../context/tokens.ts";
-import type { Purse, UsedUp } from "../turn-budget.ts";
-import { callUsage } from "./cost.ts";
 import {
   addUsage,
   type LanguageModel,
@@ -11,12 +9,14 @@ import {
   noUsage,
   type Usage,
 } from "../model.ts";
+import type { BudgetExhausted, TurnBudget } from "../turn-budget.ts";
+import { callUsage } from "./cost.ts";
 
 /** The call was not made, because nobody here pays for it. */
 export class BudgetReached extends ModelError {
-  readonly usedUp: UsedUp;
+  readonly usedUp: BudgetExhausted;
 
-  constructor(usedUp: UsedUp) {
+  constructor(usedUp: BudgetExhausted) {
     super("quota", `The budget of ${usedUp.limit} is used up.`, { attempts: 0 });
     this.usedUp = usedUp;
   }
@@ -29,15 +29,15 @@ export class BudgetReached extends ModelError {
 const expectedOutput = 8_192;
 
 /**
- * The same model, each of whose calls is reserved in the purse before and settled after. Attempts that broke off
+ * The same model, each of whose calls is reserved in the turn's budget before and settled after. Attempts that broke off
  * are counted too, by the prompt and by what they streamed: services charge for both.
  */
-export function createPaidModel(options: {
+export function meteredModel(options: {
   model: LanguageModel;
-  purse: Purse;
+  turnBudget: TurnBudget;
   counter: TokenCounter;
 }): LanguageModel {
-  const { model, purse, counter } = options;
+  const { model, turnBudget, counter } = options;
   const { limits } = model;
 
   /** What goes with every request of a turn, counted once. */
@@ -56,7 +56,7 @@ export function createPaidModel(options: {
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
       const prompt = promptOf(request);
       const { input, output, cost } = usageOf(prompt, Math.min(maxOutput(request, limits), expectedOutput));
-      const reserved = await purse.reserve({ tokens: input + output, cost });
+      const reserved = await turnBudget.reserve({ tokens: input + output, cost });
       if (!reserved.ok) throw new BudgetReached(reserved.usedUp);
 
       let used = noUsage;

@@ -1,9 +1,9 @@
-import { addressOf, askService, type ServiceAccount } from "./access.ts";
-import type { RetryPolicy } from "./retry.ts";
-import { catalogued, type ModelFacts } from "./catalogue.ts";
+import type { LanguageModel, ModelLimits } from "../model.ts";
+import { askService, describeAddress, type ServiceAccount } from "./access.ts";
+import { lookUpModel, type ModelFacts } from "./catalogue.ts";
 import { createDemoModel } from "./demo/demo.ts";
 import { isOpenAI } from "./endpoints.ts";
-import type { LanguageModel, ModelLimits } from "../model.ts";
+import type { RetryPolicy } from "./retry.ts";
 
 /** A model by its provider, with the account to use it. */
 export type ModelAccount = { provider: "demo" } | ServiceAccount;
@@ -32,7 +32,7 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
     });
   }
   const { provider, model, apiKey } = account;
-  const baseUrl = addressOf(account);
+  const baseUrl = describeAddress(account);
   const { adaptiveThinking, ...limits } = await factsOf(account, options);
   switch (provider) {
     case "anthropic":
@@ -52,7 +52,7 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
 }
 
 async function factsOf(account: ServiceAccount, { limits, askMs = 5_000 }: OpenOptions): Promise<ModelFacts> {
-  const known = catalogued(`${account.provider}/${account.model}`);
+  const known = lookUpModel(`${account.provider}/${account.model}`);
   const asked = await askService(account, AbortSignal.timeout(askMs));
   if (asked.ok) return { ...known, ...asked.facts, ...limits };
   if (asked.refusal) throw asked.refusal;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LanguageModel, ModelError, type ModelEvent, type ModelRequest } from "../model.ts";
 import { AttemptFailed } from "./attempt.ts";
-import { createRefusedImages } from "./strip-rejected-images.ts";
-import { createRefusedTools } from "./strip-rejected-tools.ts";
+import { createImageStripping } from "./strip-rejected-images.ts";
+import { createToolStripping } from "./strip-rejected-tools.ts";
 
 /** How often and how long a model call is tried. All times in milliseconds. */
 export interface RetryPolicy {
@@ -36,34 +36,34 @@ export const defaultRetryPolicy: RetryPolicy = {
  * - it yields `done` exactly once, last; returning without it counts as a cut stream;
  * - it throws {@link AttemptFailed} for whatever the service did. Any other error is a fault of the
  *   program and is not retried;
- * - it yields {@link signOfLife} for whatever the service sends that has nothing to show (tool arguments,
+ * - it yields {@link heartbeat} for whatever the service sends that has nothing to show (tool arguments,
  *   pings): that keeps the watchdog quiet and goes no further.
  */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
 /** The service is at work. Any delta that is empty counts as one. */
-export const signOfLife: ModelEvent = { type: "text", delta: "" };
+export const heartbeat: ModelEvent = { type: "text", delta: "" };
 
 /**
  * A model each of whose calls is an attempt, and another one when that fails for a while.
  *
- * @param forgives whether from now on the model leaves out what the service has refused in the request, so that it is
+ * @param recoverable whether from now on the model leaves out what the service has refused in the request, so that it is
  * worth another attempt at once
  */
-export function retriedModel(
+export function createRetryingModel(
   facts: Pick<LanguageModel, "id" | "limits">,
   attempt: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>,
   policy: RetryPolicy,
-  forgives: (failure: AttemptFailed, request: ModelRequest) => boolean = () => false,
+  recoverable: (failure: AttemptFailed, request: ModelRequest) => boolean = () => false,
 ): LanguageModel {
-  const images = createRefusedImages();
-  const tools = createRefusedTools();
+  const images = createImageStripping();
+  const tools = createToolStripping();
   return {
     ...facts,
     stream: (request, signal) =>
       withRetries((current) => attempt(tools.accepted(images.accepted(request)), current), policy, signal, {
-        forgives(failure) {
-          if (forgives(failure, request) || images.refuse(failure, request)) return true;
+        recoverable(failure) {
+          if (recoverable(failure, request) || images.refuse(failure, request)) return true;
           const tool = tools.refuse(failure, request);
           return (
             tool !== undefined &&
@@ -75,8 +75,8 @@ export function retriedModel(
 }
 
 interface RetryOptions {
-  /** See {@link retriedModel}; a string is told, as the reason for another attempt. */
-  forgives?: (failure: AttemptFailed) => boolean | string;
+  /** See {@link createRetryingModel}; a string is told, as the reason for another attempt. */
+  recoverable?: (failure: AttemptFailed) => boolean | string;
   /** What a test holds still: a random number in [0, 1), and the wait between attempts. */
   random?: () => number;
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -103,7 +103,7 @@ export async function* withRetries(
     signal.throwIfAborted();
     const failure = yield* tryOnce(attempt, policy.idleMs, signal);
     if (failure === undefined) return;
-    const forgiven = options.forgives?.(failure);
+    const forgiven = options.recoverable?.(failure);
     if (typeof forgiven === "string")
       yield { type: "retry", attempt: made + 1, delayMs: 0, reason: forgiven };
     if (forgiven) continue;
@@ -147,7 +147,7 @@ async function* tryOnce(
     for await (const event of attempt(current.signal)) {
       signal.throwIfAborted();
       isWaiting = false;
-      if (!isSignOfLife(event)) yield event;
+      if (!isHeartbeat(event)) yield event;
       if (event.type === "done") return undefined;
       isWaiting = true;
       watchdog.refresh();
@@ -166,7 +166,7 @@ async function* tryOnce(
   return new AttemptFailed("transient", "The model service broke off its answer");
 }
 
-function isSignOfLife(event: ModelEvent): boolean {
+function isHeartbeat(event: ModelEvent): boolean {
   return (event.type === "text" || event.type === "thinking") && event.delta === "";
 }
 

@@ -11,7 +11,9 @@ const restMs = 1_000;
  * would shake hands anew: the end of the response often comes a moment after the last event. So the rest is read, and
  * the connection serves the next call.
  */
-export function serverSentEvents(response: Response): AsyncIterable<{ event: string | null; data: string }> {
+export function readServerSentEvents(
+  response: Response,
+): AsyncIterable<{ event: string | null; data: string }> {
   const { body } = response;
   // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
   if (body) Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(body) });

@@ -14,7 +14,7 @@ export interface RefusedImages {
  * A service refuses images that are too tall, broken or too many. They stay in the history, so every further request
  * of the thread would be refused: they are left out instead. The model is told, and can look at an image again.
  */
-export function createRefusedImages(): RefusedImages {
+export function createImageStripping(): RefusedImages {
   const refused = new WeakSet<Message>();
   // A long conversation is not looked through in each step for what hardly ever is there.
   let isAnyRefused = false;

@@ -13,7 +13,7 @@ export interface RefusedTools {
  * A service refuses a whole request for the schema of one tool that it does not understand, as a server of MCP may
  * offer. Every thread would be without an answer: the tool is left out instead.
  */
-export function createRefusedTools(): RefusedTools {
+export function createToolStripping(): RefusedTools {
   // Made anew for each turn, so they are known by what they say.
   const refused = new Set<string>();
   const remaining = (tools: readonly ToolDefinition[]) =>

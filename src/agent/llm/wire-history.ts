@@ -18,7 +18,7 @@ export interface Reader {
  * Reads conversations that grow: what was read of an array once is not read again, so that a step costs what is new in
  * it. An array may be appended to, and never changed otherwise (see `TokenCounter.countMessages`).
  */
-export function growing<State>(
+export function memoizedByPrefix<State>(
   begin: () => State,
   read: (state: State, message: Message) => void,
 ): (messages: readonly Message[]) => State {
@@ -34,7 +34,7 @@ export function growing<State>(
   };
 }
 
-const unanswered = growing(
+const unanswered = memoizedByPrefix(
   () => new Set<string>(),
   (open, message) => {
     if (message.role === "tool") {
@@ -67,12 +67,12 @@ export function isBlank(message: AssistantMessage): boolean {
 }
 
 /** A call's id as it goes on the wire. Other services give out ids that are longer than `limit` characters. */
-export function wireId(id: string, limit: number): string {
-  return id.length <= limit ? id : hashedId(id);
+export function toWireId(id: string, limit: number): string {
+  return id.length <= limit ? id : hashId(id);
 }
 
 /** A legal id in place of one that the service would refuse, always the same. */
-export function hashedId(id: string): string {
+export function hashId(id: string): string {
   return `call_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
 
@@ -95,6 +95,6 @@ export function withoutImages(text: string, images: readonly Image[]): string {
   return images.length === 0 ? text : `${text}\n(${images.length} left out: this model cannot see images)`;
 }
 
-export function dataUrl({ mediaType, data }: Image): string {
+export function toDataUrl({ mediaType, data }: Image): string {
   return `data:${mediaType};base64,${data}`;
 }

@@ -1,10 +1,10 @@
-import type { ContextKeeper } from "../context/compaction.ts";
+import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, StopOrder, TurnAbort } from "../events.ts";
-import { type OpenCall, unknownResult } from "../history.ts";
-import type { Budget } from "./limits.ts";
+import { answerUnknown, type OpenCall } from "../history.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
-import { type Asking, type Question, resultWithoutRun } from "../questions.ts";
+import { answerWithoutRun, type Asking, type Question } from "../questions.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
+import type { Budget } from "./limits.ts";
 
 /** At most this many read-only calls of a step run at once. */
 const parallelReads = 8;
@@ -14,7 +14,7 @@ export interface CallOptions {
   tools: Dispatcher;
   signal: AbortSignal;
   budget: Budget;
-  context: ContextKeeper;
+  context: ContextWindow;
   /** Absent where nobody can be asked. */
   ask?: (call: ToolCall, asking: Asking) => Question;
 }
@@ -53,7 +53,7 @@ export async function* runCalls(
 
     const running: (CallOutcome | Promise<CallOutcome>)[] = [];
     for (const { call, started, decision } of batch) {
-      const given = started ? unknownResult(call) : decision && resultWithoutRun(call, decision);
+      const given = started ? answerUnknown(call) : decision && answerWithoutRun(call, decision);
       if (given) {
         running.push({ message: given, durationMs: 0 });
       } else if (abort) {

@@ -6,7 +6,7 @@ const keptCalls = 60;
 const keptChars = 300;
 
 /** Gathers the calls of one sub-agent from its events. */
-export function gatherCalls(): { add(event: AgentEvent): void; gathered(): InnerCalls | undefined } {
+export function collectInnerCalls(): { add(event: AgentEvent): void; gathered(): InnerCalls | undefined } {
   const calls: { id: string; call: InnerCall }[] = [];
   let omitted = 0;
   return {

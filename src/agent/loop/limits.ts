@@ -25,7 +25,7 @@ export type Budget = Omit<TurnLimits, "steps">;
 export const defaultTurnLimits: TurnLimits = { steps: 50, wallMs: 60 * 60_000 };
 
 /** The first limit that is reached, in words. */
-export function limitReached(
+export function findReachedLimit(
   limits: TurnLimits,
   { steps, usage, elapsedMs }: Spent,
 ): { kind: "step-limit" | "budget"; limit: string } | undefined {
@@ -43,7 +43,7 @@ function counted(number: number, unit: string): string {
   return number === 1 ? `1 ${unit}` : `${number} ${unit}s`;
 }
 
-export function budgetLeft({ wallMs, tokens, cost }: TurnLimits, { usage, elapsedMs }: Spent): Budget {
+export function remainingBudget({ wallMs, tokens, cost }: TurnLimits, { usage, elapsedMs }: Spent): Budget {
   return {
     wallMs: wallMs - elapsedMs,
     ...(tokens !== undefined && { tokens: tokens - tokensOf(usage) }),
@@ -52,7 +52,7 @@ export function budgetLeft({ wallMs, tokens, cost }: TurnLimits, { usage, elapse
 }
 
 /** The stricter of each. */
-export function within(limits: TurnLimits, budget: Budget): TurnLimits {
+export function restrictLimits(limits: TurnLimits, budget: Budget): TurnLimits {
   const tokens = Math.min(limits.tokens ?? Infinity, budget.tokens ?? Infinity);
   const cost = Math.min(limits.cost ?? Infinity, budget.cost ?? Infinity);
   return { steps: limits.steps, wallMs: Math.min(limits.wallMs, budget.wallMs), tokens, cost };

@@ -15,7 +15,7 @@ export interface PromptParts {
  * The system prompt. It holds nothing that changes within a session (no time, no names), because every byte
  * that changes voids the provider's prompt cache.
  */
-export function systemPrompt(parts: PromptParts): string {
+export function buildSystemPrompt(parts: PromptParts): string {
   const sections = [
     `You are Heddle, an agent that works for a team inside a chat thread. Several people may write in it; each message begins with its speaker's name in brackets. Your last reply of a turn is posted to the thread as your answer; while you work, people see your tool calls.`,
     parts.noSandbox

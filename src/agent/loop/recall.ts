@@ -14,7 +14,7 @@ const shownNotes = 40;
 const shownCharacters = 160;
 
 /** A line a note, the newest first; empty without notes. */
-export function noteIndex(notes: readonly Note[]): string {
+export function formatNoteIndex(notes: readonly Note[]): string {
   if (notes.length === 0) return "";
   const newest = notes.toSorted((a, b) => b.at - a.at);
   const lines = newest.slice(0, shownNotes).map(({ id, scope, category, text }) => {
@@ -25,7 +25,7 @@ export function noteIndex(notes: readonly Note[]): string {
 }
 
 /** What to tell the model now; undefined when it was told the same before and that is still in view. */
-export function newlyRecalled(index: string, messages: readonly Message[]): string | undefined {
+export function findNewNotes(index: string, messages: readonly Message[]): string | undefined {
   const shown = messages.findLast(isRecall);
   if (shown?.role !== "user") return index || undefined;
   const text = index || "(There are no notes any more.)";

@@ -7,7 +7,7 @@ export const equalSteps = { hint: 3, end: 6 };
  * How many of the last steps made the same calls with the same results. A call that fails again counts as the
  * same whatever the error's words are: they may hold a time or a trace id.
  */
-export function repeatedSteps(messages: readonly Message[]): number {
+export function countRepeatedSteps(messages: readonly Message[]): number {
   let count = 0;
   let newest = "";
   let results: string[] = [];

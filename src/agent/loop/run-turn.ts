@@ -1,10 +1,7 @@
-import { type CallOptions, runCalls } from "./calls.ts";
-import type { ContextKeeper } from "../context/compaction.ts";
+import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "../events.ts";
-import { type History, workedMs } from "../history.ts";
-import { budgetLeft, defaultTurnLimits, limitReached, type TurnLimits } from "./limits.ts";
+import { type History, measureWorkedMs } from "../history.ts";
 import { BudgetReached } from "../llm/metered-model.ts";
-import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
 import {
   type AssistantMessage,
   heddle,
@@ -14,10 +11,13 @@ import {
   toolCalls,
   type UserMessage,
 } from "../messages.ts";
+import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
 import { createAsker } from "../questions.ts";
-import { newlyRecalled, recallMark } from "./recall.ts";
-import { equalSteps, repeatedSteps } from "./repetition.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
+import { type CallOptions, runCalls } from "./calls.ts";
+import { defaultTurnLimits, findReachedLimit, remainingBudget, type TurnLimits } from "./limits.ts";
+import { findNewNotes, recallMark } from "./recall.ts";
+import { countRepeatedSteps, equalSteps } from "./repetition.ts";
 
 /** Everything that one run of the agent needs. */
 export interface Turn {
@@ -27,7 +27,7 @@ export interface Turn {
   model: LanguageModel;
   tools: Dispatcher;
   system: string;
-  context: ContextKeeper;
+  context: ContextWindow;
   /** Default: {@link defaultTurnLimits}. */
   limits?: TurnLimits;
   /** Messages that arrived since; they must be stored when this resolves. Asked for between steps. */
@@ -40,7 +40,7 @@ export interface Turn {
   questionMs?: number;
   /** Aborted with a {@link TurnAbort} as its reason. */
   signal: AbortSignal;
-  /** The same model at the expense of whoever pays for the turn (see `createPaidModel`). Default: nobody counts. */
+  /** The same model at the expense of whoever pays for the turn (see `meteredModel`). Default: nobody counts. */
   pay?(model: LanguageModel): LanguageModel;
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?(): number;
@@ -61,7 +61,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   const asked: UserMessage[] = [...(turn.history.turn?.asked ?? [])];
   let steps = turn.history.turn?.steps ?? 0;
   let usage: Usage = turn.history.turn?.usage ?? noUsage;
-  const startedAt = turn.history.turn ? now() - workedMs(turn.history.turn, now()) : now();
+  const startedAt = turn.history.turn ? now() - measureWorkedMs(turn.history.turn, now()) : now();
   /** Parts of an answer that was cut at the output limit. */
   let answer = "";
   let nudged = false;
@@ -88,7 +88,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   /** Makes room in the window; false when there is none to make, or the turn is aborted meanwhile. */
   async function* makeRoom(force: boolean): AsyncGenerator<AgentEvent, boolean> {
     try {
-      const fitted = yield* turn.context.fit(messages, { fixed, force, pay, signal: turn.signal });
+      const fitted = yield* turn.context.compactToFit(messages, { fixed, force, pay, signal: turn.signal });
       messages = fitted.messages;
       usage = addUsage(usage, fitted.usage);
       return !fitted.tooLarge;
@@ -116,8 +116,9 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
 
   /** The end of a turn whose last reply is on record, made by a worker that died before it could say so. */
   function wrappedUp(reply: AssistantMessage): TurnOutcome {
-    const equal = repeatedSteps(messages.slice(0, -2));
-    const limit = equal >= equalSteps.end ? equalInARow(equal) : (limitReached(limits, spent())?.limit ?? "");
+    const equal = countRepeatedSteps(messages.slice(0, -2));
+    const limit =
+      equal >= equalSteps.end ? equalInARow(equal) : (findReachedLimit(limits, spent())?.limit ?? "");
     // That reply is no step.
     steps -= 1;
     if (reply.stop === "refusal") return refused(textOf(reply).trim());
@@ -156,7 +157,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
   for (;;) {
     if (open.length > 0) {
       const { tools, signal, context } = turn;
-      const budget = budgetLeft(limits, spent());
+      const budget = remainingBudget(limits, spent());
       const done = yield* runCalls(open, { step: steps, tools, signal, budget, context, ...asking(turn) });
       for (const outcome of done.outcomes) {
         messages.push(outcome.message);
@@ -167,11 +168,11 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
     }
     if (turn.signal.aborted) return aborted();
 
-    const limit = limitReached(limits, spent());
+    const limit = findReachedLimit(limits, spent());
     if (limit?.kind === "budget") return { ...limit, text: lastWords(messages), ...totals() };
     if (limit) return yield* wrapUp("You have reached the limit of steps for this turn.", limit.limit);
 
-    const equal = repeatedSteps(messages);
+    const equal = countRepeatedSteps(messages);
     if (equal >= equalSteps.end) {
       return yield* wrapUp(
         `The last ${equal} steps were the same calls with the same results, so this turn ends here.`,
@@ -198,7 +199,7 @@ export async function* runTurn(options: Turn): AsyncGenerator<AgentEvent, TurnOu
       yield { type: "notice", text };
     }
     const index = steps === 0 ? await turn.recall?.() : undefined;
-    const news = index === undefined ? undefined : newlyRecalled(index, messages);
+    const news = index === undefined ? undefined : findNewNotes(index, messages);
     if (news) yield* tell(news, recallMark);
     const fits = yield* makeRoom(false);
     if (turn.signal.aborted) return aborted();

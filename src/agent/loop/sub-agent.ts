@@ -1,19 +1,19 @@
 import { z } from "zod";
-import type { ContextKeeper } from "../context/compaction.ts";
+import { consumeEvents } from "../consume-events.ts";
+import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, CallEvent, StepEvent, TurnOutcome } from "../events.ts";
-import { followTurn } from "../consume-events.ts";
-import { gatherCalls } from "./inner-calls.ts";
-import { type TurnLimits, within } from "./limits.ts";
-import type { LanguageModel } from "../model.ts";
-import { runTurn } from "./run-turn.ts";
 import type { Speaker, ToolCall } from "../messages.ts";
+import type { LanguageModel } from "../model.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
 import { cutText } from "../well-formed.ts";
+import { collectInnerCalls } from "./inner-calls.ts";
+import { restrictLimits, type TurnLimits } from "./limits.ts";
+import { runTurn } from "./run-turn.ts";
 
 export interface SubAgentOptions {
   model: LanguageModel;
-  context: ContextKeeper;
+  context: ContextWindow;
   /** The system prompt of the agent that delegates. */
   system: string;
   /** Makes the tools that sub-agents may get, anew for each: what tools know of the files is its own. */
@@ -81,14 +81,14 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         context: options.context,
         system: `${options.system}\n\n${part}`,
         tools: options.dispatcher([...tools(), ...below]),
-        limits: budget ? within(limits, budget) : limits,
+        limits: budget ? restrictLimits(limits, budget) : limits,
         ...(options.pay && { pay: options.pay }),
         signal: AbortSignal.any([signal, ending.signal]),
         now,
       });
       const log: string[] = [];
-      const calls = gatherCalls();
-      const outcome = await followTurn(
+      const calls = collectInnerCalls();
+      const outcome = await consumeEvents(
         turn,
         (reason) => ending.abort(reason),
         async (event) => {

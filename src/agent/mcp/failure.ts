@@ -24,13 +24,13 @@ export function isNetworkFailure(error: unknown): boolean {
 /** An error and its causes in one line, without the parts that only developers need. */
 export function describeError(error: unknown): string {
   if (error instanceof z.core.$ZodError) return "what it sent does not follow the protocol";
-  if (!(error instanceof Error)) return oneLine(String(error));
+  if (!(error instanceof Error)) return joinLines(String(error));
   const cause = error.cause === undefined ? "" : `: ${describeError(error.cause)}`;
-  return oneLine((error.message || codeOf(error) || error.name) + cause);
+  return joinLines((error.message || codeOf(error) || error.name) + cause);
 }
 
 /** Text of a server for a status line: no control characters, no colours, at most 500 characters. */
-export function oneLine(text: string): string {
+export function joinLines(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is taken out
   const plain = text.replaceAll(/\u001B\[[0-9;]*[A-Za-z]|[\u0000-\u001F\u007F]+/g, " ");
   return cutText(plain.replaceAll(/ +/g, " ").trim(), 500);

@@ -1,8 +1,7 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { ToolSchema } from "@modelcontextprotocol/sdk/types.js";
-import type { Tool as ProtocolTool } from "@modelcontextprotocol/sdk/types.js";
+import { type Tool as ProtocolTool, ToolSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { cutText, wellFormed } from "../well-formed.ts";
+import { cutText, toWellFormed } from "../well-formed.ts";
 import { withoutOwnTimeout } from "./link.ts";
 
 /** A tool as its server describes it, in a form that every model API accepts. */
@@ -41,7 +40,7 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<Li
       ...withoutOwnTimeout,
     });
     for (const raw of page.tools) {
-      const tool = toServerTool(wellFormed(raw));
+      const tool = toServerTool(toWellFormed(raw));
       if (typeof tool === "string") leftOut.push(tool);
       else if (tools.has(tool.name)) leftOut.push(`${tool.name} is listed twice; the first one counts.`);
       else tools.set(tool.name, tool);

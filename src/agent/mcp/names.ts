@@ -8,7 +8,7 @@ const maxLength = 64;
  * every model API takes. Whatever had to be changed to fit gets a hash of the original, so that two tools never
  * share a name, and a name stays the same whichever other servers there are.
  */
-export function modelToolName(server: string, tool: string): string {
+export function toModelToolName(server: string, tool: string): string {
   const name = `${server}__${tool}`.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   // With an underscore at the seam, `a_` + `b` and `a` + `_b` would meet.
   const ambiguous = server.includes("__") || server.endsWith("_");

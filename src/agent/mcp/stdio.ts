@@ -1,12 +1,11 @@
-import { spawn } from "node:child_process";
-import type { ChildProcessByStdio } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ReadBuffer, serializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { McpEndpoint } from "./config.ts";
-import { describeError, oneLine } from "./failure.ts";
+import { describeError, joinLines } from "./failure.ts";
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -91,7 +90,7 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
     explain(error) {
       const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
       const what = missing ? `its command ${server.command} or its cwd does not exist` : describeError(error);
-      const lastWords = oneLine(stderr.trimEnd().split("\n").slice(-3).join(" | ")).slice(-300);
+      const lastWords = joinLines(stderr.trimEnd().split("\n").slice(-3).join(" | ")).slice(-300);
       return (obituary ?? what) + (lastWords ? `; it wrote: ${lastWords}` : "");
     },
   };

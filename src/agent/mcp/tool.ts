@@ -1,12 +1,11 @@
 import type { Progress } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { defineTool } from "../tools/tool.ts";
-import type { Tool, ToolResult } from "../tools/tool.ts";
+import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
 import type { CallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerTool } from "./listing.ts";
-import { modelToolName } from "./names.ts";
+import { toModelToolName } from "./names.ts";
 import { toToolResult } from "./result.ts";
 
 /** A server's tool as the agent calls it. The server validates the input; we only see to it that it is an object. */
@@ -17,7 +16,7 @@ export function createMcpTool(
   timeouts: McpTimeouts,
 ): Tool {
   return defineTool({
-    name: modelToolName(server.name, tool.name),
+    name: toModelToolName(server.name, tool.name),
     description: tool.description,
     input: z.record(z.string(), z.unknown()),
     schema: tool.schema,

@@ -1,6 +1,6 @@
-import { simpleCommands } from "./shell-commands.ts";
 import type { Tool, ToolEffect } from "../tools/tool.ts";
 import { cutText } from "../well-formed.ts";
+import { splitCommands } from "./shell-commands.ts";
 
 export type ToolAction = "allow" | "ask" | "deny";
 
@@ -17,9 +17,9 @@ export interface ToolRule {
 }
 
 /** Whether a call may run, must be approved by a person first, or never runs. */
-export type PolicyVerdict = { action: "allow" } | { action: "ask" | "deny"; why: string };
+export type PolicyDecision = { action: "allow" } | { action: "ask" | "deny"; why: string };
 
-export type Policy = (tool: Pick<Tool, "name" | "effect">, input: unknown) => PolicyVerdict;
+export type Policy = (tool: Pick<Tool, "name" | "effect">, input: unknown) => PolicyDecision;
 
 export const allowAll: Policy = () => ({ action: "allow" });
 
@@ -27,7 +27,7 @@ const strictness: Record<ToolAction, number> = { allow: 0, ask: 1, deny: 2 };
 
 /**
  * Judges calls by rules: the first that matches decides. Each simple command of a shell script is judged by
- * itself, and the strictest verdict holds for the call, so an allowed script is one whose every command is
+ * itself, and the strictest decision holds for the call, so an allowed script is one whose every command is
  * allowed. A guard rail against mistakes and not a boundary: a program can do what its command line does not say.
  */
 export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): Policy {
@@ -40,7 +40,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
     const mine = compiled.filter(
       (entry) => entry.tool(tool.name) && (entry.rule.effect ?? tool.effect) === tool.effect,
     );
-    const judge = (command: string | undefined): PolicyVerdict => {
+    const judge = (command: string | undefined): PolicyDecision => {
       const found = mine.find((entry) => !entry.command || (command !== undefined && entry.command(command)));
       const action = found?.rule.action ?? fallback;
       if (action === "allow") return { action };
@@ -60,7 +60,7 @@ function commandsOf(input: unknown, hasPatterns: boolean): [string | undefined, 
   const isCommand = typeof input === "object" && input !== null && "command" in input;
   if (!hasPatterns || !isCommand || typeof input.command !== "string") return [undefined];
   // A script without any command, such as a comment, is judged as the empty one.
-  const [first = "", ...rest] = simpleCommands(input.command);
+  const [first = "", ...rest] = splitCommands(input.command);
   return [first, ...rest];
 }
 

@@ -33,7 +33,7 @@ const wrappers = new Set([
  * assignments. What is substituted (`$(…)`, backticks, `<(…)`), what `sh -c` and `eval` are given, and what stands
  * behind `sudo`, `env`, `xargs` and their like comes as well, beside the command that runs it.
  */
-export function simpleCommands(script: string): string[] {
+export function splitCommands(script: string): string[] {
   const found: Found = new Map();
   collect(script, 0, found);
   return [...new Set(found.values())];

@@ -11,7 +11,7 @@ const lengths = [1_024, 300, 120, 0];
  * What the system prompt says about the skills: a line each, in at most `budget` tokens as `count` sees them.
  * Descriptions are shortened before skills are left out, and a cut list says so. Empty without skills.
  */
-export function skillCatalogue(
+export function formatSkillCatalogue(
   skills: readonly Skill[],
   budget: number,
   count: (text: string) => number,

@@ -7,7 +7,7 @@ import type { Tool } from "./tool.ts";
  * is optional, and it is free of what picky endpoints refuse: `$schema` and the bounds that stand for "any
  * integer".
  */
-export function definitionOf(tool: Tool): ToolDefinition {
+export function describeTool(tool: Tool): ToolDefinition {
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name)) {
     throw new Error(`"${tool.name}" cannot be a tool's name: use 1 to 64 of a-z, A-Z, 0-9, _ and -.`);
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { fits, type TextLimits, truncate } from "../context/truncate.ts";
 import type { InnerCalls, TurnAbort } from "../events.ts";
-import { unknownResult } from "../history.ts";
+import { answerUnknown } from "../history.ts";
 import type { Budget } from "../loop/limits.ts";
 import type { Masker } from "../masker.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
@@ -11,7 +11,7 @@ import type { Asking, Decision } from "../questions.ts";
 import { cutText } from "../well-formed.ts";
 import { type Ending, runBounded } from "./bounded-run.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./breaker.ts";
-import { definitionOf } from "./definition.ts";
+import { describeTool } from "./definition.ts";
 import type { Tool, ToolEffect, ToolResult, ToolServices } from "./tool.ts";
 
 /** Runs every tool call of a turn, each in the same order of steps. */
@@ -82,17 +82,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   return {
-    definitions: options.tools.map(definitionOf),
+    definitions: options.tools.map(describeTool),
     effectOf: (name) => tools.get(name)?.effect ?? "read",
     asks(call) {
       const checked = check(call);
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
-      const verdict = policy(tool, input);
+      const rule = policy(tool, input);
       const own = tool.asks?.(input);
-      if (verdict.action === "deny") return undefined;
+      if (rule.action === "deny") return undefined;
       if (own) return { kind: "choice", ...own };
-      return verdict.action === "ask" ? { kind: "approval", why: verdict.why } : undefined;
+      return rule.action === "ask" ? { kind: "approval", why: rule.why } : undefined;
     },
     async dispatch(call, signal, given = {}) {
       const startedAt = performance.now();
@@ -142,10 +142,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   /** Why the call must not run; undefined when it may. */
   function denial(tool: Tool, input: unknown, decision: Decision | undefined): string | undefined {
-    const verdict = policy(tool, input);
-    if (verdict.action === "allow") return undefined;
-    const denied = `DENIED: ${tool.name} was not run: ${verdict.why}`;
-    if (verdict.action === "deny") return denied;
+    const rule = policy(tool, input);
+    if (rule.action === "allow") return undefined;
+    const denied = `DENIED: ${tool.name} was not run: ${rule.why}`;
+    if (rule.action === "deny") return denied;
     // Whoever answers a tool's own question has seen it.
     if (decision?.kind === "approved" || tool.asks) return undefined;
     return `${denied} A person must approve it first, and nobody can be asked here: leave it, and report it as open.`;
@@ -268,7 +268,7 @@ function ended(call: ToolCall, signal: AbortSignal, when: string, said?: ToolRes
     case "lost-lease":
       return {
         status: "unknown",
-        text: unknownResult(call).text,
+        text: answerUnknown(call).text,
         ...accountOf(said),
       };
   }

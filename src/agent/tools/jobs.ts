@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Job, JobStatus, Sandbox } from "../../sandbox/sandbox.ts";
 import { cutText } from "../well-formed.ts";
-import { quote } from "./quote.ts";
+import { quoteArgument } from "./quote.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 
 /** Bytes of output that one call shows, and that one call with a filter looks through. */
@@ -103,7 +103,7 @@ async function filtered(
   const file = `/tmp/.filter-${callId.replace(/[^A-Za-z0-9]/g, "").slice(-24)}`;
   const written = await sandbox.writeFile(file, data, { signal });
   if (!written.ok) return written;
-  const command = `grep -aE -e ${quote(filter)} ${file}; status=$?; rm -f ${file}; exit $status`;
+  const command = `grep -aE -e ${quoteArgument(filter)} ${file}; status=$?; rm -f ${file}; exit $status`;
   const { end, exitCode, stdout, stderr } = await sandbox.exec({ command, timeoutMs: 10_000, signal });
   if (end === "exit" && exitCode !== null && exitCode < 2) return { ok: true, lines: stdout.toString() };
   const why = end === "exit" ? stderr.toString().trim() : `it was ended (${end})`;

@@ -1,4 +1,4 @@
-import { quote } from "./quote.ts";
+import { quoteArgument } from "./quote.ts";
 import type { SandboxToolContext } from "./tool.ts";
 
 /** The first bytes of a PDF (ISO 32000-1, 7.5.2). */
@@ -8,11 +8,11 @@ export const pdfStart = "%PDF-";
  * The text of a PDF with a line before each page, made by pdftotext in the sandbox: such a file is hostile input,
  * and nothing outside may parse it. Otherwise one line that tells what to do.
  */
-export async function pdfText(
+export async function readPdfText(
   path: string,
   { sandbox, signal }: Pick<SandboxToolContext, "sandbox" | "signal">,
 ): Promise<{ ok: true; text: string } | { ok: false; message: string }> {
-  const command = `pdftotext -layout -enc UTF-8 -- ${quote(path)} -`;
+  const command = `pdftotext -layout -enc UTF-8 -- ${quoteArgument(path)} -`;
   const { end, exitCode, stdout, stderr } = await sandbox.exec({ command, timeoutMs: 60_000, signal });
   const failed = (message: string) => ({ ok: false, message: `${path} is a PDF, ${message}` }) as const;
   if (exitCode === 127) {

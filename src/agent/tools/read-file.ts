@@ -3,8 +3,8 @@ import type { TokenCounter } from "../context/tokens.ts";
 import { type TextLimits, truncate } from "../context/truncate.ts";
 import { imageType, maxImageBytes } from "../images.ts";
 import type { Image } from "../messages.ts";
-import { type FileKnowledge, fileKey } from "./file-knowledge.ts";
-import { pdfStart, pdfText } from "./pdf.ts";
+import { fileKey, type FileKnowledge } from "./file-knowledge.ts";
+import { pdfStart, readPdfText } from "./pdf.ts";
 import { defineSandboxTool, type Tool, type ToolResult } from "./tool.ts";
 
 /** What one call may show. A token is up to eight bytes here: text of longer ones is cut by its bytes. */
@@ -73,7 +73,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (mediaType) return image(path, mediaType, read.data, read.truncated);
       const pdf = read.data.toString("latin1", 0, pdfStart.length) === pdfStart;
       if (pdf) {
-        const inside = await pdfText(path, { sandbox, signal });
+        const inside = await readPdfText(path, { sandbox, signal });
         if (!inside.ok) return { status: "error", text: inside.message };
         return await show(path, inside.text.split("\n"), { offset, limit, remarks: [] });
       }

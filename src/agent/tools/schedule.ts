@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { describeSchedule, instant, type ScheduleStore, type When } from "../schedule-store.ts";
+import { describeSchedule, formatInstant, type ScheduleStore, type When } from "../schedule-store.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
 const minuteMs = 60_000;
@@ -52,7 +52,7 @@ export const schedule = defineTool({
         const none = ["Nothing is planned in this thread."];
         return {
           status: "ok",
-          text: [`It is ${instant(now())}.`, ...(planned.length > 0 ? planned : none)].join("\n"),
+          text: [`It is ${formatInstant(now())}.`, ...(planned.length > 0 ? planned : none)].join("\n"),
         };
       }
       case "cancel":
@@ -84,7 +84,7 @@ function whenOf({ in_minutes = 0, at, cron, time_zone }: Partial<Input>, now: nu
 async function create(schedules: ScheduleStore, task: string, when: When, now: number): Promise<ToolResult> {
   const added = await schedules.add({ task, when });
   if ("refused" in added) {
-    return { status: "error", text: `Nothing was planned: ${added.refused} It is ${instant(now)}.` };
+    return { status: "error", text: `Nothing was planned: ${added.refused} It is ${formatInstant(now)}.` };
   }
   return { status: "ok", text: `Planned. ${describeSchedule(added.schedule)}` };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cutText } from "../well-formed.ts";
-import { quote } from "./quote.ts";
+import { quoteArgument } from "./quote.ts";
 import { defineSandboxTool } from "./tool.ts";
 
 /** Longer lines are cut: one line of a bundle would fill the result. */
@@ -25,9 +25,9 @@ export const searchFiles = defineSandboxTool({
     const command = [
       "grep -rnIE --exclude-dir=.git --exclude-dir=.heddle",
       ...(ignore_case ? ["-i"] : []),
-      ...(files === undefined ? [] : [`--include=${quote(files)}`]),
-      `-e ${quote(pattern)} --`,
-      ...(path === undefined ? [] : [quote(path)]),
+      ...(files === undefined ? [] : [`--include=${quoteArgument(files)}`]),
+      `-e ${quoteArgument(pattern)} --`,
+      ...(path === undefined ? [] : [quoteArgument(path)]),
     ].join(" ");
     const { end, exitCode, stdout, stderr, problem } = await sandbox.exec({
       command,

@@ -1,26 +1,25 @@
 import manifest from "../../../package.json" with { type: "json" };
-import type { Finding } from "../../chat/adapter.ts";
 import { checkAccess } from "../../agent/llm/access.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
-import { createSkillLibrary } from "../../agent/skills/library.ts";
-import type { Skill, SkillSet } from "../../agent/skills/library.ts";
-import { type SetUp, shippedSkills } from "../../app/context.ts";
-import { nobodyOnDiscord } from "../../config/access.ts";
-import { type Config, strangeVariables } from "../../config/load.ts";
-import { chooseModel, namedModel } from "../../config/model-choice.ts";
+import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
+import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { furtherModels } from "../../app/models.ts";
-import { clockAheadMs } from "../../queue/redis/inspect.ts";
 import { openRedis } from "../../app/redis.ts";
-import { checkDisk } from "../../sandbox/checks.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";
-import { httpClockAheadMs, judgeClock } from "./clock.ts";
+import type { Finding } from "../../chat/adapter.ts";
+import { findClosedDiscord } from "../../config/access.ts";
+import { type Config, unknownVariables } from "../../config/load.ts";
+import { chooseModel, namedModel } from "../../config/model-choice.ts";
+import { measureClockAheadMs } from "../../queue/redis/inspect.ts";
+import { checkDisk } from "../../sandbox/checks.ts";
+import { checkClockSkew, httpClockAheadMs } from "./clock.ts";
 
 /** Looks at one part of the installation. What it throws becomes an error line; it should end soon after the signal. */
-export type Check = (setup: SetUp, signal: AbortSignal) => Promise<Finding[]>;
+export type Check = (setup: CommandContext, signal: AbortSignal) => Promise<Finding[]>;
 
 /** In the order in which they are printed. */
 export const checks: readonly { what: string; run: Check }[] = [
-  { what: "node", run: async () => [judgeNode(process.version)] },
+  { what: "node", run: async () => [checkNodeVersion(process.version)] },
   { what: "settings", run: checkSettings },
   { what: "model", run: checkModels },
   { what: "redis", run: checkRedis },
@@ -34,7 +33,7 @@ export const checks: readonly { what: string; run: Check }[] = [
 ];
 
 /** The bootstrap provides the right one; who starts the program without it may have another. */
-export function judgeNode(version: string): Finding {
+export function checkNodeVersion(version: string): Finding {
   const oldest = manifest.engines.node.replace(/^>=/, "");
   const [major = 0, minor = 0] = version.slice(1).split(".").map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split(".").map(Number);
@@ -49,20 +48,20 @@ const patienceMs = 8_000;
 /** A Redis that somebody asks about is there; only at the start it may still be coming up. */
 const redisPatienceMs = 4_000;
 
-async function checkSettings({ config }: SetUp): Promise<Finding[]> {
+async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
   const { settingsFile, variables } = config;
   return [
     settingsFile === undefined
       ? { level: "ok", text: "no heddle.yaml, so the defaults hold (heddle.example.yaml has all of them)" }
       : { level: "ok", text: settingsFile },
-    ...strangeVariables(variables).map((name): Finding => {
+    ...unknownVariables(variables).map((name): Finding => {
       const text = `${name} is set, but Heddle has no such setting: .env.example has the names. Ignore this if mcp.json or egress.credentials use it.`;
       return { level: "warning", text };
     }),
   ];
 }
 
-async function checkModels({ config }: SetUp, signal: AbortSignal): Promise<Finding[]> {
+async function checkModels({ config }: CommandContext, signal: AbortSignal): Promise<Finding[]> {
   const { environment, settings } = config;
   const first = chooseModel(environment, settings.model);
   if (first.provider === "demo") {
@@ -83,7 +82,7 @@ async function checkModel({ environment }: Config, name: string, signal: AbortSi
   switch (access.kind) {
     case "granted":
       return { level: "ok", text: `${name}: its service takes the key and has the model` };
-    case "untold": {
+    case "unknown": {
       const text = `${name}: its service tells nothing about models; \`heddle run "Say hello"\` shows whether it works`;
       return { level: "note", text };
     }
@@ -93,14 +92,14 @@ async function checkModel({ environment }: Config, name: string, signal: AbortSi
   }
 }
 
-async function checkRedis({ config }: SetUp): Promise<Finding[]> {
+async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
   const server = await openRedis(config, { info() {}, warn() {} }, redisPatienceMs);
   try {
     return [
       { level: "ok", text: server.describe },
       ...server.warnings.map((text): Finding => ({ level: "warning", text })),
       ...(config.environment.REDIS_URL
-        ? [judgeClock("Redis", await clockAheadMs(server.connect(), Date.now))].filter(isTrouble)
+        ? [checkClockSkew("Redis", await measureClockAheadMs(server.connect(), Date.now))].filter(isTrouble)
         : []),
     ];
   } finally {
@@ -110,7 +109,7 @@ async function checkRedis({ config }: SetUp): Promise<Finding[]> {
 
 const isTrouble = ({ level }: Finding) => level !== "ok";
 
-async function checkSandbox(setup: SetUp): Promise<Finding[]> {
+async function checkSandbox(setup: CommandContext): Promise<Finding[]> {
   const backend = openSandboxBackend(setup.config);
   try {
     const probe = await backend.probe();
@@ -148,28 +147,28 @@ function usesOf(missing: readonly string[], { settings }: Config, loaded: readon
   });
 }
 
-async function checkDataDisk({ config }: SetUp): Promise<Finding[]> {
+async function checkDataDisk({ config }: CommandContext): Promise<Finding[]> {
   return [await checkDisk(config.dataDir, config.settings.sandbox.freeMb * 1024 ** 2)];
 }
 
-async function checkSlackApp({ config: { environment, settings } }: SetUp): Promise<Finding[]> {
+async function checkSlackApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {
   const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID, SLACK_API_URL } = environment;
   if (!SLACK_BOT_TOKEN && !SLACK_APP_TOKEN && !SLACK_CLIENT_ID) {
     const text = "not used: SLACK_BOT_TOKEN and SLACK_APP_TOKEN connect it (README, “Slack”)";
     return [{ level: "note", text }];
   }
-  const [{ checkSlack }, { chooseEvents, chooseWorkspaces }] = await Promise.all([
+  const [{ checkSlack }, { resolveTransport, resolveWorkspaces }] = await Promise.all([
     import("../../adapters/slack/installation/check.ts"),
     import("../../adapters/slack/installation/resolve-teams.ts"),
   ]);
   return await checkSlack({
-    workspaces: chooseWorkspaces(environment, settings.slack.workspaces),
-    events: chooseEvents(environment, settings.slack.http),
+    workspaces: resolveWorkspaces(environment, settings.slack.workspaces),
+    events: resolveTransport(environment, settings.slack.http),
     ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
   });
 }
 
-async function checkDiscordApp({ config: { environment, settings } }: SetUp): Promise<Finding[]> {
+async function checkDiscordApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {
   const { DISCORD_TOKEN, DISCORD_API_URL } = environment;
   if (!DISCORD_TOKEN) {
     return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord”)" }];
@@ -180,11 +179,11 @@ async function checkDiscordApp({ config: { environment, settings } }: SetUp): Pr
     ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
     messageContent: settings.discord.messageContent,
   });
-  const text = nobodyOnDiscord(settings.access);
+  const text = findClosedDiscord(settings.access);
   return text === undefined ? findings : [...findings, { level: "warning", text }];
 }
 
-async function checkMcp(setup: SetUp, signal: AbortSignal): Promise<Finding[]> {
+async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Finding[]> {
   const pool = await openMcpPool({ config: setup.mcp, patienceMs });
   try {
     await pool.tools(signal);
@@ -202,7 +201,7 @@ async function checkMcp(setup: SetUp, signal: AbortSignal): Promise<Finding[]> {
   }
 }
 
-async function checkSkills(setup: SetUp): Promise<Finding[]> {
+async function checkSkills(setup: CommandContext): Promise<Finding[]> {
   const { skills: loaded, problems } = await loadSkills(setup);
   return [
     { level: "ok", text: loaded.map(({ name }) => name).join(", ") || "none" },
@@ -210,13 +209,16 @@ async function checkSkills(setup: SetUp): Promise<Finding[]> {
   ];
 }
 
-function loadSkills({ config: { settings } }: SetUp): Promise<SkillSet> {
+function loadSkills({ config: { settings } }: CommandContext): Promise<SkillSet> {
   const { folders = [shippedSkills], pins } = settings.skills;
   return createSkillLibrary({ folders, pins }).current();
 }
 
 /** Against the platforms in use; the times of messages and stops are theirs. */
-async function checkClock({ config: { environment } }: SetUp, signal: AbortSignal): Promise<Finding[]> {
+async function checkClock(
+  { config: { environment } }: CommandContext,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, SLACK_API_URL, DISCORD_TOKEN, DISCORD_API_URL } = environment;
   const soon = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
   const servers = [
@@ -227,7 +229,7 @@ async function checkClock({ config: { environment } }: SetUp, signal: AbortSigna
   return await Promise.all(
     servers.map(async ([name = "", url = ""]): Promise<Finding> => {
       try {
-        return judgeClock(name, await httpClockAheadMs(url, soon));
+        return checkClockSkew(name, await httpClockAheadMs(url, soon));
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         return { level: "note", text: `could not be compared with that of ${name} (${why})` };

@@ -14,7 +14,7 @@ export async function httpClockAheadMs(url: string, signal: AbortSignal): Promis
 }
 
 /** What a difference between two clocks means. @param whose such as `Redis` */
-export function judgeClock(whose: string, aheadMs: number): Finding {
+export function checkClockSkew(whose: string, aheadMs: number): Finding {
   const seconds = Math.abs(aheadMs / 1_000).toFixed(1);
   if (Math.abs(aheadMs) <= toleratedMs)
     return { level: "ok", text: `within ${toleratedMs / 1_000} s of ${whose}'s` };

@@ -4,12 +4,12 @@ import { isUndecided, replay } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import { closingMessages } from "../../progress/describe.ts";
+import { renderClosing } from "../../progress/describe.ts";
 import type { LiveEvent } from "../../progress/reporter.ts";
-import { isTelling } from "../../queue/outbox/outbox.ts";
+import { hasUnsentEnding } from "../../queue/outbox/outbox.ts";
 import { readJournal } from "../../queue/session/journal.ts";
-import { openQuestions } from "../../queue/session/open-questions.ts";
-import { sessionStatus } from "../../queue/session/sessions.ts";
+import { readOpenQuestions } from "../../queue/session/open-questions.ts";
+import { readSessionStatus } from "../../queue/session/sessions.ts";
 import { noChanges } from "../../queue/turns/contracts.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 
@@ -26,10 +26,10 @@ export function watchTask(
 ): () => Promise<void> {
   let wasOver = false;
   return async () => {
-    const status = await sessionStatus(redis, thread);
+    const status = await readSessionStatus(redis, thread);
     // The event comes when everything is posted, and knows more than the record.
-    const isOver = status === "idle" && !(await isTelling(redis, thread));
-    if (isOver ? wasOver : (await openQuestions(redis, thread)).length > 0) {
+    const isOver = status === "idle" && !(await hasUnsentEnding(redis, thread));
+    if (isOver ? wasOver : (await readOpenQuestions(redis, thread)).length > 0) {
       const records = await readJournal(redis, thread);
       if (isOver) tell(await endOf(redis, thread, records));
       else for (const question of questionsIn(records)) tell(question);
@@ -49,17 +49,18 @@ async function endOf(
   thread: ThreadId,
   records: readonly JournalRecord[],
 ): Promise<LiveEvent | undefined> {
-  const end = records.find((record) => record.type === "turn-end") ?? (await withdrawn(redis, thread));
+  const end =
+    records.find((record) => record.type === "turn-end") ?? (await findCancelledTask(redis, thread));
   if (!end) return undefined;
   const { turn, outcome } = end;
   const messages = records.flatMap((record) => (record.type === "user" ? [record.message.id] : []));
   // What only the worker knew, the files above all, is left out.
-  const [closing] = closingMessages(turn, { outcome, durationMs: 0, files: noChanges, withdrawn: [] });
+  const [closing] = renderClosing(turn, { outcome, durationMs: 0, files: noChanges, withdrawn: [] });
   return { type: "turn-end", turn, outcome, messages, closing };
 }
 
 /** The end of a task that was stopped before a turn has taken it. */
-async function withdrawn(
+async function findCancelledTask(
   redis: Redis,
   thread: ThreadId,
 ): Promise<{ turn: string; outcome: TurnOutcome } | undefined> {

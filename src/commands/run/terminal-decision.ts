@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import type { Question } from "../../agent/questions.ts";
 
 /** A press of one of the question's buttons, as `intake/questions.ts` reads it. */
-export interface Press {
+export interface KeyPress {
   action: string;
   text?: string;
 }
@@ -22,7 +22,7 @@ export async function decideAtTerminal(
   question: Question,
   terminal: Terminal,
   signal: AbortSignal,
-): Promise<Press> {
+): Promise<KeyPress> {
   if (!terminal.input.isTTY) return forNobody(question);
   const lines = createInterface({ ...terminal, terminal: true });
   // It takes Ctrl-C for itself otherwise.
@@ -46,7 +46,7 @@ export async function decideAtTerminal(
   }
 }
 
-function forNobody(question: Question): Press {
+function forNobody(question: Question): KeyPress {
   switch (question.kind) {
     case "approval":
       return { action: `deny:${question.id}`, text: "Nobody is at the terminal to approve it." };

@@ -1,7 +1,7 @@
 import type { WriteStream } from "node:tty";
 import type { Masker } from "../../agent/masker.ts";
-import { checklist, describeCall, describeCompaction, duration } from "../../progress/describe.ts";
-import { asking } from "../../progress/question-messages.ts";
+import { describeCall, describeCompaction, formatDuration, todoList } from "../../progress/describe.ts";
+import { describeQuestion } from "../../progress/question-messages.ts";
 import type { LiveEvent } from "../../progress/reporter.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
@@ -15,10 +15,10 @@ type Output = Pick<WriteStream, "write"> & Partial<Pick<WriteStream, "isTTY" | "
  * On a terminal the text that the model is writing appears live, dimmed, and is replaced by the final answer;
  * when piped, each fact is one plain line and only the answer goes to `answers`. Secrets are masked.
  */
-export function terminalView(answers: Output, progress: Output, masker: Masker): TerminalView {
+export function createTerminalView(answers: Output, progress: Output, masker: Masker): TerminalView {
   const live = progress.isTTY === true;
   const dim = (text: string) => (live ? `\u001b[2m${text}\u001b[22m` : text);
-  const plain = (text: string) => masker.mask(withoutControls(text));
+  const plain = (text: string) => masker.mask(stripControls(text));
   let streaming = false;
   /** What the model has written since the last line of Heddle's own. */
   let streamed = "";
@@ -44,30 +44,32 @@ export function terminalView(answers: Output, progress: Output, masker: Masker):
         case "text-delta":
           if (!live) break;
           streaming = true;
-          writing.write(withoutControls(event.delta));
+          writing.write(stripControls(event.delta));
           break;
         case "tool-start":
           line(`▸ ${plain(describeCall(event.call).replaceAll("`", ""))}`);
           break;
         case "tool-end": {
-          const plan = checklist(event.message);
+          const plan = todoList(event.message);
           if (plan) {
             line(plain(plan.replaceAll("**", "")));
             break;
           }
           const first = event.message.text.trim().split("\n")[0] ?? "";
           line(
-            dim(`  ${event.message.status} · ${duration(event.durationMs)} · ${plain(first).slice(0, 100)}`),
+            dim(
+              `  ${event.message.status} · ${formatDuration(event.durationMs)} · ${plain(first).slice(0, 100)}`,
+            ),
           );
           break;
         }
         case "question":
-          line(plain(asking(event.question, event.call).replaceAll(/[*`]/g, "")));
+          line(plain(describeQuestion(event.question, event.call).replaceAll(/[*`]/g, "")));
           if (event.question.kind === "choice")
             event.question.choices.forEach((choice, index) => line(`  ${index + 1}. ${plain(choice)}`));
           break;
         case "retry":
-          line(`… ${plain(event.reason)} Trying again in ${duration(event.delayMs)}.`);
+          line(`… ${plain(event.reason)} Trying again in ${formatDuration(event.delayMs)}.`);
           break;
         case "notice":
           line(plain(event.text));
@@ -104,7 +106,7 @@ function erasing(text: string, { columns = 80, rows = 0 }: Output): string {
 }
 
 /** Without control characters: what a stranger, a model or a file says must not steer the terminal. */
-export function withoutControls(text: string): string {
+export function stripControls(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what must go
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }

@@ -4,20 +4,20 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { cancelSchedule } from "../../queue/schedules/schedules.ts";
 
 /** What a person asks for about the schedules of a thread, without a model. */
-export type ScheduleWords = { do: "list" } | { do: "cancel"; id: string };
+export type ScheduleCommand = { do: "list" } | { do: "cancel"; id: string };
 
 /** The whole message must be `schedules` or `unschedule <id>`: Slack keeps the leading slash that others have to itself. */
-export function scheduleWordsIn(text: string): ScheduleWords | undefined {
+export function readScheduleCommand(text: string): ScheduleCommand | undefined {
   if (/^\s*[/!]?schedules\s*$/i.test(text)) return { do: "list" };
   const id = /^\s*[/!]?unschedule\s+`?(\w+)`?\s*$/i.exec(text)?.[1];
   return id === undefined ? undefined : { do: "cancel", id };
 }
 
 /** What the person reads about it, and the schedule that it has cancelled. @param planned the thread's schedules */
-export async function answerScheduleWords(
+export async function answerScheduleCommand(
   redis: Redis,
   thread: ThreadId,
-  words: ScheduleWords,
+  words: ScheduleCommand,
   planned: readonly Schedule[],
 ): Promise<{ markdown: string; cancelled?: string }> {
   if (planned.length === 0) return { markdown: "Nothing is planned in this thread." };

@@ -1,4 +1,4 @@
 /** Whether the whole message asks how things are (`/status`, `!status`): Slack keeps a leading slash to itself. */
-export function isStatusWord(text: string): boolean {
+export function isStatusCommand(text: string): boolean {
   return /^[/!]status$/i.test(text.trim());
 }

@@ -1,48 +1,48 @@
 import type { Redis } from "ioredis";
-import type { InboundEvent, Verdict } from "../../chat/inbound.ts";
+import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import { type ThreadId, threadId } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
-import { listSchedules, type ScheduleDeed } from "../../queue/schedules/schedules.ts";
+import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 import type { Replies } from "../replies.ts";
-import { answerScheduleWords, type ScheduleWords, scheduleWordsIn } from "./schedules.ts";
-import { isStatusWord } from "./status.ts";
-import { isStopWord } from "./stop.ts";
-import { verbosityReply, verbosityWord } from "./verbosity.ts";
+import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
+import { isStatusCommand } from "./status.ts";
+import { isStopCommand } from "./stop.ts";
+import { readVerbosityCommand, verbosityReply } from "./verbosity.ts";
 
 type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
 
-export interface WordOptions {
+export interface TextCommandOptions {
   redis: Redis;
-  stop(event: StopEvent): Promise<Verdict>;
+  stop(event: StopEvent): Promise<IntakeResult>;
   /** What `/status` answers. */
   status(thread: ThreadId): Promise<string>;
-  audit(deed: ScheduleDeed): void;
+  audit(event: ScheduleAuditEvent): void;
   now(): number;
 }
 
 /** Does what a message of one word orders (`stop`, `/status`, `!quiet`), without a turn; undefined for all others. */
-export function createWords(
-  options: WordOptions,
+export function createTextCommands(
+  options: TextCommandOptions,
   { reply, refuse, mark }: Pick<Replies, "reply" | "refuse" | "mark">,
-): (event: MessageEvent) => Promise<Verdict | undefined> {
+): (event: MessageEvent) => Promise<IntakeResult | undefined> {
   const { redis } = options;
 
-  const stopWord = async (event: MessageEvent): Promise<Verdict> => {
+  const stopWord = async (event: MessageEvent): Promise<IntakeResult> => {
     const { author, at } = event;
-    const verdict = await options.stop({ kind: "stop", target: { thread: event.thread }, author, at });
-    if (verdict.kind === "refused") return refuse(event, verdict.reply);
-    if (verdict.kind === "stopping" || event.addressed === "follow-up") return verdict;
+    const result = await options.stop({ kind: "stop", target: { thread: event.thread }, author, at });
+    if (result.kind === "refused") return refuse(event, result.reply);
+    if (result.kind === "stopping" || event.addressed === "follow-up") return result;
     // A mention is told twice by Slack, and by each of several gateways: it may have stopped everything already.
     const order = await readStop(redis, threadId(event.thread));
     if (order && order.at >= at) return { kind: "duplicate" };
     await reply(event, "Nothing is running in this thread.");
-    return verdict;
+    return result;
   };
 
-  const statusWord = async (event: MessageEvent): Promise<Verdict> => {
+  const statusWord = async (event: MessageEvent): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (event.addressed === "follow-up" && !(await redis.exists(keys.head(thread)))) {
       return { kind: "ignored", why: "no session in that thread" };
@@ -52,7 +52,7 @@ export function createWords(
     return acted(thread, isFirst);
   };
 
-  const chooseVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<Verdict> => {
+  const chooseVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await setVerbosity(redis, thread, verbosity)) {
       return acted(thread, await reply(event, verbosityReply[verbosity]));
@@ -64,13 +64,13 @@ export function createWords(
     );
   };
 
-  const schedules = async (event: MessageEvent, words: ScheduleWords): Promise<Verdict> => {
+  const schedules = async (event: MessageEvent, words: ScheduleCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     const planned = await listSchedules(redis, thread, options.now());
     if (event.addressed === "follow-up" && planned.length === 0) {
       return { kind: "ignored", why: "nothing is planned in that thread" };
     }
-    const answer = await answerScheduleWords(redis, thread, words, planned);
+    const answer = await answerScheduleCommand(redis, thread, words, planned);
     if (answer.cancelled !== undefined) {
       const by = event.author;
       options.audit({ action: "schedule-cancelled", thread, schedule: answer.cancelled, by });
@@ -81,15 +81,15 @@ export function createWords(
   };
 
   return async (event) => {
-    if (isStopWord(event.text)) return stopWord(event);
-    const verbosity = verbosityWord(event.text);
+    if (isStopCommand(event.text)) return stopWord(event);
+    const verbosity = readVerbosityCommand(event.text);
     if (verbosity) return chooseVerbosity(event, verbosity);
-    if (isStatusWord(event.text)) return statusWord(event);
-    const words = scheduleWordsIn(event.text);
+    if (isStatusCommand(event.text)) return statusWord(event);
+    const words = readScheduleCommand(event.text);
     return words && schedules(event, words);
   };
 }
 
-function acted(thread: ThreadId, isFirst: boolean): Verdict {
+function acted(thread: ThreadId, isFirst: boolean): IntakeResult {
   return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
 }

@@ -3,7 +3,7 @@ import type { Verbosity } from "../../queue/session/verbosity.ts";
 const word = /^[/!](quiet|normal|full)$/i;
 
 /** The order that the whole message is, if it is one (`/quiet`, `!full`): Slack keeps a leading slash to itself. */
-export function verbosityWord(text: string): Verbosity | undefined {
+export function readVerbosityCommand(text: string): Verbosity | undefined {
   switch (word.exec(text.trim())?.[1]?.toLowerCase()) {
     case "quiet":
       return "quiet";

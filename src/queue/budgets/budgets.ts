@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { OpenTurn } from "../../agent/history.ts";
-import type { Usage } from "../../agent/model.ts";
 import { isFromPerson } from "../../agent/messages.ts";
-import type { Purse, UsedUp } from "../../agent/turn-budget.ts";
+import type { Usage } from "../../agent/model.ts";
+import type { BudgetExhausted, TurnBudget } from "../../agent/turn-budget.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import { amountOf, dayIn, microDollars, subjects } from "./usage.ts";
+import { formatAmount, formatDay, subjects, toMicroDollars } from "./usage.ts";
 
 const reserveScript = loadScript(new URL("scripts/reserve.lua", import.meta.url));
 const chargeScript = loadScript(new URL("scripts/charge.lua", import.meta.url));
@@ -50,7 +50,7 @@ export interface BudgetOptions {
 /** The day's budgets of people, channels and everybody together, kept by all workers. */
 export interface Budgets {
   /** Of a turn: the person whose message began it pays, the channel, and everybody together. */
-  purse(thread: ThreadId, turn: OpenTurn | undefined): Purse;
+  turnBudget(thread: ThreadId, turn: OpenTurn | undefined): TurnBudget;
   /** Whether this budget, used up at some time, is still that of today. */
   isOfToday(budget: string): boolean;
   /** Extends it for today, once for each turn that it has ended. @returns the person whose budget it is, if any */
@@ -65,11 +65,11 @@ type Measure = "cost" | "tokens";
 export function createBudgets(options: BudgetOptions): Budgets {
   const { redis, settings, lapseMs = 60_000 } = options;
   const { timeZone, extensionPercent } = settings;
-  const today = () => dayIn(timeZone, options.now());
+  const today = () => formatDay(timeZone, options.now());
   const resets = `midnight (${timeZone})`;
 
   return {
-    purse(thread, turn) {
+    turnBudget(thread, turn) {
       const { platform, workspace, channel } = parseThreadId(thread);
       const place = `${platform}:${workspace}`;
       const first = turn?.asked.find(isFromPerson);
@@ -101,7 +101,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
         const found = limited[Number(number) - 1];
         if (!found)
           throw new Error(`The script reserve.lua told of a budget ${String(number)} that it was not given.`);
-        const words = amountOf(measure as Measure, Number(limit)); // reserve.lua names nothing else.
+        const words = formatAmount(measure as Measure, Number(limit)); // reserve.lua names nothing else.
         return { ...found, measure: measure as Measure, limit: `${words} a day for ${found.whom}` };
       };
 
@@ -109,7 +109,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
         async reserve(estimate) {
           const day = today();
           const id = randomUUID();
-          const cost = microDollars(estimate.cost);
+          const cost = toMicroDollars(estimate.cost);
           const reserve = async () =>
             // See the header of reserve.lua.
             (await reserveScript.run(
@@ -123,7 +123,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
                 ...[id, lapseMs, cost, estimate.tokens, extensionPercent, warnPercent],
                 ...limited.flatMap(({ subject, budget }) => [
                   subject,
-                  budget.cost === undefined ? "" : microDollars(budget.cost),
+                  budget.cost === undefined ? "" : toMicroDollars(budget.cost),
                   budget.tokens ?? "",
                 ]),
               ],
@@ -131,11 +131,11 @@ export function createBudgets(options: BudgetOptions): Budgets {
 
           let renewing: NodeJS.Timeout | undefined;
           if (limited.length > 0) {
-            const [verdict, ...told] = await reserve();
-            if (verdict === "refused") {
+            const [result, ...told] = await reserve();
+            if (result === "refused") {
               const { subject, budget, measure, limit } = tell(told[0], told[1], told[2]);
-              const extension = amountOf(measure, (inScript(budget, measure) * extensionPercent) / 100);
-              const usedUp: UsedUp = { budget: `${day} ${subject}`, limit, resets, extension };
+              const extension = formatAmount(measure, (inScript(budget, measure) * extensionPercent) / 100);
+              const usedUp: BudgetExhausted = { budget: `${day} ${subject}`, limit, resets, extension };
               return { ok: false, usedUp };
             }
             for (let at = 0; at < told.length; at += 3) {
@@ -156,7 +156,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
               const names = [...concerned.map(({ subject }) => subject), subjects.model(model)];
               await chargeScript.run(
                 redis,
-                [keys.usage(day), keys.booked(id), ...limited.map(({ subject }) => keys.held(day, subject))],
+                [keys.usage(day), keys.charged(id), ...limited.map(({ subject }) => keys.held(day, subject))],
                 [id, settings.keepDays * 86_400, names.length, ...names, ...measured(usage, turns)],
               );
             },
@@ -179,11 +179,11 @@ export function createBudgets(options: BudgetOptions): Budgets {
 
 /** A limit in the units of reserve.lua. */
 function inScript({ cost = 0, tokens = 0 }: DayBudget, measure: Measure): number {
-  return measure === "cost" ? microDollars(cost) : tokens;
+  return measure === "cost" ? toMicroDollars(cost) : tokens;
 }
 
 function measured(usage: Usage, turns: number): (string | number)[] {
   const { input, output, cacheRead, cacheWrite, calls, priceUnknown } = usage;
-  const figures = { input, output, cacheRead, cacheWrite, cost: microDollars(usage.cost), calls, turns };
+  const figures = { input, output, cacheRead, cacheWrite, cost: toMicroDollars(usage.cost), calls, turns };
   return [...Object.entries(figures).flat(), "unpriced", priceUnknown ? calls : 0];
 }

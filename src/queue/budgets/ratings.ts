@@ -2,17 +2,17 @@ import type { Redis } from "ioredis";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readJournal } from "../session/journal.ts";
-import { dayIn, type Rating, subjects } from "./usage.ts";
+import { formatDay, type Rating, subjects } from "./usage.ts";
 
 /** What people think of answers: counted by model, beside what was used on the day of the answer. */
 
 /** The id of the button that rates the answer of a turn. */
-export function rateAction(turn: string, rating: Rating): string {
+export function ratingActionId(turn: string, rating: Rating): string {
   return `rate:${rating}:${turn}`;
 }
 
 /** What such a button says; undefined for another button. */
-export function ratingIn(action: string): { turn: string; rating: Rating } | undefined {
+export function readRatingAction(action: string): { turn: string; rating: Rating } | undefined {
   const [, rating, turn] = /^rate:(liked|disliked):(\w+)$/.exec(action) ?? [];
   return turn && (rating === "liked" || rating === "disliked") ? { turn, rating } : undefined;
 }
@@ -42,7 +42,7 @@ export function createRatings(
       const voted = keys.rated(thread, turn, person);
       const before = await redis.set(voted, rating, "EX", seconds, "GET");
       if (before === rating) return "unchanged";
-      const usage = keys.usage(dayIn(timeZone, answer.at));
+      const usage = keys.usage(formatDay(timeZone, answer.at));
       const counting = redis.multi();
       for (const subject of [subjects.all, subjects.model(answer.model)]) {
         counting.hincrby(usage, `${subject} ${rating}`, 1);

@@ -3,7 +3,7 @@ import { noUsage } from "../../agent/model.ts";
 import type { DayBudgets } from "../../chat/home.ts";
 import { keys } from "../redis/keys.ts";
 import type { BudgetSettings } from "./budgets.ts";
-import { amountOf, dayIn, microDollars, readUsage, subjects, type UsageRow } from "./usage.ts";
+import { formatAmount, formatDay, readUsage, subjects, toMicroDollars, type UsageRow } from "./usage.ts";
 
 /** How one budget of today stands: in US dollars or in tokens. */
 export interface BudgetState {
@@ -24,7 +24,7 @@ export async function readBudgets(
   settings: BudgetSettings,
   now: number,
 ): Promise<BudgetState[]> {
-  const day = dayIn(settings.timeZone, now);
+  const day = formatDay(settings.timeZone, now);
   const rows = await readUsage(redis, [day]);
   const idsOf = (dimension: UsageRow["dimension"], own: object) => [
     ...new Set([
@@ -51,7 +51,7 @@ export function createDayBudgets(redis: Redis, settings: BudgetSettings, now: ()
   return {
     async of(platform, workspace, person) {
       const id = `${platform}:${workspace}:${person}`;
-      const day = dayIn(settings.timeZone, now());
+      const day = formatDay(settings.timeZone, now());
       const rows = await readUsage(redis, [day]);
       const states = await stateOf(
         redis,
@@ -59,7 +59,7 @@ export function createDayBudgets(redis: Redis, settings: BudgetSettings, now: ()
         { dimension: "user", id, subject: subjects.user(id), budget: settings.users[id] ?? settings.user },
       );
       const amount = (measure: BudgetState["measure"], of: number) =>
-        amountOf(measure, measure === "cost" ? microDollars(of) : of);
+        formatAmount(measure, measure === "cost" ? toMicroDollars(of) : of);
       return states.map(
         ({ measure, used, limit }) => `${amount(measure, used)} of ${amount(measure, limit)} used`,
       );

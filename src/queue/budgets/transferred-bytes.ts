@@ -8,7 +8,7 @@ const keptSeconds = 172_800;
  * Adds what a thread moves over the network on a day (YYYY-MM-DD), or gives it back where it is negative, for all
  * workers together. Resolves with the day's sum.
  */
-export async function addMovedBytes(
+export async function addTransferredBytes(
   redis: Redis,
   thread: ThreadId,
   day: string,

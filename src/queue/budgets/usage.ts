@@ -37,7 +37,7 @@ export interface UsageRow {
 const dayFormats = new Map<string, Intl.DateTimeFormat>();
 
 /** The day there at that time (ms since the epoch), as YYYY-MM-DD. */
-export function dayIn(timeZone: string, at: number): string {
+export function formatDay(timeZone: string, at: number): string {
   let format = dayFormats.get(timeZone);
   // Sweden writes dates this way.
   if (!format) dayFormats.set(timeZone, (format = new Intl.DateTimeFormat("sv-SE", { timeZone })));
@@ -45,9 +45,9 @@ export function dayIn(timeZone: string, at: number): string {
 }
 
 /** The last `count` days, the latest first. */
-export function lastDays(timeZone: string, now: number, count: number): string[] {
-  const latest = Date.parse(`${dayIn(timeZone, now)}T00:00:00Z`);
-  return Array.from({ length: count }, (_, back) => dayIn("UTC", latest - back * 86_400_000));
+export function listLastDays(timeZone: string, now: number, count: number): string[] {
+  const latest = Date.parse(`${formatDay(timeZone, now)}T00:00:00Z`);
+  return Array.from({ length: count }, (_, back) => formatDay("UTC", latest - back * 86_400_000));
 }
 
 /** All that is known of these days. */
@@ -86,12 +86,12 @@ function withFigure(row: UsageRow, measure: string, value: number): UsageRow {
 }
 
 /** Whole millionths, as Redis counts them. */
-export function microDollars(dollars: number): number {
+export function toMicroDollars(dollars: number): number {
   return Math.round(dollars * 1_000_000);
 }
 
 /** An amount in words: of cost in millionths of a dollar, or of tokens. */
-export function amountOf(measure: "cost" | "tokens", amount: number): string {
+export function formatAmount(measure: "cost" | "tokens", amount: number): string {
   return measure === "cost"
     ? `$${(amount / 1_000_000).toFixed(2)}`
     : `${Math.floor(amount).toLocaleString("en-US")} tokens`;

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
-import type { OutputScheduler } from "./rate-limit.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 /**
  * What the thread must show in the end, whatever happens to the worker. It is stored together with the record
@@ -23,7 +23,7 @@ export type OutboxEntry =
 export interface OutboxOptions {
   redis: Redis;
   surface: ChatSurface;
-  output: OutputScheduler;
+  output: RateLimiter;
   /** Ends the waiting for a rate limit; what is left is done by the next flush. */
   signal: AbortSignal;
   /** Resolves when nobody else writes to the progress message, with whether there may be one that the head does not know. */

@@ -2,11 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadRef } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import type { Change, SessionLease } from "../session/lease.ts";
 import { rememberMessages } from "../session/message-threads.ts";
-import { postedField, unasked } from "../session/open-questions.ts";
-import { turnToContinue } from "../session/paused-turn.ts";
+import { dropQuestion, postedField } from "../session/open-questions.ts";
+import { readContinueAction } from "../session/paused-turn.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 
 /** A mark in the outbox. */
@@ -27,7 +27,7 @@ const longestPauseMs = 60_000;
  *
  * @param answered are marked as failed where the platform takes no answer
  */
-export async function post(
+export async function deliverPost(
   lease: SessionLease,
   key: string,
   entry: Extract<OutboxEntry, { do: "post" }>,
@@ -58,7 +58,7 @@ export async function post(
     await store();
     try {
       const message = isRepeat ? withFooter(whole, repeated) : whole;
-      return await faultPoint("post", () => surface.post(thread, message, key, earlier));
+      return await failpoint("post", () => surface.post(thread, message, key, earlier));
     } catch (error) {
       // Nothing was posted, so the next attempt is no repeat.
       if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
@@ -73,20 +73,20 @@ export async function post(
       const refs = await output.write(surface, thread, urgency, signal, tryOnce);
       await rememberMessages(options.redis, lease.thread, refs);
       const last = refs.at(-1);
-      const asks = question ?? whole.actions?.map(({ id }) => turnToContinue(id)).find(Boolean);
+      const asks = question ?? whole.actions?.map(({ id }) => readContinueAction(id)).find(Boolean);
       if (asks && last) fields = { [postedField(asks)]: JSON.stringify(last) };
       break;
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;
       attempts += 1;
       if (error.kind === "uncertain" && attempts < maxAttempts(surface)) {
-        await pause(attempts, signal);
+        await waitBeforeRetry(attempts, signal);
         continue;
       }
       options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
       if (question) {
         // One that may have arrived may be answered.
-        if (error.kind !== "uncertain") fields = unasked(question, error.message, Date.now());
+        if (error.kind !== "uncertain") fields = dropQuestion(question, error.message, Date.now());
         break;
       }
       fields = { unsaid: "1" };
@@ -122,7 +122,7 @@ export async function findPosted(
 }
 
 /** Before the next attempt. @throws the signal's reason when it is aborted */
-export async function pause(attempts: number, signal: AbortSignal): Promise<void> {
+export async function waitBeforeRetry(attempts: number, signal: AbortSignal): Promise<void> {
   const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, attempts - 1));
   await delay(ms, undefined, { signal }).catch(() => {
     throw signal.reason;

@@ -3,7 +3,7 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { channels } from "../redis/keys.ts";
 
 /** `delta`: what a model has streamed since the last event of the same type. */
-interface Passing {
+interface LiveTurnEvent {
   type: string;
   delta?: string;
 }
@@ -15,14 +15,14 @@ const gatherMs = 50;
  * Gives what publishes the events of a thread to whoever looks on at this moment. Nothing depends on it: what must
  * not be lost is in the journal and the outbox.
  */
-export function livePublisher(
+export function createLivePublisher(
   redis: Redis,
   thread: ThreadId,
   onError: (error: unknown) => void,
-): (event: Passing) => void {
-  let gathered: Passing | undefined;
+): (event: LiveTurnEvent) => void {
+  let gathered: LiveTurnEvent | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const send = (event: Passing) =>
+  const send = (event: LiveTurnEvent) =>
     void redis.publish(channels.live(thread), JSON.stringify(event)).catch(onError);
   const flush = () => {
     clearTimeout(timer);

@@ -4,10 +4,10 @@ import type { Redis } from "ioredis";
 import type { MessageMark } from "../../chat/outbound.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import type { OutputScheduler } from "./rate-limit.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 const markScript = loadScript(new URL("scripts/mark.lua", import.meta.url));
 
@@ -34,7 +34,7 @@ const lookAgainMs = 500;
  * @param place see `MarkOptions`
  */
 export async function markMessage(
-  { redis, output, surface }: { redis: Redis; output: OutputScheduler; surface: ChatSurface },
+  { redis, output, surface }: { redis: Redis; output: RateLimiter; surface: ChatSurface },
   ref: MessageRef,
   mark: MessageMark,
   signal: AbortSignal,
@@ -63,7 +63,7 @@ export async function markMessage(
     try {
       // An end comes after another mark, which may have been forgotten since.
       const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
-      await faultPoint("mark", () => surface.mark(ref, now, shown));
+      await failpoint("mark", () => surface.mark(ref, now, shown));
     } finally {
       clearInterval(renewing);
     }

@@ -1,7 +1,7 @@
 import type { ChatSurface } from "../../chat/surface.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
-import type { OutputScheduler } from "./rate-limit.ts";
+import { failpoint } from "../redis/failpoint.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 /** A short notice is of no use later, ms. */
 const uselessMs = 60_000;
@@ -10,12 +10,12 @@ const uselessMs = 60_000;
 export function postNotice(
   thread: ThreadRef,
   { key, markdown }: { key: string; markdown: string },
-  by: { surface: ChatSurface; output: OutputScheduler; onProblem(problem: string, error: unknown): void },
+  by: { surface: ChatSurface; output: RateLimiter; onProblem(problem: string, error: unknown): void },
 ): void {
   const { surface, output } = by;
   output
     .write(surface, thread, "question", AbortSignal.timeout(uselessMs), () =>
-      faultPoint("reply", () => surface.post(thread, { kind: "notice", markdown }, key)),
+      failpoint("reply", () => surface.post(thread, { kind: "notice", markdown }, key)),
     )
     .catch((error: unknown) => by.onProblem("A short notice could not be posted.", error));
 }

@@ -2,11 +2,11 @@ import type { Redis } from "ioredis";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { SurfaceError } from "../../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
-import { findPosted, type MarkEntry, maxAttempts, pause, post } from "./deliver.ts";
+import { deliverPost, findPosted, type MarkEntry, maxAttempts, waitBeforeRetry } from "./deliver.ts";
 import { markMessage } from "./marks.ts";
 
 /**
@@ -30,7 +30,7 @@ export async function flushOutbox(
   await untilAborted(
     (async () => {
       for (const { key, entry } of entries)
-        if (entry.do === "post") await post(lease, key, entry, marksBeside(key, entries), options);
+        if (entry.do === "post") await deliverPost(lease, key, entry, marksBeside(key, entries), options);
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries)
         if (entry.do === "settle") await settle(lease, key, entry, mayBeShown, options);
@@ -44,7 +44,7 @@ export async function flushOutbox(
 }
 
 /** Whether the thread must still be told how its turn has ended; marks and edits may come later. */
-export async function isTelling(redis: Redis, thread: ThreadId): Promise<boolean> {
+export async function hasUnsentEnding(redis: Redis, thread: ThreadId): Promise<boolean> {
   // Only outbox entries are ever stored there.
   const entries = (await redis.hvals(keys.outbox(thread))).map((json) => JSON.parse(json) as OutboxEntry);
   return entries.some((entry) => entry.do === "post" || entry.do === "settle");
@@ -73,7 +73,7 @@ async function edit(
     if (!json) return;
     const ref = JSON.parse(json) as MessageRef;
     await output.write(surface, ref, "question", signal, () =>
-      faultPoint("settle", () => surface.edit(ref, message)),
+      failpoint("settle", () => surface.edit(ref, message)),
     );
   });
   // The progress message goes on; a question, or an offer, has ended with its edit.
@@ -102,7 +102,7 @@ async function settle(
     const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since))[0] : undefined);
     if (!ref) return;
     await output.write(surface, thread, "progress", signal, () =>
-      faultPoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),
+      failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),
     );
   });
   await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
@@ -112,7 +112,7 @@ async function settle(
  * The last state of a turn's progress message (null: removed), for a worker that has lost the session and wrote
  * to it at that moment; undefined while the worker has it, or while the message is not settled.
  */
-export async function settledSince(
+export async function readSettledSince(
   redis: Redis,
   lease: SessionLease,
   turn: string,
@@ -143,7 +143,7 @@ async function attempt(problem: string, options: OutboxOptions, work: () => Prom
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;
       if (error.kind === "uncertain" && attempts < maxAttempts(options.surface)) {
-        await pause(attempts, options.signal);
+        await waitBeforeRetry(attempts, options.signal);
         continue;
       }
       return options.onProblem(problem, error);

@@ -20,7 +20,7 @@ const rank: Record<Urgency, number> = { final: 0, question: 1, receipt: 2, progr
 type Channel = Pick<ThreadRef, "platform" | "workspace" | "channel">;
 
 /** Shares each channel's budget of writes among all processes. */
-export interface OutputScheduler {
+export interface RateLimiter {
   /**
    * Writes when it is this writer's turn, and again when the platform says that it was too early: then all
    * processes leave the channel alone for as long as it asks. `write` therefore chooses what it writes when it
@@ -37,12 +37,12 @@ export interface OutputScheduler {
   ): Promise<T>;
 }
 
-export function createOutputScheduler(redis: Redis): OutputScheduler {
+export function createRateLimiter(redis: Redis): RateLimiter {
   return {
     async write(surface, place, urgency, signal, write) {
       const channel: Channel = { ...place, channel: surface.budgetPlace?.(place) ?? place.channel };
       const lane = urgency === "mark" || urgency === "waiting" ? "marks" : "messages";
-      const pace = keys.pace(channel, lane);
+      const pace = keys.rateLimit(channel, lane);
       for (;;) {
         await permit(redis, channel, lane, { urgency, budget: surface.limits.budget, signal });
         try {
@@ -67,7 +67,11 @@ async function permit(
 ): Promise<void> {
   const { urgency, signal } = options;
   const { burst, intervalMs } = options.budget?.[lane] ?? unlimited;
-  const line = [keys.pace(channel, lane), keys.line(channel, lane), keys.tickets(channel, lane)] as const;
+  const line = [
+    keys.rateLimit(channel, lane),
+    keys.waitQueue(channel, lane),
+    keys.waitTickets(channel, lane),
+  ] as const;
   const ticket = randomUUID();
   try {
     for (;;) {

@@ -21,7 +21,7 @@ const noticeMs = 1_000;
  * Opens the one connection that a `RedisServer` keeps for itself, and waits until the server is ready, but not
  * after a refusal (a wrong password). Later it says in the log when the server is lost and when it is back.
  */
-export async function openControl(
+export async function connectWithRetry(
   target: Target,
   { patienceMs, refusedMs = patienceMs, mayBeLate, signal, log }: Patience,
 ): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {

@@ -9,7 +9,7 @@ const armed =
     : null;
 
 /** Every write and every post has one of these names. */
-export type FaultPoint =
+export type Failpoint =
   | "deliver"
   | "store-unauthorized"
   | "list"
@@ -36,11 +36,11 @@ export type FaultPoint =
   | "mark";
 
 /** Does the work, between the two fault points `before-<name>` and `after-<name>`. */
-export const faultPoint: <T>(name: FaultPoint, work: () => Promise<T>) => Promise<T> = armed
+export const failpoint: <T>(name: Failpoint, work: () => Promise<T>) => Promise<T> = armed
   ? killing(armed)
   : (_name, work) => work();
 
-function killing([, side, point, times = "1"]: RegExpExecArray): typeof faultPoint {
+function killing([, side, point, times = "1"]: RegExpExecArray): typeof failpoint {
   let left = Number(times);
   return async (name, work) => {
     const isHere = name === point && --left === 0;

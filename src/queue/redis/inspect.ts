@@ -19,7 +19,7 @@ const lastWrites = [
 ] as const;
 
 /** Reads what the server says of itself. CONFIG is not asked: managed services forbid it. */
-export async function inspect(client: Redis): Promise<Inspection> {
+export async function inspectServer(client: Redis): Promise<Inspection> {
   let info: string;
   try {
     info = await client.info();
@@ -34,7 +34,7 @@ export async function inspect(client: Redis): Promise<Inspection> {
 }
 
 /** How far the server's clock is ahead of ours, in milliseconds, give or take half the way there and back. */
-export async function clockAheadMs(client: Redis, now: () => number): Promise<number> {
+export async function measureClockAheadMs(client: Redis, now: () => number): Promise<number> {
   const asked = now();
   const [seconds = 0, microseconds = 0] = (await client.time()).map(Number);
   return seconds * 1_000 + microseconds / 1_000 - (asked + now()) / 2;

@@ -22,8 +22,8 @@ export const keys = {
   log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
-  /** List: what people without permission wrote since a turn took messages; see overheard.ts. */
-  overheard: (thread: ThreadId) => session(thread, "overheard"),
+  /** List: what people without permission wrote since a turn took messages; see session/unauthorized.ts. */
+  unauthorized: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),
   /** JSON of the newest stop order. */
@@ -48,16 +48,16 @@ export const keys = {
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
 
   /** Hash: how a channel's budget of writes stands. With `line` and `tickets` in the channel's own slot. */
-  pace: (channel: Channel, lane: string) => output(channel, lane, "pace"),
+  rateLimit: (channel: Channel, lane: string) => output(channel, lane, "pace"),
   /** Sorted set: who waits to write there, by rank and time. */
-  line: (channel: Channel, lane: string) => output(channel, lane, "line"),
+  waitQueue: (channel: Channel, lane: string) => output(channel, lane, "line"),
   /** Sorted set: the same, by the time at which they are taken for dead. */
-  tickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
+  waitTickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
 
   /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
   slots: (place: string) => `heddle:{slots}:${place}`,
   /** Sorted set: threads whose people wait for a slot of that place, by since when. */
-  slotLine: (place: string) => `heddle:{slots}:${place}:line`,
+  slotQueue: (place: string) => `heddle:{slots}:${place}:line`,
   /** Sorted set: the same, by the time at which they are forgotten. */
   slotAsked: (place: string) => `heddle:{slots}:${place}:asked`,
   /** The state of somebody's message. */
@@ -86,7 +86,7 @@ export const keys = {
   /** Set: subjects whose budget of that day is nearly used up, and whose thread was told so. */
   warned: (day: string) => `heddle:{budget}:warned:${day}`,
   /** Present for a while after a reservation was settled. */
-  booked: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
+  charged: (reservation: string) => `heddle:{budget}:booked:${reservation}`,
 
   /** What a person thinks of a turn's answer. */
   rated: (thread: ThreadId, turn: string, person: string) => session(thread, `rated:${turn}:${person}`),

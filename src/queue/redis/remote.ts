@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { openControl } from "./connect-with-retry.ts";
-import { inspect } from "./inspect.ts";
+import { connectWithRetry } from "./connect-with-retry.ts";
+import { inspectServer } from "./inspect.ts";
 import { type RedisLog, type RedisServer, redisServer } from "./server.ts";
 import { RedisUnavailable } from "./unavailable.ts";
 import { parseRedisUrl } from "./url.ts";
@@ -27,14 +27,14 @@ export async function connectRemote(settings: RemoteSettings): Promise<RedisServ
   // Sentinels and clusters need longer to agree on another primary than a server to begin to listen.
   const isSingle = !target.nodes && !target.options.sentinels;
   const patience = { patienceMs, mayBeLate: true, log, ...(isSingle && { refusedMs }) };
-  const link = await openControl(target, patience);
+  const link = await connectWithRetry(target, patience);
   if (!link.ok) {
     throw new RedisUnavailable(
       `Redis at ${place} (REDIS_URL) is not usable: ${link.cause}. ${remedy(link.cause)}`,
     );
   }
   const { control } = link;
-  const { name, cluster, warnings } = await inspect(control);
+  const { name, cluster, warnings } = await inspectServer(control);
   if (cluster && !target.nodes) {
     control.disconnect();
     throw new RedisUnavailable(

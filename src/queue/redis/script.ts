@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Redis } from "ioredis";
-import { type FaultPoint, faultPoint } from "./failpoint.ts";
+import { type Failpoint, failpoint } from "./failpoint.ts";
 
 /** A Lua script that Redis runs atomically. Its file's header lists keys, arguments and outputs. */
 export interface Script {
@@ -28,10 +28,10 @@ export function loadScript(file: URL): Script {
   const lua = readFileSync(file, "utf8");
   const sha = createHash("sha1").update(lua).digest("hex");
   // The fault suite goes through all of them: tests/faults/points.test.ts.
-  const name = basename(file.pathname, ".lua") as FaultPoint;
+  const name = basename(file.pathname, ".lua") as Failpoint;
   return {
     run: (redis, scriptKeys, args) =>
-      faultPoint(name, async () => {
+      failpoint(name, async () => {
         try {
           return await redis.evalsha(sha, scriptKeys.length, ...scriptKeys, ...args);
         } catch (error) {

@@ -23,7 +23,7 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-/** What a rung of the ladder has to say; the rest is the same for all. */
+/** What one strategy has to say; the rest is the same for all. */
 interface Rung {
   kind: RedisServer["kind"];
   describe: string;

@@ -73,7 +73,7 @@ export interface ScheduleTicksOptions {
 const atOnce = 10;
 
 /** Takes the clock's ticks until closed. */
-export async function takeScheduleTicks(options: ScheduleTicksOptions): Promise<{ close(): Promise<void> }> {
+export async function startScheduleTicks(options: ScheduleTicksOptions): Promise<{ close(): Promise<void> }> {
   const clock = new Queue<Tick>(scheduleQueueName, { connection: options.redis, prefix: queuePrefix });
   clock.on("error", () => {});
   const closing = new AbortController();

@@ -1,27 +1,27 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
-import { instant } from "../../agent/schedule-store.ts";
+import { formatInstant } from "../../agent/schedule-store.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import type { OutputScheduler } from "../outbox/rate-limit.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import type { RateLimiter } from "../outbox/rate-limit.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import { deliver } from "../session/mailbox.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import type { TurnQueue } from "../turns/wake-queue.ts";
 import type { ScheduleTicksOptions } from "./clock.ts";
-import { cancelSchedule, readSchedule, type ScheduleDeed } from "./schedules.ts";
+import { cancelSchedule, readSchedule, type ScheduleAuditEvent } from "./schedules.ts";
 import type { StoredSchedule } from "./stored-schedule.ts";
 
 export interface FiringOptions {
   redis: Redis;
   queue: Pick<TurnQueue, "wake">;
-  output: OutputScheduler;
+  output: RateLimiter;
   surface(platform: string): ChatSurface;
   /** Whether that person may still ask for work there. `why` is a sentence for the thread. */
   mayAsk(thread: ThreadId, author: Speaker): Promise<{ allowed: true } | { allowed: false; why: string }>;
-  audit(deed: ScheduleDeed): void;
+  audit(event: ScheduleAuditEvent): void;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
@@ -68,7 +68,7 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
     }
     if ((await announce(announcement(schedule, lateness))) === "gone") return cancel();
 
-    const context = [`scheduled for ${instant(due)}`, `id ${id}`, lateness].filter(Boolean).join(", ");
+    const context = [`scheduled for ${formatInstant(due)}`, `id ${id}`, lateness].filter(Boolean).join(", ");
     const message: UserMessage = {
       role: "user",
       id: firing,
@@ -104,7 +104,7 @@ async function postOnce(
   const signal = AbortSignal.any([AbortSignal.timeout(announceMs), closing]);
   try {
     const refs = await output.write(surface, place, "question", signal, () =>
-      faultPoint("reply", () => surface.post(place, { kind: "notice", markdown }, `announce:${firing}`)),
+      failpoint("reply", () => surface.post(place, { kind: "notice", markdown }, `announce:${firing}`)),
     );
     await rememberMessages(redis, thread, refs);
   } catch (error) {

@@ -9,7 +9,7 @@ import type { ScheduleClock } from "./clock.ts";
 import type { StoredSchedule } from "./stored-schedule.ts";
 
 /** For the audit log. */
-export interface ScheduleDeed {
+export interface ScheduleAuditEvent {
   action: "schedule-planned" | "schedule-fired" | "schedule-cancelled";
   thread: ThreadId;
   schedule: string;
@@ -32,12 +32,12 @@ export interface ThreadSchedulesOptions {
   limits: ScheduleLimits;
   /** The person's message that the turn works on, the last if there are several. */
   asked(): UserMessage | undefined;
-  audit(deed: ScheduleDeed): void;
+  audit(event: ScheduleAuditEvent): void;
   now(): number;
 }
 
 /** The schedules of one thread, for the turn that runs there. */
-export function threadSchedules(options: ThreadSchedulesOptions): ScheduleStore {
+export function createThreadSchedules(options: ThreadSchedulesOptions): ScheduleStore {
   const { redis, clock, thread, limits, audit, now } = options;
   return {
     async add({ task, when }) {

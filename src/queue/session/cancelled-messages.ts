@@ -2,13 +2,13 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 
 /** The session's messages that a stop has overtaken before any model saw them. The thread is told of each once. */
-export interface Withdrawals {
+export interface CancelledMessages {
   messages: UserMessage[];
   /** So many of them, from the first on, the thread knows of. */
   told: number;
 }
 
-export function withdrawalsIn(records: readonly JournalRecord[], told: number): Withdrawals {
+export function findCancelled(records: readonly JournalRecord[], told: number): CancelledMessages {
   const said = new Map(
     records.flatMap((record) =>
       record.type === "user" ? [[record.message.id, record.message] as const] : [],
@@ -21,11 +21,11 @@ export function withdrawalsIn(records: readonly JournalRecord[], told: number): 
   return { messages, told };
 }
 
-export function untold({ messages, told }: Withdrawals): UserMessage[] {
+export function listUnnotified({ messages, told }: CancelledMessages): UserMessage[] {
   return messages.slice(told);
 }
 
 /** For the write that tells the thread. */
-export function toldOf({ messages }: Withdrawals): { told: string } {
+export function markNotified({ messages }: CancelledMessages): { told: string } {
   return { told: String(messages.length) };
 }

@@ -36,7 +36,7 @@ export async function readJournalSlice(
 }
 
 /** The message that a session began with, also one that still waits. */
-export async function firstMessage(redis: Redis, thread: ThreadId): Promise<UserMessage | undefined> {
+export async function readFirstMessage(redis: Redis, thread: ThreadId): Promise<UserMessage | undefined> {
   const entries = [
     // The journal's first list stays when a compaction starts another.
     ...(await redis.lrange(keys.log(thread, 0), 0, firstRecords - 1)),

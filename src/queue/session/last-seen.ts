@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
-import type { Attendance } from "../../chat/downtime.ts";
+import type { Downtime } from "../../chat/downtime.ts";
 import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { openMessages } from "./open-messages.ts";
+import { listOpenMessages } from "./open-messages.ts";
 
 /** An event can be lost on its way although somebody listened, for instance by a gateway that died with it. */
 const marginMs = 60_000;
@@ -13,13 +13,13 @@ const threadsMs = 7 * 86_400_000;
 const mostThreads = 200;
 
 /** Keeps in Redis when gateways listened, and which threads people may have written into meanwhile. */
-export function createAttendance(redis: Redis, now: () => number): Attendance {
+export function createDowntime(redis: Redis, now: () => number): Downtime {
   return {
-    async missedSince(platform, workspace) {
+    async lastConnectedAt(platform, workspace) {
       const last = await redis.get(keys.present(platform, workspace));
       return last === null ? undefined : Math.max(Number(last) - marginMs, now() - longestMs);
     },
-    async present(platform, workspace) {
+    async markConnected(platform, workspace) {
       await redis.set(keys.present(platform, workspace), now());
     },
     async threads(platform, workspace) {
@@ -38,7 +38,7 @@ export function createAttendance(redis: Redis, now: () => number): Attendance {
     async open(platform, workspaces) {
       const busy = await redis.zrange(keys.waiting, "0", "-1");
       const threads = busy.map(parseThreadId).filter(isOf(platform, workspaces));
-      return (await Promise.all(threads.map((thread) => openMessages(redis, thread)))).flat();
+      return (await Promise.all(threads.map((thread) => listOpenMessages(redis, thread)))).flat();
     },
   };
 }

@@ -42,7 +42,7 @@ export interface Change {
 }
 
 /** What has left the mailbox, and the newest stop order. */
-export interface Taken {
+export interface Dequeued {
   taken: UserMessage[];
   withdrawn: UserMessage[];
   stop: StopOrder | undefined;
@@ -63,7 +63,7 @@ export interface SessionLease {
    * Moves the mailbox into the journal, behind the records of `before`; `start` is written first if any message is taken.
    * `withdrawn` are the messages that a stop order has overtaken. @throws LeaseLost
    */
-  take(start?: JournalRecord, before?: readonly JournalRecord[]): Promise<Taken>;
+  take(start?: JournalRecord, before?: readonly JournalRecord[]): Promise<Dequeued>;
   /** Only withdraws what a stop order has overtaken; the rest stays in the mailbox. @throws LeaseLost */
   withdraw(): Promise<UserMessage[]>;
 }
@@ -94,10 +94,10 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     start: string,
     takeAll: "0" | "1",
     before: readonly JournalRecord[] = [],
-  ): Promise<Taken> => {
+  ): Promise<Dequeued> => {
     const mailbox = [
       ...[head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)],
-      keys.overheard(thread),
+      keys.unauthorized(thread),
     ];
     // See the header of take.lua.
     const result = (await write(takeScript, mailbox, [start, takeAll, ...before.map(json)])) as [
@@ -173,7 +173,7 @@ export async function touchSession(redis: Redis, thread: ThreadId, seconds: numb
     keys.schedules(thread),
     keys.asked(thread),
     keys.jobs(thread),
-    keys.overheard(thread),
+    keys.unauthorized(thread),
     keys.outbox(thread),
   ]) {
     pipeline.expire(key, seconds);

@@ -5,7 +5,7 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
 import { isOutOfMemory, OutOfMemory } from "../redis/out-of-memory.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
-import { listThreads } from "./sweep-list.ts";
+import { enqueueForSweep } from "./sweep-list.ts";
 
 const deliverScript = loadScript(new URL("scripts/deliver.lua", import.meta.url));
 
@@ -51,13 +51,13 @@ export async function deliver(
   if (result === -3) return { kind: "bots-only" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await listThreads(redis, thread, options.now);
+  await enqueueForSweep(redis, thread, options.now);
   // See the header of deliver.lua.
   return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
 }
 
 /** The messages that no turn has taken, oldest first. */
-export async function waitingIn(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
+export async function readMailbox(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
   // Only `user` records are ever put into a mailbox.
   return (await redis.lrange(keys.mail(thread), 0, -1)).map(
     (entry) => (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message,

@@ -4,13 +4,13 @@ import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts"
 import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
-import { heard } from "../turns/stops.ts";
+import { stampOrder } from "../turns/stops.ts";
 
 const editScript = loadScript(new URL("scripts/edit.lua", import.meta.url));
 const deleteScript = loadScript(new URL("scripts/delete.lua", import.meta.url));
 
 /** What people do to messages that they have sent: edit and delete them. */
-export interface Amendment {
+export interface MessageChange {
   /** Id of the message. */
   message: string;
   author: Speaker;
@@ -31,7 +31,7 @@ export type Edited = "changed" | "passed-on" | "repeated" | "too-late";
 export async function editMessage(
   redis: Redis,
   thread: ThreadId,
-  { message, author, at, text }: Amendment & { text: string },
+  { message, author, at, text }: MessageChange & { text: string },
 ): Promise<Edited> {
   const correction = told({ message, at }, author, `${edited}${text}`);
   const result = await editScript.run(
@@ -50,14 +50,14 @@ export type Deleted = "withdrawn" | "passed-on" | "stopping" | "repeated" | "too
 export async function deleteMessage(
   redis: Redis,
   thread: ThreadId,
-  { message, author, at }: Amendment,
+  { message, author, at }: MessageChange,
 ): Promise<Deleted> {
   const note = told(
     { message, at },
     heddle,
     `(${author.name} has deleted one of the messages of this task. Do no more of what only it asked for.)`,
   );
-  const order = await heard(redis, { by: `${author.name}, who deleted the message`, at });
+  const order = await stampOrder(redis, { by: `${author.name}, who deleted the message`, at });
   const result = await deleteScript.run(
     redis,
     [
@@ -76,7 +76,7 @@ export async function deleteMessage(
 
 /** What the model reads about it. */
 function told(
-  { message, at }: Pick<Amendment, "message" | "at">,
+  { message, at }: Pick<MessageChange, "message" | "at">,
   author: Speaker,
   text: string,
 ): Extract<JournalRecord, { type: "user" }> {
@@ -85,11 +85,11 @@ function told(
 }
 
 /** What an edit that the turn was told of has made of the message. */
-export function textOfEdit({ id, text }: UserMessage): string | undefined {
+export function readCorrection({ id, text }: UserMessage): string | undefined {
   return id.includes(separator) && text.startsWith(edited) ? text.slice(edited.length) : undefined;
 }
 
 /** The message on the platform that a user message stands for: itself, or the one that was edited or deleted. */
-export function platformMessage(id: string): string {
+export function platformMessageId(id: string): string {
   return id.split(separator)[0] ?? id;
 }

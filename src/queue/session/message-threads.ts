@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
 
 /** How long a reaction on an old message still finds its thread. */
@@ -12,11 +12,11 @@ export async function rememberMessages(
   thread: ThreadId,
   refs: readonly MessageRef[],
 ): Promise<void> {
-  await faultPoint("remember", () =>
+  await failpoint("remember", () =>
     Promise.all(refs.map((ref) => redis.set(keys.reference(ref), thread, "EX", referenceSeconds))),
   );
 }
 
-export async function threadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {
+export async function findThreadOfMessage(redis: Redis, ref: MessageRef): Promise<ThreadId | undefined> {
   return (await redis.get(keys.reference(ref))) ?? undefined;
 }

@@ -31,7 +31,7 @@ const unreadable = "unreadable:";
  * The notes of a thread, of its channel and of the people who speak in it: one hash an owner and one field a
  * note, so that two writers never overwrite each other. Those of a thread expire with its session.
  */
-export function redisNotes({ redis, thread, speakers, now, onProblem }: NotesOptions): NoteStore {
+export function createRedisNotes({ redis, thread, speakers, now, onProblem }: NotesOptions): NoteStore {
   const { platform, workspace, channel } = parseThreadId(thread);
   const place = `${platform}:${workspace}`;
 

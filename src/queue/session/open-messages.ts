@@ -3,27 +3,27 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import type { OpenMessage } from "../../chat/downtime.ts";
 import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { waitingIn } from "./mailbox.ts";
-import { platformMessage, textOfEdit } from "./message-changes.ts";
-import { lastTurn } from "./requesters.ts";
+import { readMailbox } from "./mailbox.ts";
+import { platformMessageId, readCorrection } from "./message-changes.ts";
+import { readLastTurn } from "./requesters.ts";
 
 /** What waits in a thread, what its running turn works on, and where that turn shows its progress. */
-export async function openMessages(redis: Redis, thread: ThreadRef): Promise<OpenMessage[]> {
+export async function listOpenMessages(redis: Redis, thread: ThreadRef): Promise<OpenMessage[]> {
   const id = threadId(thread);
   const [waiting, asked, [status, progress]] = await Promise.all([
-    waitingIn(redis, id),
+    readMailbox(redis, id),
     redis.smembers(keys.asked(id)),
     redis.hmget(keys.head(id), "status", "progress"),
   ]);
-  const taken = status === "running" ? usersIn(await lastTurn(redis, id)) : [];
+  const taken = status === "running" ? usersIn(await readLastTurn(redis, id)) : [];
   const { platform, workspace, channel } = thread;
   const open = new Map<string, OpenMessage & { written: NonNullable<OpenMessage["written"]> }>();
   for (const message of [...taken.filter((one) => asked.includes(one.id)), ...waiting]) {
-    const known = open.get(platformMessage(message.id));
-    const edit = textOfEdit(message);
+    const known = open.get(platformMessageId(message.id));
+    const edit = readCorrection(message);
     if (known && edit !== undefined) known.written.text = edit;
     // Others are no messages on the platform.
-    if (message.scheduled || platformMessage(message.id) !== message.id) continue;
+    if (message.scheduled || platformMessageId(message.id) !== message.id) continue;
     const { author, text } = message;
     const ref = { platform, workspace, channel, message: message.id };
     open.set(message.id, { thread, ref, written: { author, text } });

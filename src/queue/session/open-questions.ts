@@ -9,12 +9,12 @@ import type { OutboxEntry } from "../outbox/contracts.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import type { Change } from "./lease.ts";
-import { listThreads } from "./sweep-list.ts";
+import { enqueueForSweep } from "./sweep-list.ts";
 
 const decideScript = loadScript(new URL("scripts/decide.lua", import.meta.url));
 
 /**
- * Open questions are fields of the session's head, written with the record that asks, so that the door can check a
+ * Open questions are fields of the session's head, written with the record that asks, so that intake can check a
  * press without the journal. A decision is a field beside it, until a worker puts it on record.
  */
 const openField = (id: string) => `question:${id}` as const;
@@ -23,7 +23,7 @@ const decisionField = (id: string) => `decision:${id}` as const;
 export const postedField = (id: string) => `asked:${id}` as const;
 
 /** The questions that a thread has open, decided or not. */
-export async function openQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
+export async function readOpenQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
   const head = await redis.hgetall(keys.head(thread));
   return Object.entries(head).flatMap(([field, json]) =>
     field.startsWith(openField("")) ? [JSON.parse(json) as Question] : [],
@@ -31,7 +31,10 @@ export async function openQuestions(redis: Redis, thread: ThreadId): Promise<Que
 }
 
 /** `decided`: by this call. `earlier`: the decision that holds. `closed`: the question is not open any more. */
-export type Deciding = { kind: "decided" } | { kind: "earlier"; decision: Decision } | { kind: "closed" };
+export type DecisionResult =
+  | { kind: "decided" }
+  | { kind: "earlier"; decision: Decision }
+  | { kind: "closed" };
 
 /** Decides a question and lists the thread for the sweeper. When this resolves the decision survives any crash. */
 export async function decide(
@@ -40,10 +43,10 @@ export async function decide(
   question: string,
   decision: Decision,
   now: number,
-): Promise<Deciding> {
+): Promise<DecisionResult> {
   const done = await settle(redis, thread, question, decision);
   // Also when it was decided before: that process may have died before it came here.
-  if (done.kind !== "closed") await listThreads(redis, thread, now);
+  if (done.kind !== "closed") await enqueueForSweep(redis, thread, now);
   return done;
 }
 
@@ -52,7 +55,7 @@ async function settle(
   thread: ThreadId,
   question: string,
   decision: Decision,
-): Promise<Deciding> {
+): Promise<DecisionResult> {
   const args = [question, JSON.stringify(decision)];
   // See the header of decide.lua.
   const result = (await decideScript.run(redis, [keys.head(thread)], args)) as number | string;
@@ -62,13 +65,13 @@ async function settle(
 }
 
 /** For the write that gives up posting the question: nobody will answer it. */
-export function unasked(id: string, why: string, at: number): NonNullable<Change["fields"]> {
+export function dropQuestion(id: string, why: string, at: number): NonNullable<Change["fields"]> {
   const decision: Decision = { kind: "unasked", why, at };
   return { [decisionField(id)]: JSON.stringify(decision) };
 }
 
 /** For the write of the record that asks. */
-export function asked(question: Question, message: OutboundMessage): Change {
+export function askQuestion(question: Question, message: OutboundMessage): Change {
   return {
     fields: { [openField(question.id)]: JSON.stringify(question) },
     outbox: entry(`question:${question.id}`, { do: "post", message, attempts: 0, question: question.id }),
@@ -76,17 +79,17 @@ export function asked(question: Question, message: OutboundMessage): Change {
 }
 
 /** What shows people how a question ended; without a decision the turn ended first. */
-export type Settled = (question: Question, call: ToolCall, decision?: Decision) => OutboundMessage;
+export type RenderDecision = (question: Question, call: ToolCall, decision?: Decision) => OutboundMessage;
 
 /**
  * What has been decided since, and what nobody has decided in time, as records and the changes that go with them. That
  * the time is over is a decision like a person's: whichever of them comes first holds, and the other is told so.
  */
-export async function decisionsSince(
+export async function collectDecisions(
   redis: Redis,
   thread: ThreadId,
   open: readonly OpenCall[],
-  show: Settled,
+  show: RenderDecision,
   now: number,
 ): Promise<{ records: JournalRecord[]; change: Change }> {
   const records: JournalRecord[] = [];
@@ -98,7 +101,7 @@ export async function decisionsSince(
     records.push({ type: "decision", question: question.id, decision, at: now });
     changes.push(closed(question, show(question, call, decision)));
   }
-  return { records, change: merged(changes) };
+  return { records, change: mergeChanges(changes) };
 }
 
 async function decisionOn(
@@ -117,8 +120,10 @@ async function decisionOn(
 }
 
 /** For the write of the turn's end: what is still open will not be decided. */
-export function abandoned(open: readonly OpenCall[], show: Settled): Change {
-  return merged(open.filter(isUndecided).map(({ question, call }) => closed(question, show(question, call))));
+export function abandonQuestions(open: readonly OpenCall[], show: RenderDecision): Change {
+  return mergeChanges(
+    open.filter(isUndecided).map(({ question, call }) => closed(question, show(question, call))),
+  );
 }
 
 function closed({ id }: Question, message: OutboundMessage): Change {
@@ -133,7 +138,7 @@ function entry(key: string, value: OutboxEntry): Record<string, string> {
 }
 
 /** All of them as one write; of the same field the last counts. */
-export function merged(changes: readonly Omit<Change, "done">[]): Change {
+export function mergeChanges(changes: readonly Omit<Change, "done">[]): Change {
   return changes.reduce(
     (all, { fields, outbox }) => ({
       fields: { ...all.fields, ...fields },

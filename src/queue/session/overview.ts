@@ -3,9 +3,9 @@ import type { TurnOutcome } from "../../agent/events.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { firstMessage } from "./journal.ts";
-import { openQuestions } from "./open-questions.ts";
-import { listSessions, sessionStatus, type SessionSummary } from "./sessions.ts";
+import { readFirstMessage } from "./journal.ts";
+import { readOpenQuestions } from "./open-questions.ts";
+import { listSessions, readSessionStatus, type SessionSummary } from "./sessions.ts";
 
 /** A session in a list of all of them. */
 export interface SessionLine extends SessionSummary {
@@ -46,7 +46,7 @@ export function createOverview(redis: Redis): Overview {
   const beginningOf = async (thread: ThreadId): Promise<Beginning | undefined> => {
     const known = beginnings.get(thread);
     if (known) return known;
-    const message = await firstMessage(redis, thread);
+    const message = await readFirstMessage(redis, thread);
     if (!message) return undefined;
     const files = message.enclosed?.files?.map(({ name }) => name).join(", ") ?? "";
     const text = (message.text.trim() || files).slice(0, textChars);
@@ -71,7 +71,7 @@ export function createOverview(redis: Redis): Overview {
     const record = last && (JSON.parse(last) as JournalRecord); // Only this program writes journals.
     return {
       ...session,
-      questions: status === "running" ? (await openQuestions(redis, thread)).length : 0,
+      questions: status === "running" ? (await readOpenQuestions(redis, thread)).length : 0,
       ...beginning,
       ...(cost && { cost: Number(cost) }),
       ...(place > 0 && { place }),
@@ -90,7 +90,7 @@ export function createOverview(redis: Redis): Overview {
     async line(thread) {
       const activeAt = await redis.zscore(keys.threads, thread);
       if (activeAt === null) return undefined;
-      const session = { thread, activeAt: Number(activeAt), status: await sessionStatus(redis, thread) };
+      const session = { thread, activeAt: Number(activeAt), status: await readSessionStatus(redis, thread) };
       return complete(session, session.status === "waiting" ? await waitingThreads(redis) : []);
     },
   };
@@ -99,6 +99,6 @@ export function createOverview(redis: Redis): Overview {
 /** Threads that have something to do and no turn, those first that have waited longest. */
 async function waitingThreads(redis: Redis): Promise<ThreadId[]> {
   const listed = await redis.zrange(keys.waiting, "0", String(mostPlaces - 1));
-  const states = await Promise.all(listed.map((thread) => sessionStatus(redis, thread)));
+  const states = await Promise.all(listed.map((thread) => readSessionStatus(redis, thread)));
   return listed.filter((_thread, index) => states[index] === "waiting");
 }

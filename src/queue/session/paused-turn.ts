@@ -16,17 +16,17 @@ export interface PausedTurn {
 const prefix = "continue:";
 
 /** The id of the button that goes on with a paused turn. */
-export function continueAction(turn: string): string {
+export function continueActionId(turn: string): string {
   return `${prefix}${turn}`;
 }
 
 /** The turn that such a button goes on with; undefined for another button. */
-export function turnToContinue(action: string): string | undefined {
+export function readContinueAction(action: string): string | undefined {
   return action.startsWith(prefix) ? action.slice(prefix.length) : undefined;
 }
 
 /** The thread's last turn, if a limit has ended it and nothing has happened since. */
-export async function pausedTurn(redis: Redis, thread: ThreadId): Promise<PausedTurn | undefined> {
+export async function readPausedTurn(redis: Redis, thread: ThreadId): Promise<PausedTurn | undefined> {
   const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
   const last = await redis.lindex(keys.log(thread, generation), -1);
   if (last === null) return undefined;
@@ -34,7 +34,7 @@ export async function pausedTurn(redis: Redis, thread: ThreadId): Promise<Paused
 }
 
 /** What becomes of the message with the button when the next turn has begun, if the head knows it. */
-export function offerTaken(
+export function closeContinueOffer(
   head: Readonly<Record<string, string>>,
   records: readonly JournalRecord[],
   show: (last: PausedTurn) => OutboundMessage,

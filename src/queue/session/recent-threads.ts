@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { RecentThread, RecentThreads } from "../../chat/home.ts";
 import { parseThreadId } from "../../chat/threads.ts";
-import { firstMessage } from "./journal.ts";
+import { readFirstMessage } from "./journal.ts";
 import { listSessions } from "./sessions.ts";
 
 /** So many of the latest sessions are looked through. */
@@ -16,7 +16,7 @@ export function createRecentThreads(redis: Redis): RecentThreads {
       for (const { thread, activeAt, status } of await listSessions(redis, lookedAt)) {
         const ref = parseThreadId(thread);
         if (ref.platform !== platform || ref.workspace !== workspace) continue;
-        const first = await firstMessage(redis, thread);
+        const first = await readFirstMessage(redis, thread);
         if (first?.author.id !== person) continue;
         found.push({ thread: ref, beginning: first.text, status, activeAt });
         if (found.length === most) break;

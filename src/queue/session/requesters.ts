@@ -7,20 +7,20 @@ import { keys } from "../redis/keys.ts";
 const page = 100;
 
 /** Ids of those who wrote what a turn of the thread works on or is going to. */
-export async function requestersOf(redis: Redis, thread: ThreadId): Promise<string[]> {
+export async function listRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
   const [mail, status] = await Promise.all([
     redis.lrange(keys.mail(thread), 0, -1),
     redis.hget(keys.head(thread), "status"),
   ]);
   return [
     ...authorsOf(mail.map(parse)),
-    ...(status === "running" ? await lastRequesters(redis, thread) : []),
+    ...(status === "running" ? await readLastRequesters(redis, thread) : []),
   ];
 }
 
 /** Ids of those who wrote what the thread's last turn has worked on. */
-export async function lastRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
-  return authorsOf(await lastTurn(redis, thread));
+export async function readLastRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
+  return authorsOf(await readLastTurn(redis, thread));
 }
 
 function authorsOf(records: readonly JournalRecord[]): string[] {
@@ -29,7 +29,7 @@ function authorsOf(records: readonly JournalRecord[]): string[] {
 }
 
 /** What the journal holds of the thread's last turn, oldest first. */
-export async function lastTurn(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
+export async function readLastTurn(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
   const generation = await redis.hget(keys.head(thread), "generation");
   const log = keys.log(thread, Number(generation ?? 0));
   const records: JournalRecord[] = [];

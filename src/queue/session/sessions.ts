@@ -19,12 +19,12 @@ export async function listSessions(redis: Redis, limit = 100): Promise<SessionSu
     pairs.map(async ([thread = "", at]) => ({
       thread,
       activeAt: Number(at),
-      status: await sessionStatus(redis, thread),
+      status: await readSessionStatus(redis, thread),
     })),
   );
 }
 
-export async function sessionStatus(redis: Redis, thread: ThreadId): Promise<SessionSummary["status"]> {
+export async function readSessionStatus(redis: Redis, thread: ThreadId): Promise<SessionSummary["status"]> {
   const [status, waiting] = await Promise.all([
     redis.hget(keys.head(thread), "status"),
     redis.llen(keys.mail(thread)),

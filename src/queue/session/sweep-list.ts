@@ -1,21 +1,21 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 
 const unlistScript = loadScript(new URL("scripts/unlist.lua", import.meta.url));
 
 /** Lists the thread as having something to do, so that the sweeper finds it. */
-export async function listThreads(redis: Redis, thread: ThreadId, now: number): Promise<void> {
+export async function enqueueForSweep(redis: Redis, thread: ThreadId, now: number): Promise<void> {
   // Not in one pipeline: in a cluster the two keys are in different slots.
-  await faultPoint("list", () =>
+  await failpoint("list", () =>
     Promise.all([redis.zadd(keys.waiting, now, thread), redis.zadd(keys.threads, now, thread)]),
   );
 }
 
 /** When the thread was last listed as having something to do. */
-export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null> {
+export function readListedAt(redis: Redis, thread: ThreadId): Promise<string | null> {
   return redis.zscore(keys.waiting, thread);
 }
 
@@ -27,8 +27,8 @@ export function listedAt(redis: Redis, thread: ThreadId): Promise<string | null>
 export async function unlist(
   redis: Redis,
   thread: ThreadId,
-  listed: string | null,
+  listedSince: string | null,
   until?: number,
 ): Promise<void> {
-  if (listed !== null) await unlistScript.run(redis, [keys.waiting], [thread, listed, until ?? ""]);
+  if (listedSince !== null) await unlistScript.run(redis, [keys.waiting], [thread, listedSince, until ?? ""]);
 }

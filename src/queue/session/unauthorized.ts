@@ -22,12 +22,22 @@ interface Overheard {
  * Keeps what somebody without permission wrote in a thread with a session, once, as a quote that goes along with
  * the messages that are taken next. The oldest are dropped when there are many.
  */
-export async function overhear(redis: Redis, thread: ThreadId, message: string, quote: Quote): Promise<void> {
+export async function storeUnauthorized(
+  redis: Redis,
+  thread: ThreadId,
+  message: string,
+  quote: Quote,
+): Promise<void> {
   if (quote.text.trim() !== "") await keep(redis, thread, { message, quote }, "0");
 }
 
 /** Whoever has written it has changed it, or deleted it without a text: until a turn takes it, that counts. */
-export function rehear(redis: Redis, thread: ThreadId, message: string, quote: Quote): Promise<void> {
+export function storeUnauthorizedEdit(
+  redis: Redis,
+  thread: ThreadId,
+  message: string,
+  quote: Quote,
+): Promise<void> {
   return keep(redis, thread, { message, quote }, "1");
 }
 
@@ -40,7 +50,7 @@ async function keep(
   const overheard: Overheard = { message, quote: { author, text: text.slice(0, mostChars), at } };
   await storeUnauthorizedScript.run(
     redis,
-    [keys.head(thread), keys.seen(thread, message), keys.overheard(thread)],
+    [keys.head(thread), keys.seen(thread, message), keys.unauthorized(thread)],
     [
       ...[message, text.trim() === "" ? "" : scriptJson(overheard), onlyKnown],
       ...[mostMessages, seenSeconds, keptSeconds],

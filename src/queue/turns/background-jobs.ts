@@ -149,7 +149,7 @@ export function createBackgroundJobs(options: {
       const { pending, killed } = await lookUntilTold(thread, order);
       if (killed.length === 0 && pending.length === 0) return undefined;
       return {
-        killed: killed.reduce(sumOfKills, nothingKilled),
+        killed: killed.reduce(addKills, nothingKilled),
         silent: pending.length,
         async forget() {
           await redis.del(keys.endedJobs(thread));
@@ -161,7 +161,7 @@ export function createBackgroundJobs(options: {
 }
 
 /** Of processes on different workers. */
-export function sumOfKills(one: KillReport, other: KillReport): KillReport {
+export function addKills(one: KillReport, other: KillReport): KillReport {
   return {
     commands: one.commands + other.commands,
     processes: one.processes + other.processes,

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
-import type { Enclosure, History, OpenTurn } from "../../agent/history.ts";
+import type { History, MessageExtrasRecord, OpenTurn } from "../../agent/history.ts";
 import type { ToolCall, UserMessage } from "../../agent/messages.ts";
 import type { Question } from "../../agent/questions.ts";
 import type { OutboundMessage } from "../../chat/outbound.ts";
@@ -8,7 +8,7 @@ import type { MessageRef, ThreadId } from "../../chat/threads.ts";
 import type { FileChanges, KillReport } from "../../sandbox/sandbox.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import type { SessionLease } from "../session/lease.ts";
-import type { Settled } from "../session/open-questions.ts";
+import type { RenderDecision } from "../session/open-questions.ts";
 import type { PausedTurn } from "../session/paused-turn.ts";
 import type { Verbosity } from "../session/verbosity.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
@@ -27,7 +27,7 @@ export interface TurnRunner {
      * Stores what came with a message, once it was looked at, and with it the events that wait for another write: to be
      * called without a record before anything that takes its time behind the last event.
      */
-    store(record?: Enclosure): Promise<void>;
+    store(record?: MessageExtrasRecord): Promise<void>;
     /** For events from outside the loop, such as live output. A helper's call begins when this has resolved. */
     emit(event: AgentEvent): void | Promise<void>;
     signal: AbortSignal;
@@ -68,7 +68,7 @@ export interface TurnDisplay {
   /** The message that puts the question to people, with its buttons. */
   question(question: Question, call: ToolCall): OutboundMessage;
   /** What that message says in the end. */
-  settled: Settled;
+  settled: RenderDecision;
   /** What the message says in the end that has offered to go on. */
   continued(paused: PausedTurn, by: string): OutboundMessage;
   /** What must be in the thread while the turn waits for people. */
@@ -96,7 +96,7 @@ export interface ShownTurn {
   verbosity?: Verbosity | undefined;
 }
 
-export interface DriveOptions {
+export interface SessionRunnerOptions {
   redis: Redis;
   stops: StopWatch;
   background: BackgroundJobs;

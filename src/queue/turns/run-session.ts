@@ -4,17 +4,17 @@ import { type History, isUndecided, type OpenCall, type OpenTurn, replay } from 
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
-import { toldOf, type Withdrawals, withdrawalsIn } from "../session/cancelled-messages.ts";
+import { type CancelledMessages, findCancelled, markNotified } from "../session/cancelled-messages.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "../session/lease.ts";
-import { abandoned, decisionsSince, merged } from "../session/open-questions.ts";
-import { offerTaken } from "../session/paused-turn.ts";
-import { listedAt, unlist } from "../session/sweep-list.ts";
+import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
+import { closeContinueOffer } from "../session/paused-turn.ts";
+import { readListedAt, unlist } from "../session/sweep-list.ts";
 import type { Verbosity } from "../session/verbosity.ts";
-import type { DriveOptions, Receipt, TurnDisplay } from "./contracts.ts";
+import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import { runOneTurn } from "./run-turn.ts";
-import { type Flush, stored, tellStopped } from "./stop-notice.ts";
+import { type Flush, notifyStopped, serializeEntries } from "./stop-notice.ts";
 import { isOver, readStop } from "./stops.ts";
-import type { Drive, Driven } from "./turn-worker.ts";
+import type { SessionRunner, SessionRunResult } from "./turn-worker.ts";
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
 const claimsBeforeGivingUp = 4;
@@ -22,12 +22,12 @@ const claimsBeforeGivingUp = 4;
 const lookAgainMs = 500;
 
 /** Drives one thread until its mailbox is empty: claims it, resumes what was interrupted, runs turn after turn. */
-export function createDrive(options: DriveOptions): Drive {
+export function createSessionRunner(options: SessionRunnerOptions): SessionRunner {
   return async (thread, jobSignal) => {
     const lease = await claimSession(options.redis, thread);
     await touchSession(options.redis, thread, options.expireSeconds);
     try {
-      return await driveSession(lease, options, jobSignal);
+      return await runSession(lease, options, jobSignal);
     } catch (error) {
       // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
       if (error instanceof LeaseLost) return "lost";
@@ -36,23 +36,27 @@ export function createDrive(options: DriveOptions): Drive {
   };
 }
 
-async function driveSession(lease: SessionLease, options: DriveOptions, job: AbortSignal): Promise<Driven> {
+async function runSession(
+  lease: SessionLease,
+  options: SessionRunnerOptions,
+  job: AbortSignal,
+): Promise<SessionRunResult> {
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   const rest: Promise<void>[] = [];
   try {
-    return await driveTurns(lease, options, job, rest);
+    return await runTurns(lease, options, job, rest);
   } finally {
     // Whoever closes the worker closes the connections next.
     await Promise.allSettled(rest);
   }
 }
 
-async function driveTurns(
+async function runTurns(
   lease: SessionLease,
-  options: DriveOptions,
+  options: SessionRunnerOptions,
   job: AbortSignal,
   rest: Promise<void>[],
-): Promise<Driven> {
+): Promise<SessionRunResult> {
   const { thread } = lease;
   // Of the turn that this claim has found; none of a later one.
   let claims = lease.claimsWithoutProgress;
@@ -64,17 +68,17 @@ async function driveTurns(
   };
   await flush(Promise.resolve(true));
   while (!job.aborted) {
-    const listed = await listedAt(options.redis, thread);
+    const listedSince = await readListedAt(options.redis, thread);
     const head = await lease.head();
     const records = await lease.read();
     let history = replay(records);
     const resumed = history.turn !== undefined;
-    const withdrawals = withdrawalsIn(records, Number(head["told"] ?? 0));
+    const cancelled = findCancelled(records, Number(head["told"] ?? 0));
     if (!resumed) {
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
       const { taken, withdrawn, stop } = await lease.take(start);
-      withdrawals.messages.push(...withdrawn);
-      await tellStopped(lease, options, flush, withdrawals, stop);
+      cancelled.messages.push(...withdrawn);
+      await notifyStopped(lease, options, flush, cancelled, stop);
       if (taken.length === 0) {
         // The platform may let marks wait for a minute, and a new message must not wait with them.
         const isQuiet = await Promise.race([
@@ -83,13 +87,13 @@ async function driveTurns(
         ]);
         // What a shutdown has cut short is left to the next worker.
         if (!isQuiet || job.aborted) continue;
-        await unlist(options.redis, thread, listed);
+        await unlist(options.redis, thread, listedSince);
         return "done";
       }
       history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
     }
     // Withdrawn by a worker that died before it could say so.
-    await tellStopped(lease, options, flush, withdrawals);
+    await notifyStopped(lease, options, flush, cancelled);
     const { turn } = history;
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
@@ -104,7 +108,7 @@ async function driveTurns(
       verbosity: head["verbosity"] as Verbosity | undefined,
     });
     const { redis } = options;
-    const news = await decisionsSince(redis, thread, history.open, display.settled, options.now());
+    const news = await collectDecisions(redis, thread, history.open, display.settled, options.now());
     if (news.records.length > 0) {
       await lease.append(news.records, news.change);
       history = replay([...records, ...news.records]);
@@ -117,26 +121,26 @@ async function driveTurns(
       const openSeconds = Math.ceil((until - options.now()) / 1_000);
       await touchSession(options.redis, thread, openSeconds + options.expireSeconds);
       await Promise.all([...rest, display.close()]);
-      await unlist(options.redis, thread, listed, until);
+      await unlist(options.redis, thread, listedSince, until);
       return "done";
     }
-    const offer = offerTaken(head, records, (paused) =>
+    const offer = closeContinueOffer(head, records, (paused) =>
       display.continued(paused, turn.asked[0]?.author.name ?? "somebody"),
     );
     if (offer) {
-      await lease.append([], { outbox: stored(offer) });
+      await lease.append([], { outbox: serializeEntries(offer) });
       await flush(Promise.resolve(true));
     }
     display.took(turn.asked);
     const isStuck = claims >= claimsBeforeGivingUp;
     claims = 1;
     try {
-      const current = { turn, history, display, withdrawals, isStuck };
+      const current = { turn, history, display, cancelled, isStuck };
       const { receipt, elsewhere } = await runOneTurn(lease, options, job, current);
       if (receipt.outcome.kind === "lost-lease") return "lost";
       if (receipt.outcome.kind === "suspended") break;
       if (receipt.outcome.kind === "waiting") {
-        await lease.append([], { outbox: stored(display.waiting()) });
+        await lease.append([], { outbox: serializeEntries(display.waiting()) });
         await flush(display.close());
         // They may have decided already.
         continue;
@@ -145,7 +149,7 @@ async function driveTurns(
         display,
         turn,
         receipt,
-        withdrawals,
+        cancelled,
         open: history.open,
         cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
       });
@@ -178,19 +182,19 @@ async function parkedUntil(
 
 async function endTurn(
   lease: SessionLease,
-  options: DriveOptions,
+  options: SessionRunnerOptions,
   flush: Flush,
   current: {
     display: TurnDisplay;
     turn: OpenTurn;
     receipt: Receipt;
-    withdrawals: Withdrawals;
+    cancelled: CancelledMessages;
     open: readonly OpenCall[];
     /** Of the session's turns, this one included. */
     cost: number;
   },
 ): Promise<void> {
-  const { display, turn, receipt, withdrawals, open, cost } = current;
+  const { display, turn, receipt, cancelled, open, cost } = current;
   const now = options.now();
   const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
   // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
@@ -204,11 +208,11 @@ async function endTurn(
       status: newer.length > 0 ? "running" : "idle",
       unsaid: "",
       cost: String(cost),
-      ...toldOf(withdrawals),
+      ...markNotified(cancelled),
     },
-    outbox: stored(display.closing(receipt)),
+    outbox: serializeEntries(display.closing(receipt)),
   };
-  await lease.append(records, merged([abandoned(open, display.settled), end]));
+  await lease.append(records, mergeChanges([abandonQuestions(open, display.settled), end]));
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);

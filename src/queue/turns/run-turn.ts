@@ -1,15 +1,15 @@
-import { followTurn } from "../../agent/consume-events.ts";
+import { consumeEvents } from "../../agent/consume-events.ts";
 import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
-import { type History, type OpenTurn, recordOf, workedMs } from "../../agent/history.ts";
+import { type History, measureWorkedMs, type OpenTurn, toRecord } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { toolCalls } from "../../agent/messages.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
-import { untold, type Withdrawals } from "../session/cancelled-messages.ts";
+import { type CancelledMessages, listUnnotified } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
-import { asked } from "../session/open-questions.ts";
-import { type EndedJobs, sumOfKills } from "./background-jobs.ts";
-import { type DriveOptions, noChanges, type Receipt, type TurnDisplay } from "./contracts.ts";
-import { sinceOrder } from "./stops.ts";
+import { askQuestion } from "../session/open-questions.ts";
+import { addKills, type EndedJobs } from "./background-jobs.ts";
+import { noChanges, type Receipt, type SessionRunnerOptions, type TurnDisplay } from "./contracts.ts";
+import { msSinceOrder } from "./stops.ts";
 import { shutdown } from "./turn-worker.ts";
 
 /** A turn that a claim has begun or goes on with. */
@@ -17,7 +17,7 @@ interface CurrentTurn {
   turn: OpenTurn;
   history: History;
   display: TurnDisplay;
-  withdrawals: Withdrawals;
+  cancelled: CancelledMessages;
   /** It is to end without another try. */
   isStuck: boolean;
 }
@@ -34,12 +34,12 @@ interface RanTurn {
  */
 export async function runOneTurn(
   lease: SessionLease,
-  options: DriveOptions,
+  options: SessionRunnerOptions,
   job: AbortSignal,
   current: CurrentTurn,
 ): Promise<RanTurn> {
   const { thread } = lease;
-  const { turn, display, withdrawals, isStuck } = current;
+  const { turn, display, cancelled, isStuck } = current;
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
   const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
@@ -62,7 +62,7 @@ export async function runOneTurn(
         : await consume(lease, options, { ...current, onStop, abort, signal: controller.signal });
     const receipt: Receipt = {
       outcome,
-      durationMs: workedMs(turn, options.now()),
+      durationMs: measureWorkedMs(turn, options.now()),
       files: noChanges,
       withdrawn: [],
     };
@@ -73,18 +73,18 @@ export async function runOneTurn(
     }
     let elsewhere: EndedJobs | undefined;
     if (outcome.kind === "stopped") {
-      const here = addKills(await killing, await options.runner.killAll(thread));
+      const here = addOwnKills(await killing, await options.runner.killAll(thread));
       elsewhere = await options.background.ended(thread, outcome.order);
-      receipt.killed = elsewhere ? sumOfKills(here, elsewhere.killed) : here;
+      receipt.killed = elsewhere ? addKills(here, elsewhere.killed) : here;
       if (elsewhere?.silent) receipt.silent = elsewhere.silent;
-      const stopMs = await sinceOrder(options.redis, outcome.order);
+      const stopMs = await msSinceOrder(options.redis, outcome.order);
       if (stopMs !== undefined) receipt.stopMs = stopMs;
       // After a later step the model knows of them, and the stop has met other calls.
       if (outcome.steps === turn.steps)
         receipt.cutOff = current.history.open.filter(({ started }) => started).length;
-      withdrawals.messages.push(...(await lease.withdraw()));
+      cancelled.messages.push(...(await lease.withdraw()));
     }
-    receipt.withdrawn = untold(withdrawals);
+    receipt.withdrawn = listUnnotified(cancelled);
     // A turn of one step has run no tool.
     if (outcome.steps > 1 || receipt.killed) {
       receipt.files = await options.runner.fileChanges(thread, turn.startedAt);
@@ -100,14 +100,14 @@ export async function runOneTurn(
 /** Stores each event before the loop may do anything, then shows it. */
 async function consume(
   lease: SessionLease,
-  options: DriveOptions,
+  options: SessionRunnerOptions,
   current: CurrentTurn & {
     onStop(order: StopOrder): void;
     abort(reason: TurnAbort): void;
     signal: AbortSignal;
   },
 ): Promise<TurnOutcome> {
-  const { turn, history, display, withdrawals, onStop, abort, signal } = current;
+  const { turn, history, display, cancelled, onStop, abort, signal } = current;
   /** What the next write takes along: the loop does nothing before it. */
   const held: JournalRecord[] = [];
   const store = async (record?: JournalRecord) => {
@@ -122,7 +122,7 @@ async function consume(
     history,
     followUps: async () => {
       const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
-      withdrawals.messages.push(...withdrawn);
+      cancelled.messages.push(...withdrawn);
       // The hint may have been lost; the order itself is always found here.
       if (stop) onStop(stop);
       turn.asked.push(...taken);
@@ -133,15 +133,17 @@ async function consume(
     emit: (event) => display.event(event),
     signal,
   });
-  const outcome = await followTurn(events, abort, async (event) => {
-    const record = recordOf(event, options.now());
+  const outcome = await consumeEvents(events, abort, async (event) => {
+    const record = toRecord(event, options.now());
     if (event.type === "assistant") open = toolCalls(event.message).length;
     if (event.type === "tool-end") open -= 1;
     // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Where the
     // turn ends instead, the runner stores it.
     const isHeld = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
     const change =
-      event.type === "question" ? asked(event.question, display.question(event.question, event.call)) : {};
+      event.type === "question"
+        ? askQuestion(event.question, display.question(event.question, event.call))
+        : {};
     if (record) held.push(record);
     if (record && !isHeld) await lease.append(held.splice(0), change);
     display.event(event);
@@ -151,7 +153,7 @@ async function consume(
 }
 
 /** Of the same processes, looked at twice. */
-function addKills(first: KillReport | undefined, second: KillReport): KillReport {
+function addOwnKills(first: KillReport | undefined, second: KillReport): KillReport {
   return {
     commands: (first?.commands ?? 0) + second.commands,
     processes: (first?.processes ?? 0) + second.processes,

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import { waitingIn } from "../session/mailbox.ts";
+import { readMailbox } from "../session/mailbox.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
 const enterSlotScript = loadScript(new URL("scripts/enter-slot.lua", import.meta.url));
@@ -47,7 +47,7 @@ export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: u
       const enter = () =>
         enterSlotScript.run(
           redis,
-          [...names.map(keys.slots), ...names.map(keys.slotLine), ...names.map(keys.slotAsked)],
+          [...names.map(keys.slots), ...names.map(keys.slotQueue), ...names.map(keys.slotAsked)],
           [thread, lostMs, isPerson ? since : "", waitingMs, ...places.map(({ limit }) => limit)],
         );
       if ((await enter()) !== 1) return undefined;
@@ -74,7 +74,7 @@ function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits
 }
 
 /** How many are worked on before the turn that the thread waits for, on behalf of that person: 1 at least. */
-export async function aheadOf(
+export async function countAhead(
   redis: Redis,
   queue: Pick<TurnQueue, "before">,
   limits: SlotLimits,
@@ -88,8 +88,8 @@ export async function aheadOf(
       const [taken, own, rank, waiting] = await Promise.all([
         redis.zcount(keys.slots(place), now, "+inf"),
         redis.zscore(keys.slots(place), thread),
-        redis.zrank(keys.slotLine(place), thread),
-        redis.zcard(keys.slotLine(place)),
+        redis.zrank(keys.slotQueue(place), thread),
+        redis.zcard(keys.slotQueue(place)),
       ]);
       if (rank !== null) return rank + 1;
       return own === null && taken >= limit ? waiting + 1 : 0;
@@ -104,7 +104,7 @@ async function claimantIn(
   redis: Redis,
   thread: ThreadId,
 ): Promise<{ user: string | undefined; isPerson: boolean }> {
-  const waiting = await waitingIn(redis, thread);
+  const waiting = await readMailbox(redis, thread);
   const person = waiting.find(({ scheduled }) => !scheduled);
   // A turn that goes on was begun in its order.
   return { user: (person ?? waiting[0])?.author.id, isPerson: person !== undefined || waiting.length === 0 };

@@ -1,23 +1,23 @@
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
-import { toldOf, untold, type Withdrawals } from "../session/cancelled-messages.ts";
+import { type CancelledMessages, listUnnotified, markNotified } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
-import { type DriveOptions, noChanges, type Receipt } from "./contracts.ts";
-import { readStop, sinceOrder } from "./stops.ts";
+import { noChanges, type Receipt, type SessionRunnerOptions } from "./contracts.ts";
+import { msSinceOrder, readStop } from "./stops.ts";
 
 /** Does what the outbox holds. @param quiet see `OutboxOptions` */
 export type Flush = (quiet: Promise<boolean>) => Promise<void>;
 
 /** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
-export async function tellStopped(
+export async function notifyStopped(
   lease: SessionLease,
-  options: DriveOptions,
+  options: SessionRunnerOptions,
   flush: Flush,
-  withdrawals: Withdrawals,
+  cancelled: CancelledMessages,
   stop?: StopOrder,
 ): Promise<void> {
-  const withdrawn = untold(withdrawals);
+  const withdrawn = listUnnotified(cancelled);
   const jobs = stop && (await options.background.ended(lease.thread, stop));
   if (withdrawn.length === 0 && !jobs) return;
   const startedAt = options.now();
@@ -31,7 +31,7 @@ export async function tellStopped(
     calls: [],
   });
   const outcome: TurnOutcome = { kind: "stopped", order, steps: 0, usage: noUsage };
-  const stopMs = jobs && (await sinceOrder(options.redis, order));
+  const stopMs = jobs && (await msSinceOrder(options.redis, order));
   const receipt: Receipt = {
     outcome,
     durationMs: 0,
@@ -40,14 +40,17 @@ export async function tellStopped(
     ...(jobs && { killed: jobs.killed, silent: jobs.silent }),
     ...(stopMs !== undefined && { stopMs }),
   };
-  await lease.append([], { fields: toldOf(withdrawals), outbox: stored(display.closing(receipt)) });
-  withdrawals.told = withdrawals.messages.length;
+  await lease.append([], {
+    fields: markNotified(cancelled),
+    outbox: serializeEntries(display.closing(receipt)),
+  });
+  cancelled.told = cancelled.messages.length;
   await jobs?.forget();
   await flush(display.close());
   display.ended(receipt);
 }
 
 /** Entries as the outbox keeps them. */
-export function stored(entries: Record<string, OutboxEntry>): Record<string, string> {
+export function serializeEntries(entries: Record<string, OutboxEntry>): Record<string, string> {
   return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, JSON.stringify(entry)]));
 }

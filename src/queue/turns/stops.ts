@@ -68,28 +68,28 @@ export function isOver({ at }: UserMessage, outcome: TurnOutcome): boolean {
 const stopScript = loadScript(new URL("scripts/stop.lua", import.meta.url));
 
 /** What somebody did to stop a thread. Whoever tells of it again, within that time, tells the same id. */
-export interface StopDeed {
+export interface StopAction {
   id: string;
   seconds: number;
 }
 
 /**
  * Records a stop order and tells the workers. `nothing`: the thread has nothing to stop. `repeated`: it is recorded, and
- * that deed was told before.
+ * that action was told before.
  */
 export async function orderStop(
   redis: Redis,
   thread: ThreadId,
   order: StopOrder,
-  deed: StopDeed = { id: `${order.by}~${order.at}`, seconds: daySeconds },
+  action: StopAction = { id: `${order.by}~${order.at}`, seconds: daySeconds },
 ): Promise<"ordered" | "repeated" | "nothing"> {
   const result = await stopScript.run(
     redis,
     [
       ...[keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
-      keys.seen(thread, `stop~${deed.id}`),
+      keys.seen(thread, `stop~${action.id}`),
     ],
-    [scriptJson(await heard(redis, order)), daySeconds, deed.seconds],
+    [scriptJson(await stampOrder(redis, order)), daySeconds, action.seconds],
   );
   if (result === 0) return "nothing";
   await redis.publish(channels.stops, thread);
@@ -97,13 +97,13 @@ export async function orderStop(
 }
 
 /** How long ago the order was recorded, ms, by the one clock that all processes share. */
-export async function sinceOrder(redis: Redis, { heardAt }: StopOrder): Promise<number | undefined> {
+export async function msSinceOrder(redis: Redis, { heardAt }: StopOrder): Promise<number | undefined> {
   if (heardAt === undefined) return undefined;
   return Math.max(0, (await redisTime(redis)) - heardAt);
 }
 
 /** The order as it is recorded. */
-export async function heard(redis: Redis, order: StopOrder): Promise<StopOrder> {
+export async function stampOrder(redis: Redis, order: StopOrder): Promise<StopOrder> {
   return { ...order, heardAt: await redisTime(redis) };
 }
 

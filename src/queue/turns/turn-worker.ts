@@ -6,14 +6,14 @@ import type { Slots } from "./slots.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
 /** `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. */
-export type Driven = "done" | "handover" | "lost";
+export type SessionRunResult = "done" | "handover" | "lost";
 
-export type Drive = (thread: ThreadId, signal: AbortSignal) => Promise<Driven>;
+export type SessionRunner = (thread: ThreadId, signal: AbortSignal) => Promise<SessionRunResult>;
 
 export interface TurnWorkerOptions {
   redis: Redis;
   queue: TurnQueue;
-  drive: Drive;
+  runSession: SessionRunner;
   slots: Slots;
   concurrency: number;
   /** A worker that is silent for this long is replaced, in ms. */
@@ -53,9 +53,9 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     const slot = await options.slots.enter(thread, job.timestamp);
     // Half of it is chance, so that those who wait do not come back together.
     if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
-    let outcome: Driven | undefined;
+    let outcome: SessionRunResult | undefined;
     try {
-      outcome = await options.drive(thread, signal);
+      outcome = await options.runSession(thread, signal);
     } finally {
       // Before somebody else takes the thread, whose slot has the same name.
       await slot.leave({ isOurs: outcome !== "lost" });

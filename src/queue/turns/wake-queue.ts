@@ -1,9 +1,9 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
-import { faultPoint } from "../redis/failpoint.ts";
+import { failpoint } from "../redis/failpoint.ts";
 import { queueName, queuePrefix } from "../redis/keys.ts";
-import { waitingIn } from "../session/mailbox.ts";
+import { readMailbox } from "../session/mailbox.ts";
 
 /** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
 export interface TurnQueue {
@@ -44,9 +44,9 @@ export function openTurnQueue(redis: Redis): TurnQueue {
   return {
     async wake(thread) {
       // No job id: with keepLastIfActive a custom one would lose the wake-up (see BullMQ #4030).
-      const waiting = await waitingIn(redis, thread);
+      const waiting = await readMailbox(redis, thread);
       const isPerson = waiting.length === 0 || waiting.some(({ scheduled }) => !scheduled);
-      await faultPoint("wake", () =>
+      await failpoint("wake", () =>
         queue.add(
           "turn",
           { thread },

@@ -5,7 +5,7 @@ import { defaultLimits } from "../limits.ts";
 import type { SandboxBackend } from "../sandbox.ts";
 import { type BackendOptions, createBackend } from "../thread/backend.ts";
 import { inspectHost } from "./inspect-host.ts";
-import { threadNetwork } from "./network.ts";
+import { createThreadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
 import { createSpawner } from "./spawner.ts";
 
@@ -30,11 +30,11 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
         const socketFolder = join(host.root, "proxies");
         return {
           ok: true,
-          machine: {
+          runtime: {
             host,
             spawner,
             networkOf: (threadId, folder) =>
-              threadNetwork({ spawner, folder, threadId, egress, socketFolder, log }),
+              createThreadNetwork({ spawner, folder, threadId, egress, socketFolder, log }),
             probe: probeHost,
           },
         };

@@ -11,7 +11,7 @@ export const filterDescriptor = 3;
 export const statusDescriptor = 4;
 
 /**
- * Runs before bwrap, as the thread's user: waits until the bot has put this process into its cage, sets what is
+ * Runs before bwrap, as the thread's user: waits until the bot has attached this process to its resource group, sets what is
  * inherited, and becomes bwrap.
  *
  * The status descriptor is one end of a socket pair whose other end only the bot holds. bwrap closes it inside,
@@ -52,7 +52,7 @@ const prelude = [
  * `--uid` and `--disable-userns`. So who holds a network does without these, and without the thread's files: it
  * runs nothing of the tenant's.
  */
-export function commandLine(
+export function buildCommandLine(
   site: Pick<LaunchSite, "limits" | "systemMounts">,
   folder: ThreadFolder,
   request: Pick<LaunchRequest, "program" | "cwd" | "fileBytes" | "view" | "network">,

@@ -20,26 +20,26 @@ const thisMachine: Machine = {
 };
 
 /** Why bwrap could not even start, in the order of how often that is it. */
-export function diagnose(said: string, machine: Machine = thisMachine): Problem {
-  if (machine.setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
+export function diagnose(said: string, runtime: Machine = thisMachine): Problem {
+  if (runtime.setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
     return {
       what: `AppArmor restricts user namespaces (${said}).`,
       fix: "Install the package apparmor-profiles and enable its profile bwrap-userns-restrict: `ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && systemctl reload apparmor`.",
     };
   }
-  if (machine.setting("kernel/unprivileged_userns_clone") === "0") {
+  if (runtime.setting("kernel/unprivileged_userns_clone") === "0") {
     return {
       what: `The kernel forbids user namespaces to ordinary users (${said}).`,
       fix: "Allow them: `sysctl -w kernel.unprivileged_userns_clone=1`, and the same in /etc/sysctl.d.",
     };
   }
-  if (machine.setting("user/max_user_namespaces") === "0") {
+  if (runtime.setting("user/max_user_namespaces") === "0") {
     return {
       what: `User namespaces are switched off (${said}).`,
       fix: "Switch them on: `sysctl -w user.max_user_namespaces=15000`, and the same in /etc/sysctl.d.",
     };
   }
-  if (machine.isContainer()) {
+  if (runtime.isContainer()) {
     return {
       what: `The container's own seccomp profile, AppArmor profile or covered /proc blocks bubblewrap (${said}).`,
       fix: "Start the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined`, as docker-compose.yml does, or run Heddle on the host or in a virtual machine.",

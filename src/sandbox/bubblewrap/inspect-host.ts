@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
 import {
-  everyoneMayWalkTo,
-  foldersIn,
+  createThreadFolders,
   type Host,
+  isReachableByAll,
   makeFolder,
   makeRoot,
   type UserRange,
@@ -75,7 +75,7 @@ export function inspectHost(options: {
       relocated,
       ownUsers: users !== undefined,
       systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
-      ...foldersIn(root, users),
+      ...createThreadFolders(root, users),
     },
   };
 }
@@ -116,7 +116,7 @@ function sandboxUsers(uidMap: string): UserRange | undefined {
  * under `/root` (0700) is out of their reach, and opening it to everybody is not ours to do.
  */
 function chooseRoot(dataDir: string, isRoot: boolean): { root: string; relocated: boolean } {
-  const relocated = isRoot && !everyoneMayWalkTo(dataDir);
+  const relocated = isRoot && !isReachableByAll(dataDir);
   const name = createHash("sha256").update(dataDir).digest("hex").slice(0, 16);
   const root = relocated ? join("/var/lib/heddle", name) : dataDir;
   makeRoot(root);

@@ -1,5 +1,5 @@
 import type { KillReport } from "../sandbox.ts";
-import { isAlive, processesInNamespaces } from "../thread/processes.ts";
+import { isAlive, listProcessesInNamespaces } from "../thread/processes.ts";
 import type { Launch } from "./launch.ts";
 
 /** Ends these and proves it: counts their processes before, kills, waits, and then looks for them again. */
@@ -11,7 +11,7 @@ export async function killLaunches(launches: readonly Launch[]): Promise<KillRep
   const namespaces = new Set(launches.flatMap((launch) => launch.init()?.namespace ?? []));
   // By number and by namespace: one may have been forked after the first look, another hide its namespace.
   const survivors = new Set(
-    [...found.filter(isAlive), ...(namespaces.size > 0 ? processesInNamespaces(namespaces) : [])].map(
+    [...found.filter(isAlive), ...(namespaces.size > 0 ? listProcessesInNamespaces(namespaces) : [])].map(
       ({ pid }) => pid,
     ),
   );

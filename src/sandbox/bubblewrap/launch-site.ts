@@ -1,12 +1,12 @@
 import type { SandboxLimits } from "../limits.ts";
-import type { Cages } from "./limits/resource-group.ts";
+import type { ResourceGroups } from "./limits/resource-group.ts";
 import type { OutputPipe } from "./pipes.ts";
 
 /** What this process launches with. */
 export interface LaunchSite {
   limits: SandboxLimits;
   systemMounts: readonly string[];
-  cages: Cages;
+  groups: ResourceGroups;
   /** The system call filter. */
   filter: Uint8Array;
   newPipe(): OutputPipe;

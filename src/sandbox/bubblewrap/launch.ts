@@ -5,11 +5,11 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
-import { descendants, isAlive, type ProcessIdentity, processStatus } from "../thread/processes.ts";
+import { isAlive, listDescendants, type ProcessIdentity, readProcessStatus } from "../thread/processes.ts";
 import type { Ending, LaunchRequest, OutputStream } from "../thread/spawner.ts";
-import { commandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
+import { buildCommandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
 import type { LaunchSite } from "./launch-site.ts";
-import type { Cage } from "./limits/resource-group.ts";
+import type { ResourceGroup } from "./limits/resource-group.ts";
 import type { OutputPipe } from "./pipes.ts";
 
 /** One bwrap with everything that runs in it. */
@@ -44,7 +44,7 @@ export function launch(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
     const { pid } = launcher.child;
     if (pid === undefined)
       return neverStarted(once(launcher.child, "error").then(([error]: unknown[]) => error));
-    return new Supervision(site, launcher, enclose(site, launcher, pid), request);
+    return new BwrapProcess(site, launcher, attachLimits(site, launcher, pid), request);
   } catch (error) {
     return neverStarted(Promise.resolve(error));
   }
@@ -70,7 +70,7 @@ function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
   const stdout = site.newPipe();
   const stderr = site.newPipe();
   try {
-    const child = spawn("/bin/sh", commandLine(site, folder, request), {
+    const child = spawn("/bin/sh", buildCommandLine(site, folder, request), {
       ...folder.owner,
       cwd: "/",
       env: launchEnvironment,
@@ -92,21 +92,21 @@ function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
 }
 
 /** @throws when the groups cannot be made; nothing of the launcher is left then */
-function enclose(site: LaunchSite, { child }: Launcher, pid: number): Cage {
+function attachLimits(site: LaunchSite, { child }: Launcher, pid: number): ResourceGroup {
   try {
-    return site.cages.enclose(pid);
+    return site.groups.attach(pid);
   } catch (error) {
     child.kill("SIGKILL");
     throw error;
   }
 }
 
-class Supervision implements Launch {
+class BwrapProcess implements Launch {
   readonly ended: Promise<Ending>;
   readonly #site: LaunchSite;
   readonly #launcher: Launcher;
   readonly #request: LaunchRequest;
-  readonly #cage: Cage;
+  readonly #group: ResourceGroup;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #givenUp = Promise.withResolvers<void>();
   #init: FirstProcess | undefined;
@@ -115,11 +115,11 @@ class Supervision implements Launch {
   #producedBytes = 0;
   #lastWords = "";
 
-  constructor(site: LaunchSite, launcher: Launcher, cage: Cage, request: LaunchRequest) {
+  constructor(site: LaunchSite, launcher: Launcher, group: ResourceGroup, request: LaunchRequest) {
     this.#site = site;
     this.#launcher = launcher;
     this.#request = request;
-    this.#cage = cage;
+    this.#group = group;
     const { child, stdout, stderr } = launcher;
 
     stdout.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stdout", chunk));
@@ -132,7 +132,7 @@ class Supervision implements Launch {
 
     this.#at(request.timeoutMs, () => this.kill("timeout"));
     const memoryCheck = setInterval(() => {
-      if (cage.memoryExceeded()) this.kill("memory");
+      if (group.memoryExceeded()) this.kill("memory");
     }, memoryCheckMs);
 
     const parts = [child, stdout.readEnd, stderr.readEnd];
@@ -160,7 +160,7 @@ class Supervision implements Launch {
 
   processes(): ProcessIdentity[] {
     const init = this.init();
-    return init === undefined ? [] : descendants(init.pid);
+    return init === undefined ? [] : listDescendants(init.pid);
   }
 
   init(): FirstProcess | undefined {
@@ -176,7 +176,7 @@ class Supervision implements Launch {
   #onReport(report: unknown): void {
     if (typeof report !== "object" || report === null) return;
     if ("child-pid" in report && "pid-namespace" in report) {
-      const status = processStatus(Number(report["child-pid"]));
+      const status = readProcessStatus(Number(report["child-pid"]));
       if (status !== undefined)
         this.#init = { ...status, namespace: `pid:[${String(report["pid-namespace"])}]` };
       if (this.#cause !== undefined) this.#killInit();
@@ -197,10 +197,10 @@ class Supervision implements Launch {
   async #settle(): Promise<Ending> {
     // A program may have handed its end to a job of its thread.
     for (const { readEnd } of [this.#launcher.stdout, this.#launcher.stderr]) readEnd.destroy();
-    if (this.#cause === undefined && this.#exitCode !== 0 && this.#cage.memoryExceeded())
+    if (this.#cause === undefined && this.#exitCode !== 0 && this.#group.memoryExceeded())
       this.#cause = "memory";
     if (this.#init === undefined || (await isGone(this.#init))) {
-      this.#cage.release();
+      this.#group.release();
     } else {
       this.#site.log(`process ${this.#init.pid} of a sandbox does not die; it hangs in the kernel`);
     }

@@ -1,7 +1,7 @@
 import type { Egress, EgressProxy } from "../egress/egress.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { proxyPort, type ThreadNetwork } from "../thread/network.ts";
-import { shell } from "../thread/shell.ts";
+import { shellCommand } from "../thread/shell.ts";
 import type { Launched, Spawner } from "../thread/spawner.ts";
 
 const socketInside = "/proxy.sock";
@@ -16,7 +16,7 @@ wait
 `;
 const idleScript = "echo ready; exec sleep infinity";
 
-export function threadNetwork(options: {
+export function createThreadNetwork(options: {
   spawner: Spawner;
   folder: ThreadFolder;
   threadId: string;
@@ -39,8 +39,8 @@ export function threadNetwork(options: {
     const ready = Promise.withResolvers<boolean>();
     const launched = spawner.launch(folder, {
       program: proxy
-        ? shell(relayScript, [String(proxyPort), socketInside, String(proxy.maxConnections)])
-        : shell(idleScript),
+        ? shellCommand(relayScript, [String(proxyPort), socketInside, String(proxy.maxConnections)])
+        : shellCommand(idleScript),
       cwd: "/",
       network: "hold",
       view: proxy ? ["--bind", proxy.socket, socketInside] : [],

@@ -29,7 +29,7 @@ const madeAtOnce = 32;
  * cannot be opened like that. Node cannot make pipes, so they are FIFOs, made a few at a time and unlinked at once.
  * None is used twice: a program can hand its own to a job of its thread, which then would have another thread's.
  */
-export function pipeSupply(): () => OutputPipe {
+export function createPipeSupply(): () => OutputPipe {
   const spare: number[] = [];
   return () => {
     if (spare.length === 0) spare.push(...makeFifos());

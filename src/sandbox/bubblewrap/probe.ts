@@ -6,10 +6,10 @@ import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
-import { processesNaming } from "../thread/processes.ts";
-import { shell } from "../thread/shell.ts";
+import { listProcessesNaming } from "../thread/processes.ts";
+import { shellCommand } from "../thread/shell.ts";
 import type { Spawner } from "../thread/spawner.ts";
-import { type Quarters, threadSandbox } from "../thread/thread-sandbox.ts";
+import { createThreadSandbox, type SandboxDeps } from "../thread/thread-sandbox.ts";
 import { diagnose } from "./diagnosis.ts";
 import { isInstalled } from "./inspect-host.ts";
 
@@ -38,12 +38,12 @@ setsid sleep "$3" </dev/null >/dev/null 2>&1 &
 const knownVariables = ["PATH", "HOME", "SHLVL", "LANG", "TERM", "EMAIL", "PWD", "OLDPWD", "_"];
 
 /** Runs the real thing with canaries and looks whether it holds. */
-export async function probeHost(quarters: Quarters): Promise<Probe> {
-  const { host, spawner } = quarters;
+export async function probeHost(deps: SandboxDeps): Promise<Probe> {
+  const { host, spawner } = deps;
   const folder = host.folderOf("probe");
   const [{ problems: isolation, missing }, files] = await Promise.all([
     isolationFacts(host, spawner, folder),
-    fileProblems(quarters, folder),
+    fileProblems(deps, folder),
   ]);
   const tier = await spawner.tier();
   // Where no sandbox works, that its files do not work either is no news.
@@ -56,10 +56,10 @@ export async function probeHost(quarters: Quarters): Promise<Probe> {
     tier.summary,
     `${limits.memoryBytes / 2 ** 20} MiB and ${limits.processes} processes per command`,
     folder.owner ? "a user of its own per thread" : "as the bot's own user",
-    quarters.egress.isOpen ? "network: listed hosts" : "no network",
+    deps.egress.isOpen ? "network: listed hosts" : "no network",
     `workspaces in ${join(root, "workspaces")}${relocated ? " (sandbox users cannot reach the data folder)" : ""}`,
   ].join("; ");
-  return { ok, summary, problems: [...problems, ...warnings(quarters.egress)], missing };
+  return { ok, summary, problems: [...problems, ...warnings(deps.egress)], missing };
 }
 
 function tooWeak(tier: string): Problem {
@@ -85,7 +85,7 @@ async function isolationFacts(
     // By this number of seconds, and no other process sleeps as long, the daemon is known afterwards.
     const seconds = `60.${randomInt(2 ** 47)}`;
     const { end, exitCode, problem, said } = await spawner.launch(folder, {
-      program: shell(factsScript, [canaryFile, String(port), seconds]),
+      program: shellCommand(factsScript, [canaryFile, String(port), seconds]),
       cwd: "/workspace",
       timeoutMs: probeTimeoutMs,
       floodBytes: 65_536,
@@ -99,7 +99,7 @@ async function isolationFacts(
         missing: [],
       };
     }
-    const survivors = processesNaming(seconds);
+    const survivors = listProcessesNaming(seconds);
     const facts = output.split("\n");
     return {
       problems: brokenPromises(host, facts, survivors.length),
@@ -138,8 +138,8 @@ function brokenPromises(host: Host, facts: string[], survivors: number): Problem
 }
 
 /** The file tools need GNU programs, and the owner of a file shows which kernel user really wrote it. */
-async function fileProblems(quarters: Quarters, folder: ThreadFolder): Promise<Problem[]> {
-  const sandbox = threadSandbox(quarters, "probe", folder);
+async function fileProblems(deps: SandboxDeps, folder: ThreadFolder): Promise<Problem[]> {
+  const sandbox = createThreadSandbox(deps, "probe", folder);
   const name = `canary-${randomBytes(6).toString("hex")}`;
   const content = randomBytes(16);
   const written = await sandbox.writeFile(name, content);

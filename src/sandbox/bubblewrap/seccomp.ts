@@ -34,9 +34,9 @@ const load = (offset: number): Instruction => ({
   jumpFalse: 0,
   operand: offset,
 });
-const verdict = (value: number): Instruction => ({ code: give, jumpTrue: 0, jumpFalse: 0, operand: value });
+const result = (value: number): Instruction => ({ code: give, jumpTrue: 0, jumpFalse: 0, operand: value });
 
-/** Runs `block`, which must end in a verdict, when the comparison holds; else goes on behind it. */
+/** Runs `block`, which must end in a return, when the comparison holds; else goes on behind it. */
 function when(code: number, operand: number, block: Instruction[]): Instruction[] {
   return [{ code, jumpTrue: 0, jumpFalse: block.length, operand }, ...block];
 }
@@ -63,46 +63,49 @@ const TIOCLINUX = 0x541c;
  *
  * @param denyUnmapped also refuse memory that no process need map, for hosts without a memory cgroup.
  */
-export function seccompFilter(architecture: Architecture, options: { denyUnmapped: boolean }): Uint8Array {
+export function assembleSeccompFilter(
+  architecture: Architecture,
+  options: { denyUnmapped: boolean },
+): Uint8Array {
   const { clone, clone3, socket, ioctl, personality } = architecture.inspected;
   return assemble([
     load(auditOffset),
-    ...unless(jumpEqual, architecture.audit, [verdict(killProcess)]),
+    ...unless(jumpEqual, architecture.audit, [result(killProcess)]),
     load(callNumberOffset),
     ...(architecture.x32From === undefined
       ? []
-      : when(jumpAtLeast, architecture.x32From, [verdict(errno(EPERM))])),
+      : when(jumpAtLeast, architecture.x32From, [result(errno(EPERM))])),
     // libc falls back to clone, whose flags can be looked at; clone3 has them behind a pointer.
-    ...when(jumpEqual, clone3, [verdict(errno(ENOSYS))]),
+    ...when(jumpEqual, clone3, [result(errno(ENOSYS))]),
     ...when(jumpEqual, clone, [
       load(argumentOffset(0)),
-      ...when(jumpAnyBit, namespaceFlags, [verdict(errno(EPERM))]),
-      verdict(allow),
+      ...when(jumpAnyBit, namespaceFlags, [result(errno(EPERM))]),
+      result(allow),
     ]),
     ...when(jumpEqual, socket, [
       load(argumentOffset(0)),
-      ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => when(jumpEqual, family, [verdict(allow)])),
+      ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => when(jumpEqual, family, [result(allow)])),
       ...when(jumpEqual, AF_NETLINK, [
         load(argumentOffset(2)),
-        ...when(jumpEqual, NETLINK_ROUTE, [verdict(allow)]),
-        verdict(errno(EPERM)),
+        ...when(jumpEqual, NETLINK_ROUTE, [result(allow)]),
+        result(errno(EPERM)),
       ]),
-      verdict(errno(EAFNOSUPPORT)),
+      result(errno(EAFNOSUPPORT)),
     ]),
     ...when(jumpEqual, ioctl, [
       load(argumentOffset(1)),
-      ...[TIOCSTI, TIOCLINUX].flatMap((request) => when(jumpEqual, request, [verdict(errno(EPERM))])),
-      verdict(allow),
+      ...[TIOCSTI, TIOCLINUX].flatMap((request) => when(jumpEqual, request, [result(errno(EPERM))])),
+      result(allow),
     ]),
     ...when(jumpEqual, personality, [
       load(argumentOffset(0)),
       // 0 is the default persona, all ones only asks for the current one.
-      ...[0, 0xffffffff].flatMap((persona) => when(jumpEqual, persona, [verdict(allow)])),
-      verdict(errno(EPERM)),
+      ...[0, 0xffffffff].flatMap((persona) => when(jumpEqual, persona, [result(allow)])),
+      result(errno(EPERM)),
     ]),
     ...(options.denyUnmapped ? unmappedMemory(architecture) : []),
-    ...architecture.denied.flatMap((call) => when(jumpEqual, call, [verdict(errno(EPERM))])),
-    verdict(allow),
+    ...architecture.denied.flatMap((call) => when(jumpEqual, call, [result(errno(EPERM))])),
+    result(allow),
   ]);
 }
 
@@ -110,13 +113,13 @@ export function seccompFilter(architecture: Architecture, options: { denyUnmappe
 function unmappedMemory({ unmapped: { memfdCreate, shmget } }: Architecture): Instruction[] {
   const size = argumentOffset(1);
   return [
-    ...when(jumpEqual, memfdCreate, [verdict(errno(EPERM))]),
+    ...when(jumpEqual, memfdCreate, [result(errno(EPERM))]),
     ...when(jumpEqual, shmget, [
       load(size + 4),
-      ...unless(jumpEqual, 0, [verdict(errno(EPERM))]),
+      ...unless(jumpEqual, 0, [result(errno(EPERM))]),
       load(size),
-      ...when(jumpAtLeast, 65_536, [verdict(errno(EPERM))]),
-      verdict(allow),
+      ...when(jumpAtLeast, 65_536, [result(errno(EPERM))]),
+      result(allow),
     ]),
   ];
 }

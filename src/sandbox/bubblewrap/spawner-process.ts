@@ -9,9 +9,9 @@
 import { killLaunches } from "./kill.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { type Launch, launch } from "./launch.ts";
-import { findCages } from "./limits/cgroups.ts";
-import { pipeSupply } from "./pipes.ts";
-import { seccompFilter } from "./seccomp.ts";
+import { findResourceGroups } from "./limits/cgroups.ts";
+import { createPipeSupply } from "./pipes.ts";
+import { assembleSeccompFilter } from "./seccomp.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
 import { architectureOf } from "./syscalls.ts";
 
@@ -71,14 +71,14 @@ async function handle(message: ToSpawner): Promise<void> {
 async function prepare({ limits, systemMounts }: SpawnerSettings): Promise<LaunchSite> {
   const architecture = architectureOf(process.arch);
   if (architecture === undefined) throw new Error(`No system call filter for ${process.arch}.`);
-  const cages = await findCages(limits);
-  tell({ type: "ready", tier: { summary: cages.summary, exact: cages.countsEverything } });
+  const groups = await findResourceGroups(limits);
+  tell({ type: "ready", tier: { summary: groups.summary, exact: groups.countsEverything } });
   return {
     limits,
     systemMounts,
-    cages,
-    filter: seccompFilter(architecture, { denyUnmapped: !cages.countsEverything }),
-    newPipe: pipeSupply(),
+    groups,
+    filter: assembleSeccompFilter(architecture, { denyUnmapped: !groups.countsEverything }),
+    newPipe: createPipeSupply(),
     log: (line) => tell({ type: "log", line }),
   };
 }

@@ -26,7 +26,7 @@ const blockBytes = 1_048_576;
 const blocksPerDay = 64;
 
 /** Sets bytes aside in the counter, a block at a time, so that all workers together keep to the limit. */
-export function dayAllowance(options: {
+export function createDayAllowance(options: {
   threadId: string;
   counter: DayCounter;
   bytesPerDay: number;

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
 
 /** How a proxy reaches the world; a test puts a loopback in its place. */
-export interface Uplink {
+export interface Dialer {
   /** All addresses of a name. */
   resolve(host: string): Promise<string[]>;
   connect(address: string, port: number): Socket;
@@ -11,7 +11,7 @@ export interface Uplink {
   secure(socket: Socket, host: string): Socket;
 }
 
-export const internet: Uplink = {
+export const publicDialer: Dialer = {
   resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   connect: (address, port) => connect(port, address),
   secure: (socket, host) => connectSecurely({ socket, servername: host, ALPNProtocols: ["http/1.1"] }),

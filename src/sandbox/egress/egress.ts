@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { dayAllowance, type DayCounter, processCounter } from "./allowance.ts";
-import { internet, type Uplink } from "./dialer.ts";
+import { createDayAllowance, type DayCounter, processCounter } from "./allowance.ts";
+import { type Dialer, publicDialer } from "./dialer.ts";
 import { type EgressPolicy, type EgressRules, policyFor } from "./policy.ts";
 import { createProxyServer } from "./proxy.ts";
 
@@ -50,22 +50,22 @@ export function createEgress(options: {
   limits: EgressLimits;
   log(line: string): void;
   counter?: DayCounter;
-  uplink?: Uplink;
+  dialer?: Dialer;
   now?(): number;
 }): Egress {
-  const { rules, limits, log, counter = processCounter(), uplink = internet, now = Date.now } = options;
+  const { rules, limits, log, counter = processCounter(), dialer = publicDialer, now = Date.now } = options;
 
   return {
     isOpen: rules.allow.length > 0 || Object.values(rules.channels).some((hosts) => hosts.length > 0),
     policyOf: (threadId) => policyFor(rules, threadId),
     async listen(threadId, folder, owner) {
       const policy = policyFor(rules, threadId) ?? { hosts: [], credentials: [] };
-      const allowance = dayAllowance({ threadId, counter, bytesPerDay: limits.bytesPerDay, now });
+      const allowance = createDayAllowance({ threadId, counter, bytesPerDay: limits.bytesPerDay, now });
       const server = createProxyServer({
         policy,
         maxConnections: limits.connections,
         allowance,
-        uplink,
+        dialer,
         log: (line) => log(`egress of ${threadId}: ${line}`),
         now,
       });

@@ -4,18 +4,18 @@ import type { Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 import { isPublicAddress } from "./addresses.ts";
 import type { Allowance } from "./allowance.ts";
-import type { Uplink } from "./dialer.ts";
+import type { Dialer } from "./dialer.ts";
 import { forward } from "./forward.ts";
 import type { Meter } from "./meter.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
 import { refuse, type Status } from "./refusal.ts";
-import { briefLog } from "./throttled-logger.ts";
+import { throttledLogger } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
   policy: EgressPolicy;
   maxConnections: number;
   allowance: Allowance;
-  uplink: Uplink;
+  dialer: Dialer;
   /** Takes lines about connections, not more than some in a minute. */
   log(line: string): void;
   now(): number;
@@ -43,10 +43,13 @@ const idleMs = 300_000;
  * resolved once and its address checked and dialled, so that no second answer can lead elsewhere.
  */
 export function createProxyServer(options: ProxyOptions): Server & { end(): Promise<void> } {
-  const { policy, uplink, allowance } = options;
+  const { policy, dialer, allowance } = options;
   const open = new Set<Socket>();
   // Apart, so that no number of refusals hides what was reached.
-  const [refusals, closings] = [briefLog(options.log, options.now), briefLog(options.log, options.now)];
+  const [refusals, closings] = [
+    throttledLogger(options.log, options.now),
+    throttledLogger(options.log, options.now),
+  ];
 
   /** A connection for one of the sandbox's, and no longer than that. */
   async function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
@@ -54,7 +57,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
     if (!isListed(policy.hosts, host)) return refuse(403, `${host} is not on the list of reachable hosts`);
     const permission = await allowance.take(0);
     if (permission !== "granted") return refusedFor[permission];
-    const addresses = await uplink.resolve(host).catch(() => []);
+    const addresses = await dialer.resolve(host).catch(() => []);
     const address = addresses.find(isPublicAddress);
     if (address === undefined) {
       return addresses.length > 0
@@ -62,7 +65,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
         : refuse(502, `the name ${host} could not be resolved`);
     }
     if (client.destroyed) return refuse(502, "the sandbox has hung up");
-    const socket = uplink.connect(address, port);
+    const socket = dialer.connect(address, port);
     open.add(socket);
     socket.once("close", () => open.delete(socket));
     client.once("close", () => socket.destroy());
@@ -148,7 +151,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
       answer,
       meter: meter(`${incoming.method} ${url.hostname}`, dialled.socket),
       connection: dialled.socket,
-      secure: (connection) => uplink.secure(connection, url.hostname),
+      secure: (connection) => dialer.secure(connection, url.hostname),
     });
   }
 

@@ -3,11 +3,11 @@ import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { defaultLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
-import { type BackendOptions, createBackend, type Machine } from "../thread/backend.ts";
-import { foldersIn, makeRoot } from "../thread/host.ts";
-import { type Quarters, threadSandbox } from "../thread/thread-sandbox.ts";
+import { type BackendOptions, createBackend, type HostRuntime } from "../thread/backend.ts";
+import { createThreadFolders, makeRoot } from "../thread/host.ts";
+import { createThreadSandbox, type SandboxDeps } from "../thread/thread-sandbox.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
-import { plainSpawner } from "./spawner.ts";
+import { createPlainSpawner } from "./spawner.ts";
 
 const noSandbox =
   "NO SANDBOX: commands run as the user that runs Heddle, with all its files, the network and no limits but time, output and disk";
@@ -21,7 +21,7 @@ export function createUnconfinedBackend(options: BackendOptions): SandboxBackend
       name: "none",
       prepare: () => ({
         ok: true,
-        machine: machineOf(options, {
+        runtime: machineOf(options, {
           summary: noSandbox,
           wrap: (_folder, program) => program,
           warning: {
@@ -51,7 +51,7 @@ export function createSeatbeltBackend(options: BackendOptions): SandboxBackend {
         }
         return {
           ok: true,
-          machine: machineOf(options, {
+          runtime: machineOf(options, {
             summary,
             wrap: ({ path }, program) => {
               const readable = (options.readOnly?.() ?? []).map(({ source }) => realpathSync(source));
@@ -73,8 +73,8 @@ export function createSeatbeltBackend(options: BackendOptions): SandboxBackend {
 
 function machineOf(
   { dataDir, limits }: BackendOptions,
-  way: { summary: string; wrap: Parameters<typeof plainSpawner>[1]; warning: Problem },
-): Machine {
+  way: { summary: string; wrap: Parameters<typeof createPlainSpawner>[1]; warning: Problem },
+): HostRuntime {
   const root = resolve(dataDir);
   makeRoot(root);
   return {
@@ -86,17 +86,17 @@ function machineOf(
       ownUsers: false,
       requiresGroups: false,
       systemMounts: [],
-      ...foldersIn(root),
+      ...createThreadFolders(root),
     },
-    spawner: plainSpawner(way.summary, way.wrap),
+    spawner: createPlainSpawner(way.summary, way.wrap),
     // All of them have the host's.
     networkOf: () => ({ current: () => undefined, open: async () => undefined, close: async () => {} }),
-    probe: (quarters) => probe(quarters, way),
+    probe: (deps) => probe(deps, way),
   };
 }
 
-async function probe(quarters: Quarters, way: { summary: string; warning: Problem }): Promise<Probe> {
-  const sandbox = threadSandbox(quarters, "probe", quarters.host.folderOf("probe"));
+async function probe(deps: SandboxDeps, way: { summary: string; warning: Problem }): Promise<Probe> {
+  const sandbox = createThreadSandbox(deps, "probe", deps.host.folderOf("probe"));
   const name = `canary-${randomBytes(6).toString("hex")}`;
   const written = await sandbox.writeFile(name, Buffer.from(name));
   const listed = await sandbox.listFiles();

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
-import { descendants, isAlive, type ProcessIdentity } from "../thread/processes.ts";
+import { isAlive, listDescendants, type ProcessIdentity } from "../thread/processes.ts";
 import type { Ending, Launched, Spawner, SpawnRequest } from "../thread/spawner.ts";
 
 /** What `bash -c` takes before the first parameter of a script; see bubblewrap/shell.ts. */
@@ -19,7 +19,7 @@ const lateOutputMs = 100;
  *
  * @param wrap makes what is really run of a program and its arguments
  */
-export function plainSpawner(
+export function createPlainSpawner(
   summary: string,
   wrap: (folder: ThreadFolder, program: readonly string[]) => readonly string[],
 ): Spawner {
@@ -109,7 +109,7 @@ async function endOf(child: ChildProcess): Promise<Ending> {
 
 /** A daemon that has left the command's session and lost its parent is not found any more. */
 function treeOf(child: ChildProcess | undefined): ProcessIdentity[] {
-  return child?.pid === undefined || process.platform !== "linux" ? [] : descendants(child.pid);
+  return child?.pid === undefined || process.platform !== "linux" ? [] : listDescendants(child.pid);
 }
 
 function killTree(child: ChildProcess): void {

@@ -1,6 +1,6 @@
 import type { ThreadFolder } from "./host.ts";
 import { threadFolders } from "./inside-path.ts";
-import { shell } from "./shell.ts";
+import { shellCommand } from "./shell.ts";
 import type { Spawner } from "./spawner.ts";
 
 const archiveInside = "/archive.tar";
@@ -19,11 +19,11 @@ const unpackScript = `tar -C "$2" -xpSf "$1"`;
 const mergeScript = `tar -C "$2" -xpSf "$1" --keep-newer-files --warning=no-ignore-newer`;
 
 /** Makes and reads archives of workspaces inside the thread's sandbox, where its links lead nowhere else. */
-export function archiver(spawner: Spawner, limits: { workspaceBytes: number }) {
+export function createArchiver(spawner: Spawner, limits: { workspaceBytes: number }) {
   const run = (script: string, bind: string) => async (folder: ThreadFolder, file: string) => {
     let said = "";
     const { end, exitCode, problem } = await spawner.launch(folder, {
-      program: shell(script, [archiveInside, ...threadFolders]),
+      program: shellCommand(script, [archiveInside, ...threadFolders]),
       cwd: "/",
       view: [bind, file, archiveInside],
       timeoutMs,

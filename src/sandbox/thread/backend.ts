@@ -2,14 +2,14 @@ import { join } from "node:path";
 import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
-import { keepWorkspaces, type WorkspaceKeeper } from "../workspaces/lifecycle.ts";
-import { folderStore, type WorkspaceStore } from "../workspaces/store.ts";
-import { archiver } from "./archive.ts";
+import { createWorkspaceLifecycle, type WorkspaceLifecycle } from "../workspaces/lifecycle.ts";
+import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
+import { createArchiver } from "./archive.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import type { ThreadNetwork } from "./network.ts";
-import { type ReadOnlyMount, type ReadOnlyView, readOnlyView } from "./read-only.ts";
+import { createReadOnlyView, type ReadOnlyMount, type ReadOnlyView } from "./read-only.ts";
 import type { Spawner } from "./spawner.ts";
-import { type Quarters, type ThreadSandbox, threadSandbox } from "./thread-sandbox.ts";
+import { createThreadSandbox, type SandboxDeps, type ThreadSandbox } from "./thread-sandbox.ts";
 
 export interface BackendOptions {
   /** Where the workspaces are kept, unless sandbox users cannot reach it there. */
@@ -29,26 +29,26 @@ export interface BackendOptions {
 }
 
 /** What a kind of sandbox brings; the rest is the same for all of them. */
-export interface Kind {
+export interface BackendDriver {
   name: string;
   /** Finds out what the machine offers, without starting anything of a tenant. */
-  prepare(): { ok: true; machine: Machine } | { ok: false; problem: Problem };
+  prepare(): { ok: true; runtime: HostRuntime } | { ok: false; problem: Problem };
   note(threadId: string): string;
 }
 
-export interface Machine {
+export interface HostRuntime {
   host: Host;
   spawner: Spawner;
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
   /** Runs the real thing with canaries. */
-  probe(quarters: Quarters): Promise<Probe>;
+  probe(deps: SandboxDeps): Promise<Probe>;
 }
 
 /**
  * A back end of this kind. Nothing is touched before the first `probe` or `open`. `open` rejects, naming the
  * problems, where the probe fails: there is no weaker mode to fall back to.
  */
-export function createBackend(kind: Kind, options: BackendOptions): SandboxBackend {
+export function createBackend(kind: BackendDriver, options: BackendOptions): SandboxBackend {
   const { log = () => {}, egress = closedEgress, readOnly = () => nothing, now = Date.now } = options;
   /** With the time of their last opening, ms. */
   const threads = new Map<string, { sandbox: ThreadSandbox; at: number }>();
@@ -56,24 +56,24 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
   let checked: Promise<Checked> | undefined;
   let ready: Ready | undefined;
 
-  function furnish(machine: Machine): Ready {
-    const { host, spawner } = machine;
-    const view = readOnlyView(host, readOnly, log);
-    const quarters: Quarters = { ...machine, jobCount, egress, shown: view.mounts };
-    const keeper = keepWorkspaces({
+  function initialize(runtime: HostRuntime): Ready {
+    const { host, spawner } = runtime;
+    const view = createReadOnlyView(host, readOnly, log);
+    const deps: SandboxDeps = { ...runtime, jobCount, egress, shown: view.mounts };
+    const lifecycle = createWorkspaceLifecycle({
       root: host.root,
-      store: options.store ?? folderStore(join(host.root, "archives"), now),
+      store: options.store ?? createFolderStore(join(host.root, "archives"), now),
       shared: options.store !== undefined,
       tools: {
         key: host.keyOf,
         folderOf: host.folderOf,
-        ...archiver(spawner, host.limits),
+        ...createArchiver(spawner, host.limits),
         rest: async (threadId) => (await threads.get(threadId)?.sandbox.rest()) ?? true,
       },
       log,
       now,
     });
-    return { machine, view, quarters, keeper };
+    return { runtime, view, deps, lifecycle };
   }
 
   async function check(): Promise<Checked> {
@@ -81,9 +81,9 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
       if (ready === undefined) {
         const prepared = kind.prepare();
         if (!prepared.ok) return { probe: failed(kind, prepared.problem) };
-        ready = furnish(prepared.machine);
+        ready = initialize(prepared.runtime);
       }
-      return { probe: await ready.machine.probe(ready.quarters), ready };
+      return { probe: await ready.runtime.probe(ready.deps), ready };
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       return {
@@ -105,7 +105,7 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
   }
 
   /** Forgets threads in which nothing has run for long, with the output of their jobs. */
-  async function letIdleGo(): Promise<void> {
+  async function evictIdle(): Promise<void> {
     const before = now() - idleMs;
     const idle = [...threads].filter(([, { sandbox, at }]) => !sandbox.busy() && at < before);
     for (const [id] of idle) threads.delete(id);
@@ -119,31 +119,31 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
       return (await checked).probe;
     },
     async open(threadId) {
-      const { quarters, keeper } = await working();
-      await letIdleGo();
+      const { deps, lifecycle } = await working();
+      await evictIdle();
       const known = threads.get(threadId)?.sandbox;
       if (known?.busy()) {
         // Another host's newer folder would pull this one away under what runs in it.
-        await keeper.catchUp(threadId);
+        await lifecycle.catchUp(threadId);
         threads.set(threadId, { sandbox: known, at: now() });
         return known;
       }
-      const folder = await keeper.open(threadId);
-      const sandbox = threads.get(threadId)?.sandbox ?? threadSandbox(quarters, threadId, folder);
+      const folder = await lifecycle.open(threadId);
+      const sandbox = threads.get(threadId)?.sandbox ?? createThreadSandbox(deps, threadId, folder);
       threads.set(threadId, { sandbox, at: now() });
       return sandbox;
     },
     opened: (threadId) => threads.get(threadId),
     async settle(threadId) {
-      const { keeper } = await working();
-      if (threads.get(threadId)?.sandbox.touched()) await keeper.save(threadId);
+      const { lifecycle } = await working();
+      if (threads.get(threadId)?.sandbox.touched()) await lifecycle.save(threadId);
     },
-    workspaces: async () => (await working()).keeper,
+    workspaces: async () => (await working()).lifecycle,
     note: kind.note,
     async close() {
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
       threads.clear();
-      await ready?.machine.spawner.close();
+      await ready?.runtime.spawner.close();
       ready?.view.close();
     },
   };
@@ -153,10 +153,10 @@ export function createBackend(kind: Kind, options: BackendOptions): SandboxBacke
 const idleMs = 2 * 86_400_000;
 
 interface Ready {
-  machine: Machine;
+  runtime: HostRuntime;
   view: ReadOnlyView;
-  quarters: Quarters;
-  keeper: WorkspaceKeeper<ThreadFolder>;
+  deps: SandboxDeps;
+  lifecycle: WorkspaceLifecycle<ThreadFolder>;
 }
 
 /** What the check of the host found. */
@@ -167,6 +167,6 @@ interface Checked {
 
 const nothing: readonly ReadOnlyMount[] = [];
 
-function failed({ name }: Kind, problem: Problem): Probe {
+function failed({ name }: BackendDriver, problem: Problem): Probe {
   return { ok: false, summary: `${name}: not usable`, problems: [problem], missing: [] };
 }

@@ -1,5 +1,5 @@
 import { type Sandbox, workspaceRoot } from "../sandbox.ts";
-import { failureOf, longestEntryBytes, type RunScript } from "./files.ts";
+import { longestEntryBytes, type RunScript, toFileFailure } from "./files.ts";
 
 /** What was written is told of so many files, and what is gone where there were no more. */
 const mostFiles = 10_000;
@@ -21,7 +21,7 @@ LC_ALL=C sort -z | xargs -0 bash -c 'for path; do [ -f "$path" ] || [ -L "$path"
 `;
 
 /** Finds out what happens to a thread's files: which were written by their times, which are gone by a note. */
-export function fileChanges(run: RunScript) {
+export function createFileChanges(run: RunScript) {
   let note: Note | undefined;
 
   async function list(): Promise<Buffer | undefined> {
@@ -62,7 +62,7 @@ export function fileChanges(run: RunScript) {
         stdin: before,
         maxOutputBytes: 2 * mostFiles * longestEntryBytes,
       });
-      if (result.exitCode !== 0) return failureOf(result, workspaceRoot);
+      if (result.exitCode !== 0) return toFileFailure(result, workspaceRoot);
       const records = result.stdout.toString().split("\0").slice(0, -1);
       const marked = (sign: string) =>
         records.filter((record) => record.startsWith(sign)).map((record) => record.slice(1));

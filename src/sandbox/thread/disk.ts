@@ -1,7 +1,7 @@
 import { statfs } from "node:fs/promises";
 import type { Host, ThreadFolder } from "./host.ts";
 import { threadFolders } from "./inside-path.ts";
-import { shell } from "./shell.ts";
+import { shellCommand } from "./shell.ts";
 import type { Launched, Spawner } from "./spawner.ts";
 
 interface DiskUse {
@@ -58,7 +58,7 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     const startedAt = performance.now();
     let text = "";
     measuring = spawner.launch(folder, {
-      program: shell(measureScript, threadFolders),
+      program: shellCommand(measureScript, threadFolders),
       cwd: "/",
       timeoutMs: lookTimeoutMs,
       floodBytes: 4096,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { FileEntry, FileFailure, Sandbox } from "../sandbox.ts";
-import { insidePath, shownPath, threadFolders } from "./inside-path.ts";
+import { formatPath, resolveInside, threadFolders } from "./inside-path.ts";
 import type { Ending } from "./spawner.ts";
 
 export interface ScriptRequest {
@@ -90,10 +90,10 @@ find -H "$path" -mindepth "$([ -d "$path" ] && echo 1 || echo 0)" \\
 `;
 
 /** The file operations of a sandbox. All of them happen inside, where only the thread's own files exist. */
-export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTools {
+export function createFileTools(run: RunScript, limits: { fileBytes: number }): FileTools {
   return {
     async readFile(path, options = {}) {
-      const inside = insidePath(path, "read");
+      const inside = resolveInside(path, "read");
       if (!inside.ok) return inside;
       const offset = options.offset ?? 0;
       const maxBytes = options.maxBytes ?? defaultReadBytes;
@@ -103,7 +103,7 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
         maxOutputBytes: maxBytes + 32,
         signal: options.signal,
       });
-      if (result.exitCode !== 0) return failureOf(result, path);
+      if (result.exitCode !== 0) return toFileFailure(result, path);
       const lineEnd = result.stdout.indexOf("\n");
       const size = Number(result.stdout.toString("latin1", 0, lineEnd));
       const data = result.stdout.subarray(lineEnd + 1);
@@ -112,7 +112,7 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
     },
 
     async writeFile(path, data, options = {}) {
-      const inside = insidePath(path, "write");
+      const inside = resolveInside(path, "write");
       if (!inside.ok) return inside;
       if (data.length > limits.fileBytes) {
         const message = `${path}: ${data.length} bytes are more than a file may have (${limits.fileBytes}).`;
@@ -134,11 +134,11 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
         maxOutputBytes: 4096,
         signal: options.signal,
       });
-      return result.exitCode === 0 ? { ok: true, sha256: sha256(data) } : failureOf(result, path);
+      return result.exitCode === 0 ? { ok: true, sha256: sha256(data) } : toFileFailure(result, path);
     },
 
     async listFiles(path = ".", options = {}) {
-      const inside = insidePath(path, "read");
+      const inside = resolveInside(path, "read");
       if (!inside.ok) return inside;
       const limit = options.limit ?? defaultListLimit;
       const result = await run({
@@ -148,7 +148,7 @@ export function fileTools(run: RunScript, limits: { fileBytes: number }): FileTo
         maxOutputBytes: (limit + 1) * longestEntryBytes,
         signal: options.signal,
       });
-      if (result.exitCode !== 0) return failureOf(result, path);
+      if (result.exitCode !== 0) return toFileFailure(result, path);
       const records = result.stdout.toString().split("\0").slice(0, -1);
       const entries = records.slice(0, limit).map((record) => parseEntry(record, inside.path));
       return { ok: true, entries, truncated: records.length > limit };
@@ -160,7 +160,7 @@ function parseEntry(record: string, base: string): FileEntry {
   const [kind = "", bytes = "", ...name] = record.split("\t");
   const path = name.join("\t").replaceAll("\u0001", "/");
   return {
-    path: shownPath(path === "" ? base : `${base}/${path}`),
+    path: formatPath(path === "" ? base : `${base}/${path}`),
     type: kind === "f" ? "file" : kind === "d" ? "directory" : kind === "l" ? "link" : "other",
     bytes: Number(bytes),
   };
@@ -177,7 +177,7 @@ const knownErrors: [RegExp, FileFailure["reason"], string][] = [
 ];
 
 /** What a script has failed of. @param path as the caller named it */
-export function failureOf(result: Ending & { stderr: Buffer }, path: string): FileFailure {
+export function toFileFailure(result: Ending & { stderr: Buffer }, path: string): FileFailure {
   const failure = (reason: FileFailure["reason"], text: string): FileFailure => {
     return { ok: false, reason, message: `${path} ${text}.` };
   };

@@ -63,7 +63,7 @@ export function makeRoot(root: string): void {
 }
 
 /** Whether every existing folder on the way has the execute bit for others. */
-export function everyoneMayWalkTo(path: string): boolean {
+export function isReachableByAll(path: string): boolean {
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);
   for (let folder = realpathSync(existing); ; folder = dirname(folder)) {
@@ -80,7 +80,7 @@ export function makeFolder(path: string, mode: number): void {
 }
 
 /** How threads find their folders in a root. */
-export function foldersIn(root: string, users?: UserRange): Pick<Host, "keyOf" | "folderOf"> {
+export function createThreadFolders(root: string, users?: UserRange): Pick<Host, "keyOf" | "folderOf"> {
   const keyOf = (threadId: string) => hashOf(threadId).slice(0, keyLength);
   return {
     keyOf,

@@ -8,7 +8,7 @@ const writable = [workspaceRoot, "/tmp"];
 const readable = [...writable, skillsRoot];
 
 /** A path as the sandbox sees it, absolute; denied outside the thread's own folders and, to read, the skills. */
-export function insidePath(path: string, use: "read" | "write"): { ok: true; path: string } | FileFailure {
+export function resolveInside(path: string, use: "read" | "write"): { ok: true; path: string } | FileFailure {
   if (path.includes("\0")) return denied("A path cannot contain a NUL character.");
   const absolute = posix.resolve(workspaceRoot, path);
   const isIn = (roots: readonly string[]) =>
@@ -22,7 +22,7 @@ export function insidePath(path: string, use: "read" | "write"): { ok: true; pat
 }
 
 /** The path as file lists show it: relative below the workspace, else absolute. */
-export function shownPath(absolute: string): string {
+export function formatPath(absolute: string): string {
   return absolute.startsWith(`${workspaceRoot}/`) ? absolute.slice(workspaceRoot.length + 1) : absolute;
 }
 

@@ -16,7 +16,7 @@ export interface ThreadNetwork {
 export const proxyPort = 3128;
 
 /** Variables for programs in the thread's sandbox that tell where its proxy is. */
-export function proxyVariables(variables: Readonly<Record<string, string>>): string[] {
+export function buildProxyVariables(variables: Readonly<Record<string, string>>): string[] {
   const address = `http://127.0.0.1:${proxyPort}`;
   const all = {
     ...Object.fromEntries(

@@ -1,7 +1,7 @@
 import type { OutputStream } from "./spawner.ts";
 
 /** Keeps the first `limit` bytes of both streams together and counts the rest. */
-export function keepOutput(limit: number) {
+export function collectOutput(limit: number) {
   const kept: Record<OutputStream, Buffer[]> = { stdout: [], stderr: [] };
   let room = limit;
   let droppedBytes = 0;

@@ -13,7 +13,7 @@ export interface ProcessStatus extends ProcessIdentity {
 }
 
 /** Looks a process up in /proc; undefined when it does not exist (any more). */
-export function processStatus(pid: number): ProcessStatus | undefined {
+export function readProcessStatus(pid: number): ProcessStatus | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
   // The command name is in parentheses, may hold anything, and is the last thing that does: fields follow it.
@@ -27,12 +27,12 @@ export function processStatus(pid: number): ProcessStatus | undefined {
 
 /** Whether that very process still runs. */
 export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
-  const status = processStatus(pid);
+  const status = readProcessStatus(pid);
   return status !== undefined && !status.zombie && status.startTime === startTime;
 }
 
 /** Every living process below `pid`, without `pid` itself. */
-export function descendants(pid: number): ProcessStatus[] {
+export function listDescendants(pid: number): ProcessStatus[] {
   const found: ProcessStatus[] = [];
   const queue = [pid];
   const seen = new Set(queue);
@@ -41,7 +41,7 @@ export function descendants(pid: number): ProcessStatus[] {
       if (seen.has(child)) continue;
       seen.add(child);
       queue.push(child);
-      const status = processStatus(child);
+      const status = readProcessStatus(child);
       if (status !== undefined && !status.zombie) found.push(status);
     }
   }
@@ -49,12 +49,12 @@ export function descendants(pid: number): ProcessStatus[] {
 }
 
 /** Every living process of the host whose PID namespace (`pid:[inode]`) is one of these. */
-export function processesInNamespaces(namespaces: ReadonlySet<string>): ProcessStatus[] {
+export function listProcessesInNamespaces(namespaces: ReadonlySet<string>): ProcessStatus[] {
   return processesThat((pid) => namespaces.has(readlinkSync(`/proc/${pid}/ns/pid`)));
 }
 
 /** Every living process of the host whose command line holds this word. */
-export function processesNaming(word: string): ProcessStatus[] {
+export function listProcessesNaming(word: string): ProcessStatus[] {
   return processesThat((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word));
 }
 
@@ -66,18 +66,18 @@ function processesThat(fit: (pid: number) => boolean): ProcessStatus[] {
     } catch {
       return []; // Gone meanwhile, or someone else's.
     }
-    const status = processStatus(pid);
+    const status = readProcessStatus(pid);
     return status !== undefined && !status.zombie ? [status] : [];
   });
 }
 
 /** Resident memory of the processes, in bytes. Cheap, and counts a page once for each process that maps it. */
-export function residentBytes(processes: readonly ProcessIdentity[]): number {
+export function sumResidentBytes(processes: readonly ProcessIdentity[]): number {
   return sumOfField(processes, "status", /^VmRSS:\s+(\d+) kB/m);
 }
 
 /** Resident memory with shared pages counted once, in bytes. Costs the kernel a walk through every mapping. */
-export function proportionalBytes(processes: readonly ProcessIdentity[]): number {
+export function sumProportionalBytes(processes: readonly ProcessIdentity[]): number {
   return sumOfField(processes, "smaps_rollup", /^Pss:\s+(\d+) kB/m);
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { everyoneMayWalkTo, type Host } from "./host.ts";
+import { type Host, isReachableByAll } from "./host.ts";
 
 /** A folder of the host that every sandbox sees. */
 export interface ReadOnlyMount {
@@ -24,7 +24,7 @@ export interface ReadOnlyView {
  * @param list returns the same array for as long as nothing has changed
  * @param log takes what could not be shown, and why
  */
-export function readOnlyView(
+export function createReadOnlyView(
   host: Host,
   list: () => readonly ReadOnlyMount[],
   log: (line: string) => void,
@@ -34,7 +34,7 @@ export function readOnlyView(
   let known: { listed: readonly ReadOnlyMount[]; mounts: string[] } | undefined;
 
   function reachable(source: string): string {
-    if (!host.ownUsers || everyoneMayWalkTo(source)) return source;
+    if (!host.ownUsers || isReachableByAll(source)) return source;
     sweep(copies);
     const copy = join(copies, `${process.pid}-${randomBytes(6).toString("hex")}`);
     made.push(copy);

@@ -3,14 +3,14 @@ import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
 import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
-import { fileChanges } from "./changes.ts";
+import { createFileChanges } from "./changes.ts";
 import { watchDisk } from "./disk.ts";
-import { fileTools, type ScriptRequest } from "./files.ts";
+import { createFileTools, type ScriptRequest } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { startJob, type TrackedJob } from "./jobs.ts";
-import { proxyVariables, type ThreadNetwork } from "./network.ts";
-import { keepOutput } from "./output.ts";
-import { shell } from "./shell.ts";
+import { buildProxyVariables, type ThreadNetwork } from "./network.ts";
+import { collectOutput } from "./output.ts";
+import { shellCommand } from "./shell.ts";
 import type { Ending, Launched, Spawner, SpawnRequest } from "./spawner.ts";
 
 /** A command may produce this many times what is kept before it is killed. */
@@ -33,7 +33,7 @@ export interface JobCount {
 const idleNetworkMs = 30_000;
 
 /** What the sandboxes of all threads share. */
-export interface Quarters {
+export interface SandboxDeps {
   host: Host;
   spawner: Spawner;
   jobCount: JobCount;
@@ -55,17 +55,21 @@ export interface ThreadSandbox extends Sandbox {
   close(): Promise<void>;
 }
 
-export function threadSandbox(quarters: Quarters, threadId: string, folder: ThreadFolder): ThreadSandbox {
-  const { host, spawner, jobCount, egress } = quarters;
+export function createThreadSandbox(
+  deps: SandboxDeps,
+  threadId: string,
+  folder: ThreadFolder,
+): ThreadSandbox {
+  const { host, spawner, jobCount, egress } = deps;
   const { limits } = host;
   /** With what they are: a look at the files, also by somebody at the console, is no command to report. */
   const running = new Map<Launched, "command" | "files">();
   const jobs: TrackedJob[] = [];
-  const changes = fileChanges(runScript);
+  const changes = createFileChanges(runScript);
   const disk = watchDisk(host, spawner, folder);
   const policy = egress.policyOf(threadId);
-  const network = quarters.networkOf(threadId, folder);
-  const variables = policy ? proxyVariables(gitRewrites(policy)) : [];
+  const network = deps.networkOf(threadId, folder);
+  const variables = policy ? buildProxyVariables(gitRewrites(policy)) : [];
   let idle: NodeJS.Timeout | undefined;
   let stops = 0;
   let touched = false;
@@ -77,7 +81,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     const joins = network.current();
     const started = spawner.launch(folder, {
       ...request,
-      view: [...quarters.shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
+      view: [...deps.shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
       joins,
       fileBytes: full ? 0 : limits.fileBytes,
     });
@@ -101,13 +105,13 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
   async function exec(request: ExecRequest): Promise<ExecResult> {
     const startedAt = performance.now();
     const keptBytes = request.maxOutputBytes ?? limits.outputBytes;
-    const output = keepOutput(keptBytes);
+    const output = collectOutput(keptBytes);
     let ending = refusalOf(request);
     const preparation = ending ? undefined : preparing({ opensNetwork: policy !== undefined });
     if (preparation) ending = await preparation;
     ending ??= await begin(
       {
-        program: shell(request.command),
+        program: shellCommand(request.command),
         cwd: insideFolder(request.cwd),
         timeoutMs: Math.min(request.timeoutMs ?? limits.commandMs, limits.longestCommandMs),
         floodBytes: keptBytes * floodFactor,
@@ -125,10 +129,10 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
   }
 
   async function runScript(request: ScriptRequest) {
-    const output = keepOutput(request.maxOutputBytes);
+    const output = collectOutput(request.maxOutputBytes);
     const { ended } = begin(
       {
-        program: shell(request.script, request.arguments),
+        program: shellCommand(request.script, request.arguments),
         cwd: workspaceRoot,
         stdin: request.stdin,
         timeoutMs: fileOperationMs,
@@ -162,7 +166,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
       launch: (onOutput) =>
         begin(
           {
-            program: shell(request.command),
+            program: shellCommand(request.command),
             cwd: insideFolder(request.cwd),
             mergeOutput: true,
             timeoutMs: limits.jobMs,
@@ -229,7 +233,7 @@ export function threadSandbox(quarters: Quarters, threadId: string, folder: Thre
     exec,
     start,
     jobs: () => jobs.map(({ job }) => job),
-    ...fileTools(runScript, limits),
+    ...createFileTools(runScript, limits),
     noteFiles: changes.noteFiles,
     changes: changes.changes,
     killAll,

@@ -1,5 +1,5 @@
 import { rmSync, statSync, utimes, writeFileSync } from "node:fs";
-import { isCalled } from "../system-error.ts";
+import { hasErrorCode } from "../system-error.ts";
 
 /** Who works keeps the time of the file fresh; who has not for so long has died, or another machine's clock is off. */
 const beatMs = 20_000;
@@ -11,7 +11,10 @@ const deadAfterMs = 300_000;
  * @param file exists while somebody works
  * @returns undefined where another process does it
  */
-export async function alone<Result>(file: string, work: () => Promise<Result>): Promise<Result | undefined> {
+export async function withFileLock<Result>(
+  file: string,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
   if (!take(file)) return undefined;
   const beat = setInterval(() => utimes(file, new Date(), new Date(), () => undefined), beatMs).unref();
   try {
@@ -29,7 +32,7 @@ function take(file: string): boolean {
     writeFileSync(file, "", { flag: "wx" });
     return true;
   } catch (error) {
-    if (isCalled(error, "EEXIST")) return false;
+    if (hasErrorCode(error, "EEXIST")) return false;
     throw error;
   }
 }

@@ -14,7 +14,7 @@ import { chown, copyFile, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { CleanReport, WorkspaceInfo, Workspaces } from "../sandbox.ts";
-import { alone } from "./file-lock.ts";
+import { withFileLock } from "./file-lock.ts";
 import type { WorkspaceStore } from "./store.ts";
 
 /** A thread's folder on this host, as the back end lays it out. */
@@ -45,9 +45,9 @@ const recordSchema = z.object({
   /** The save that it came from or went to. */
   version: z.string().optional(),
 });
-type Record = z.infer<typeof recordSchema>;
+type WorkspaceRecord = z.infer<typeof recordSchema>;
 
-export interface WorkspaceKeeper<Kind extends Folder> extends Workspaces {
+export interface WorkspaceLifecycle<Kind extends Folder> extends Workspaces {
   /** The thread's folder with its newest content: restored when clean-up or another worker has it. */
   open(threadId: string): Promise<Kind>;
   /** The same for a folder in which something runs: it stays, and gets what is newer elsewhere. */
@@ -62,20 +62,20 @@ export interface WorkspaceKeeper<Kind extends Folder> extends Workspaces {
  * @param options.root holds `workspaces/`; records and archives in the making go beside it
  * @param options.shared whether other workers use the same store
  */
-export function keepWorkspaces<Kind extends Folder>(options: {
+export function createWorkspaceLifecycle<Kind extends Folder>(options: {
   root: string;
   store: WorkspaceStore;
   shared: boolean;
   tools: FolderTools<Kind>;
   log(line: string): void;
   now(): number;
-}): WorkspaceKeeper<Kind> {
+}): WorkspaceLifecycle<Kind> {
   const { root, store, shared, tools, now, log } = options;
   const records = join(root, "threads");
   const staging = join(root, "staging");
-  const attic = join(root, "replaced");
+  const trash = join(root, "replaced");
   mkdirSync(records, { recursive: true, mode: 0o700 });
-  mkdirSync(attic, { recursive: true, mode: 0o700 });
+  mkdirSync(trash, { recursive: true, mode: 0o700 });
   mkdirSync(staging, { recursive: true });
   chmodSync(staging, 0o711);
 
@@ -83,7 +83,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   /** Where something is made that the thread's sandbox can reach. */
   const newStage = () => join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
 
-  function recordOf(key: string): Record | undefined {
+  function recordOf(key: string): WorkspaceRecord | undefined {
     try {
       return recordSchema.parse(JSON.parse(readFileSync(join(records, key), "utf8")));
     } catch {
@@ -91,7 +91,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     }
   }
 
-  function remember(key: string, record: Record): void {
+  function remember(key: string, record: WorkspaceRecord): void {
     const path = join(records, key);
     const fresh = `${path}.${randomBytes(4).toString("hex")}`;
     writeFileSync(fresh, JSON.stringify(record), { mode: 0o600 });
@@ -135,14 +135,17 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   }
 
   /** What is here is not needed any more, and is kept until clean-up. */
-  function setAside(key: string): string {
-    const place = join(attic, `${key}-${now()}-${randomBytes(4).toString("hex")}`);
+  function moveToTrash(key: string): string {
+    const place = join(trash, `${key}-${now()}-${randomBytes(4).toString("hex")}`);
     renameSync(placeOf(key), place);
     return place;
   }
 
   /** The save of another worker that is newer than what is here. */
-  async function newerElsewhere(key: string, record: Record | undefined): Promise<string | undefined> {
+  async function newerElsewhere(
+    key: string,
+    record: WorkspaceRecord | undefined,
+  ): Promise<string | undefined> {
     const saved = shared ? await store.find(key) : undefined;
     return saved?.version === record?.version ? undefined : saved?.version;
   }
@@ -167,7 +170,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       if (problem !== undefined) throw new Error(problem);
       const isHere = existsSync(placeOf(key));
       if (isHere && recordOf(key)?.version === version) return; // Another process of this host was faster.
-      if (isHere) setAside(key);
+      if (isHere) moveToTrash(key);
       renameSync(made.path, placeOf(key));
       remember(key, { threadId, usedAt: now(), version });
     } catch (error) {
@@ -181,13 +184,13 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   }
 
   /** Archives a workspace and then removes it. False when it was used meanwhile, here or elsewhere. */
-  async function retire(key: string, record: Record): Promise<boolean> {
+  async function archive(key: string, record: WorkspaceRecord): Promise<boolean> {
     const version = await put(key, record.threadId);
-    if (takenUp(key, record, version)) return false;
-    const gone = setAside(key);
-    if (takenUp(key, record, version)) {
+    if (wasReopened(key, record, version)) return false;
+    const gone = moveToTrash(key);
+    if (wasReopened(key, record, version)) {
       // By another process of this host, in the last moment. What it then found is empty.
-      if (existsSync(placeOf(key))) setAside(key);
+      if (existsSync(placeOf(key))) moveToTrash(key);
       renameSync(gone, placeOf(key));
       return false;
     }
@@ -198,7 +201,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
   }
 
   /** Whether the workspace was opened since it was looked at, to be saved as this version. */
-  function takenUp(key: string, before: Record, version: string | undefined): boolean {
+  function wasReopened(key: string, before: WorkspaceRecord, version: string | undefined): boolean {
     const current = recordOf(key);
     if (current?.usedAt === before.usedAt) return false;
     // What goes on here goes on from what was saved, unless something newer was fetched since.
@@ -224,7 +227,7 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       if (record === undefined || now() - record.usedAt < idleMs || !existsSync(placeOf(key))) continue;
       if (!(await tools.rest(record.threadId))) continue;
       try {
-        if (await retire(key, record)) report.archived.push(record.threadId);
+        if (await archive(key, record)) report.archived.push(record.threadId);
       } catch (error) {
         report.failed.push(record.threadId);
         log(error instanceof Error ? error.message : String(error));
@@ -242,9 +245,9 @@ export function keepWorkspaces<Kind extends Folder>(options: {
       const status = statSync(stage, { throwIfNoEntry: false });
       if (status && Date.now() - status.mtimeMs > 86_400_000) discard(stage);
     }
-    for (const name of readdirSync(attic)) {
+    for (const name of readdirSync(trash)) {
       const replacedAt = Number(name.split("-")[1]);
-      if (now() - replacedAt >= idleMs) discard(join(attic, name));
+      if (now() - replacedAt >= idleMs) discard(join(trash, name));
     }
     return report;
   }
@@ -306,6 +309,6 @@ export function keepWorkspaces<Kind extends Folder>(options: {
     },
 
     // Two at once would each take what the other removes for the whole workspace.
-    clean: (policy) => alone(join(root, "cleaning"), () => clean(policy)),
+    clean: (policy) => withFileLock(join(root, "cleaning"), () => clean(policy)),
   };
 }

@@ -13,7 +13,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { isCalled } from "../system-error.ts";
+import { hasErrorCode } from "../system-error.ts";
 
 /** A saved workspace. */
 export interface SavedWorkspace {
@@ -61,7 +61,7 @@ const savedSchema = z.object({
  * save, by number; the highest is the newest. A save is made beside them and takes its number in one step, which only
  * one can do: no folder can be renamed over one with something in it.
  */
-export function folderStore(folder: string, now: () => number = Date.now): WorkspaceStore {
+export function createFolderStore(folder: string, now: () => number = Date.now): WorkspaceStore {
   const place = (key: string, name: number | string) => join(folder, key, String(name));
   const archive = (key: string, name: number | string) => join(place(key, name), "archive.tar");
   const entry = (key: string, name: number | string) => join(place(key, name), "saved.json");
@@ -79,7 +79,7 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
     try {
       return savedSchema.parse(JSON.parse(await readFile(entry(key, number), "utf8")));
     } catch (error) {
-      if (isCalled(error, "ENOENT")) return undefined;
+      if (hasErrorCode(error, "ENOENT")) return undefined;
       const why = `${entry(key, number)} cannot be read: ${String(error)}. Repair or remove its folder.`;
       throw new Error(why, { cause: error });
     }
@@ -122,7 +122,7 @@ export function folderStore(folder: string, now: () => number = Date.now): Works
         await rename(place(key, version), place(key, number));
       } catch (error) {
         await rm(place(key, version), { recursive: true, force: true });
-        if (isCalled(error, "ENOTEMPTY", "EEXIST")) return undefined;
+        if (hasErrorCode(error, "ENOTEMPTY", "EEXIST")) return undefined;
         // Of several others, the last has removed what was not there yet.
         if ((await find(key))?.version !== before?.version) return undefined;
         await removeUpTo(key, 0); // The disk may be full: not even an empty folder stays.
@@ -177,7 +177,7 @@ async function sync(path: string): Promise<void> {
 /** For the failures that are none. */
 function ignore(...codes: string[]): (error: unknown) => undefined {
   return (error) => {
-    if (!isCalled(error, ...codes)) throw error;
+    if (!hasErrorCode(error, ...codes)) throw error;
     return undefined;
   };
 }

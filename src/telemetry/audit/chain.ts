@@ -17,7 +17,7 @@ export type AuditEntry = AuditFact & Link & { at: number; before: string };
 const linkSchema = z.looseObject({ n: z.int(), at: z.number(), before: z.string(), hash: z.string() });
 
 /** The fact as the line that follows `last`. */
-export function chained(last: Link, fact: AuditFact, at: number): { line: string; link: Link } {
+export function appendLink(last: Link, fact: AuditFact, at: number): { line: string; link: Link } {
   const content = { ...fact, n: last.n + 1, at, before: last.hash };
   const hash = hashOf(content);
   return { line: JSON.stringify({ ...content, hash }), link: { n: content.n, hash } };
@@ -26,7 +26,7 @@ export function chained(last: Link, fact: AuditFact, at: number): { line: string
 export type Followed = { ok: true; link: Link; entry: AuditEntry } | { ok: false; fault: string };
 
 /** Whether this line is the one that was written after `last`. */
-export function follow(last: Link, line: string): Followed {
+export function verifyLink(last: Link, line: string): Followed {
   const entry = parsed(line);
   if (!entry) return { ok: false, fault: `What follows entry ${last.n} is no entry.` };
   const { hash, ...content } = entry;

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
 import { cutText } from "../../agent/well-formed.ts";
-import type { InboundEvent, Verdict } from "../../chat/inbound.ts";
+import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import type { IntakeDeed } from "../../intake/intake.ts";
-import type { ScheduleDeed } from "../../queue/schedules/schedules.ts";
+import type { IntakeAuditEvent } from "../../intake/intake.ts";
+import type { ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 
 /** What is done that no observed contract shows. */
-export type Deed = IntakeDeed | ScheduleDeed;
+export type AuditEvent = IntakeAuditEvent | ScheduleAuditEvent;
 
 /**
  * What the audit log tells: who asked, edited, deleted, stopped, pressed a button (approvals and denials are
@@ -77,24 +77,24 @@ interface Asked {
   scheduled?: true;
 }
 
-/** What somebody did at the door; undefined for what came to nothing, or changed nothing. */
-export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | undefined {
+/** An event as intake took it; undefined for what came to nothing, or changed nothing. */
+export function toInboundFact(event: InboundEvent, result: IntakeResult): AuditFact | undefined {
   const by = person(event.author);
   const message = refOf(event);
-  switch (verdict.kind) {
+  switch (result.kind) {
     case "duplicate":
     case "ignored":
       return undefined;
     case "refused":
-      return verdict.unchanged ? undefined : { what: "refused", kind: event.kind, message, by };
+      return result.unchanged ? undefined : { what: "refused", kind: event.kind, message, by };
     case "accepted":
-      return { what: "asked", thread: verdict.thread, message, by };
+      return { what: "asked", thread: result.thread, message, by };
     case "acted":
     case "stopping":
     case "amended":
-      if (verdict.unchanged) return undefined;
+      if (result.unchanged) return undefined;
   }
-  const { thread } = verdict;
+  const { thread } = result;
   switch (event.kind) {
     case "edit":
       return { what: "edited", thread, message, by };
@@ -104,7 +104,7 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
       return { what: "pressed", thread, message, button: event.action, by };
     case "message":
       // A word that is an order, such as /quiet.
-      if (verdict.kind === "acted") return { what: "ordered", thread, message, by };
+      if (result.kind === "acted") return { what: "ordered", thread, message, by };
       return { what: "stopped", thread, by };
     case "stop":
       return { what: "stopped", thread, by };
@@ -112,13 +112,13 @@ export function inboundFact(event: InboundEvent, verdict: Verdict): AuditFact | 
 }
 
 /** What somebody did, as it is told apart from any contract. */
-export function deedFact(deed: Deed): AuditFact {
-  const { action, thread } = deed;
-  const by = person(deed.by);
+export function toAuditFact(event: AuditEvent): AuditFact {
+  const { action, thread } = event;
+  const by = person(event.by);
   switch (action) {
     case "decided":
     case "refused": {
-      const { question, decision } = deed;
+      const { question, decision } = event;
       const what = action === "decided" ? action : "decision-refused";
       return { what, thread, question: question.id, tool: question.tool, decision: decision.kind, by };
     }
@@ -126,14 +126,14 @@ export function deedFact(deed: Deed): AuditFact {
       return {
         what: action,
         thread,
-        turn: deed.turn,
+        turn: event.turn,
         by,
-        ...(deed.budget !== undefined && { budget: deed.budget }),
+        ...(event.budget !== undefined && { budget: event.budget }),
       };
     case "schedule-planned":
     case "schedule-fired":
     case "schedule-cancelled":
-      return { what: action, thread, schedule: deed.schedule, by };
+      return { what: action, thread, schedule: event.schedule, by };
   }
 }
 
@@ -147,7 +147,7 @@ function person({ id, name }: Speaker): Speaker {
   return { id, name };
 }
 
-export function askedIn(messages: readonly UserMessage[]): Asked[] {
+export function listAsked(messages: readonly UserMessage[]): Asked[] {
   return messages.map(({ id, author, scheduled }) => ({
     message: id,
     by: person(author),
@@ -159,7 +159,7 @@ export function askedIn(messages: readonly UserMessage[]): Asked[] {
 const shownChars = 300;
 
 /** The arguments of a call, masked; the digest proves later which they were. */
-export function maskedArguments(
+export function maskArguments(
   { input, malformed }: ToolCall,
   mask: (text: string) => string,
 ): { sha256: string; arguments: string } {

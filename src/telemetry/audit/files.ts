@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/redis/keys.ts";
-import { type AuditEntry, follow, genesis, type Link } from "./chain.ts";
-import { auditHead, auditLines } from "./log.ts";
+import { type AuditEntry, genesis, type Link, verifyLink } from "./chain.ts";
+import { readAuditHead, readAuditLines } from "./log.ts";
 
 /** `000000000123.jsonl`: the entries from number 123 on, one a line. */
 const fileName = /^\d{12}\.jsonl$/;
@@ -23,7 +23,7 @@ export class AuditBusy extends Error {
 }
 
 /** Does the work while nobody moves entries. @throws AuditBusy */
-export async function holdingAudit<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
+export async function withAuditLock<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
   if (!(await redis.set(keys.auditHeld, "1", "EX", heldSeconds, "NX"))) throw new AuditBusy();
   const renewal = setInterval(() => {
     redis.expire(keys.auditHeld, heldSeconds).catch(() => undefined);
@@ -45,7 +45,7 @@ export async function holdingAudit<T>(redis: Redis, work: () => Promise<T>): Pro
  * @throws AuditBusy
  */
 export async function moveToFiles(redis: Redis, folder: string, now: number): Promise<number> {
-  return await holdingAudit(redis, async () => {
+  return await withAuditLock(redis, async () => {
     const moved = await writeFile(folder, past(redis, now - (now % dayMs)));
     if (!moved) return 0;
     await redis.xtrim(keys.audit, "MINID", `${moved.last + 1}-0`);
@@ -54,7 +54,7 @@ export async function moveToFiles(redis: Redis, folder: string, now: number): Pr
 }
 
 async function* past(redis: Redis, today: number): AsyncGenerator<{ n: number; line: string }> {
-  for await (const line of auditLines(redis, 0)) {
+  for await (const line of readAuditLines(redis, 0)) {
     // Written by openAuditLog; whether it is still what was written, `verify` tells.
     const { n, at } = JSON.parse(line) as AuditEntry;
     if (at >= today) return;
@@ -109,14 +109,14 @@ async function* allLines(redis: Redis, folder: string): AsyncGenerator<string> {
       last = numberOf(line) || last;
     }
   }
-  yield* auditLines(redis, last + 1);
+  yield* readAuditLines(redis, last + 1);
 }
 
 /**
  * The newest entries before number `before`, the newest first, at most `limit`. Nothing is proven: that takes the
- * whole log, see {@link checkedLog}.
+ * whole log, see {@link verifyLog}.
  */
-export async function latestEntries(
+export async function readLatestEntries(
   redis: Redis,
   folder: string,
   before: number,
@@ -169,14 +169,14 @@ export type Checked =
 /**
  * Reads the log from its first entry, proving each, and tells what is wrong with it. A removal at the end is
  * found by the head that Redis keeps apart, and by `anchor`: an earlier head that somebody noted elsewhere.
- * To be read to its end inside {@link holdingAudit}.
+ * To be read to its end inside {@link withAuditLock}.
  */
-export async function* checkedLog(redis: Redis, folder: string, anchor?: Link): AsyncGenerator<Checked> {
-  const head = await auditHead(redis);
+export async function* verifyLog(redis: Redis, folder: string, anchor?: Link): AsyncGenerator<Checked> {
+  const head = await readAuditHead(redis);
   let link = genesis;
   const broken = (fault: string): Checked => ({ kind: "fault", fault, link });
   for await (const line of allLines(redis, folder)) {
-    const next = follow(link, line);
+    const next = verifyLink(link, line);
     if (!next.ok) return yield broken(next.fault);
     const noted = [anchor, head].find((known) => known?.n === next.link.n);
     if (noted && noted.hash !== next.link.hash) {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/redis/keys.ts";
 import { loadScript } from "../../queue/redis/script.ts";
-import { chained, genesis, type Link } from "./chain.ts";
+import { appendLink, genesis, type Link } from "./chain.ts";
 import type { AuditFact } from "./fact.ts";
 
 const appendAuditScript = loadScript(new URL("append-audit.lua", import.meta.url));
@@ -53,7 +53,7 @@ export function openAuditLog(
       const lines: string[] = [];
       let last = before;
       for (const { fact, at } of batch) {
-        const { line, link } = chained(last, fact, at);
+        const { line, link } = appendLink(last, fact, at);
         lines.push(line);
         last = link;
       }
@@ -104,13 +104,13 @@ export function openAuditLog(
 }
 
 /** The newest entry, as Redis notes it apart from the log. */
-export async function auditHead(redis: Redis): Promise<Link> {
+export async function readAuditHead(redis: Redis): Promise<Link> {
   const [n, hash] = await redis.hmget(keys.auditHead, "n", "hash");
   return n && hash ? { n: Number(n), hash } : genesis;
 }
 
 /** The lines in Redis from entry `from` on. */
-export async function* auditLines(redis: Redis, from: number): AsyncGenerator<string> {
+export async function* readAuditLines(redis: Redis, from: number): AsyncGenerator<string> {
   for (let next = from; ; ) {
     const found = await redis.xrange(keys.audit, `${next}-0`, "+", "COUNT", 1_000);
     for (const [id, fields] of found) {

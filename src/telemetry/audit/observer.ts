@@ -1,8 +1,8 @@
 import type { AgentEvent, CallEvent } from "../../agent/events.ts";
-import { noUsage } from "../../agent/model.ts";
 import { heddle } from "../../agent/messages.ts";
+import { noUsage } from "../../agent/model.ts";
 import type { Observer } from "../observer.ts";
-import { askedIn, type AuditFact, inboundFact, maskedArguments } from "./fact.ts";
+import { type AuditFact, listAsked, maskArguments, toInboundFact } from "./fact.ts";
 import type { AuditLog } from "./log.ts";
 
 interface AuditOptions {
@@ -12,7 +12,7 @@ interface AuditOptions {
 }
 
 /**
- * Writes down what people do and what runs for them. What somebody did at the door is in the log before the
+ * Writes down what people do and what runs for them. What intake took is in the log before the
  * platform is answered, or tried again until it is, for it has happened: a platform that told of it once more would
  * find a duplicate. A tool's call is in the log before the tool runs: while the journal stores the call, so that a
  * step takes no longer. Nobody waits for ends and results.
@@ -21,12 +21,12 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
   const note = (fact: AuditFact) => void log.note(fact);
 
   return {
-    door: (door) => ({
+    intake: (intake) => ({
       async receive(event) {
-        const verdict = await door.receive(event);
-        const fact = inboundFact(event, verdict);
+        const result = await intake.receive(event);
+        const fact = toInboundFact(event, result);
         if (fact) await log.note(fact);
-        return verdict;
+        return result;
       },
     }),
 
@@ -69,7 +69,7 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
             what,
             thread,
             turn,
-            asked: askedIn(messages),
+            asked: listAsked(messages),
             ...(!began && resumed && { resumed: true }),
           });
           began = true;
@@ -85,7 +85,7 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
           display.event(event);
         },
         settled(question, call, decision) {
-          // Without a person the door knows nothing of it.
+          // Without a person intake knows nothing of it.
           if (decision && !("by" in decision)) {
             const { id, tool } = question;
             note({ what: "decided", thread, question: id, tool, decision: decision.kind, by: heddle });
@@ -116,7 +116,7 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
     if (began?.type !== "tool-start") return undefined;
     const { call } = began;
     const what = "tool-began" as const;
-    return { what, call: within + call.id, tool: call.name, ...maskedArguments(call, mask) };
+    return { what, call: within + call.id, tool: call.name, ...maskArguments(call, mask) };
   }
 }
 

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { consoleThread } from "../../../src/adapters/console/conversations.ts";
-import { consoleAuthor, createLocalDoor, newConsoleThread } from "../../../src/adapters/console/intake.ts";
+import {
+  consoleAuthor,
+  createConsoleIntake,
+  createConsoleThread,
+} from "../../../src/adapters/console/intake.ts";
 import { call, openStream } from "./requests.ts";
-import { startConsole } from "./start-console.ts";
-import type { MessageEvent, TestConsole } from "./start-console.ts";
+import { type MessageEvent, startConsole, type TestConsole } from "./start-console.ts";
 
 let console: TestConsole;
 let thread: string;
@@ -13,10 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => console[Symbol.asyncDispose]());
 beforeEach(() => {
-  thread = newConsoleThread().thread;
+  thread = createConsoleThread().thread;
   console.workspace.clear();
-  console.door.events.length = 0;
-  console.door.verdict = (event) => ({
+  console.intake.events.length = 0;
+  console.intake.result = (event) => ({
     kind: event.kind === "message" ? "accepted" : "stopping",
     thread: "local:console:main:x",
     position: 1,
@@ -36,7 +39,7 @@ describe("saying something", () => {
     const answer = await say("## Write a **calculator**\nin Python");
     expect(answer.status).toBe(200);
     expect(answer.json()).toMatchObject({ kind: "accepted" });
-    expect(console.door.events).toMatchObject([
+    expect(console.intake.events).toMatchObject([
       {
         kind: "message",
         addressed: "direct",
@@ -55,7 +58,7 @@ describe("saying something", () => {
   });
 
   test("the message is in the thread before the intake hears of it, so that a worker can mark it", async () => {
-    console.door.verdict = async (event) => {
+    console.intake.result = async (event) => {
       if (event.kind === "message") await console.surface.mark(event.ref, "taken");
       return { kind: "accepted", thread: "x", position: 1 };
     };
@@ -68,23 +71,23 @@ describe("saying something", () => {
   test("sending again with the same key says it once, and offers the intake the same message", async () => {
     await say("hello", "key-of-hello");
     await say("hello", "key-of-hello");
-    const refs = console.door.events.filter((event): event is MessageEvent => event.kind === "message");
+    const refs = console.intake.events.filter((event): event is MessageEvent => event.kind === "message");
     expect(refs[1]?.ref).toEqual(refs[0]?.ref);
     expect(await conversation()).toMatchObject({ messages: [{ text: "hello" }] });
   });
 
   test("of a message that is refused the intake tells, and the console adds nothing", async () => {
-    const verdict = { kind: "refused", reply: "You may not use Heddle here." } as const;
-    console.door.verdict = () => verdict;
-    expect((await say("hello")).json()).toEqual(verdict);
+    const result = { kind: "refused", reply: "You may not use Heddle here." } as const;
+    console.intake.result = () => result;
+    expect((await say("hello")).json()).toEqual(result);
     expect(await conversation()).toMatchObject({ messages: [{ kind: "person", text: "hello" }] });
   });
 
   test("a message that is ignored says so in the thread", async () => {
-    const verdict = { kind: "ignored", why: "You may not use Heddle here." } as const;
-    console.door.verdict = () => verdict;
+    const result = { kind: "ignored", why: "You may not use Heddle here." } as const;
+    console.intake.result = () => result;
     const answer = await say("hello");
-    expect(answer.json()).toEqual(verdict);
+    expect(answer.json()).toEqual(result);
     expect(await conversation()).toMatchObject({
       thread: { state: "failed" },
       messages: [
@@ -96,7 +99,7 @@ describe("saying something", () => {
 
   test("when the intake cannot be reached, the person is told and the log has the reason", async () => {
     console.errors.length = 0;
-    console.door.verdict = () => Promise.reject(new Error("Redis is away at 10.0.0.1"));
+    console.intake.result = () => Promise.reject(new Error("Redis is away at 10.0.0.1"));
     const answer = await say("hello");
     expect(answer.status).toBe(503);
     expect(answer.body).not.toContain("10.0.0.1");
@@ -115,7 +118,7 @@ describe("saying something", () => {
     const answer = await call(console.url, `/api/threads/${thread}/messages`, { method: "POST", ...request });
     expect(answer.status).toBe(status);
     expect(answer.json()).toEqual({ error: expect.stringMatching(/\.$|expected/) });
-    expect(console.door.events).toEqual([]);
+    expect(console.intake.events).toEqual([]);
   });
 
   test("an id that could not be a thread's is not found", async () => {
@@ -143,7 +146,7 @@ describe("sending files along", () => {
   test("a file comes with the message that names it, and its content can be read", async () => {
     const id = idOf(await send("?name=a%20b.csv&type=text/csv"));
     expect((await sayWith([id])).json()).toMatchObject({ kind: "accepted" });
-    const [event] = console.door.events;
+    const [event] = console.intake.events;
     const [file] = event?.kind === "message" ? event.attachments : [];
     expect(file).toMatchObject({ name: "a b.csv", mediaType: "text/csv", bytes: 3 });
     if (!file || !console.surface.download) throw new Error("No file came.");
@@ -161,9 +164,9 @@ describe("sending files along", () => {
 
   test("a file of another thread does not come along", async () => {
     const id = idOf(await send("?name=a.csv"));
-    thread = newConsoleThread().thread;
+    thread = createConsoleThread().thread;
     expect((await sayWith([id])).status).toBe(400);
-    expect(console.door.events).toEqual([]);
+    expect(console.intake.events).toEqual([]);
   });
 
   test.each([
@@ -182,7 +185,7 @@ describe("stopping", () => {
     await say("Sleep for ten minutes");
     const answer = await call(console.url, `/api/threads/${thread}/stop`, { method: "POST", json: {} });
     expect(answer.json()).toMatchObject({ kind: "stopping" });
-    expect(console.door.events.at(-1)).toMatchObject({
+    expect(console.intake.events.at(-1)).toMatchObject({
       kind: "stop",
       target: { thread: { platform: "local", thread } },
       author: { id: "console" },
@@ -192,7 +195,7 @@ describe("stopping", () => {
   test("nothing can be stopped in a thread that does not exist", async () => {
     const answer = await call(console.url, `/api/threads/${thread}/stop`, { method: "POST", json: {} });
     expect(answer.status).toBe(404);
-    expect(console.door.events).toEqual([]);
+    expect(console.intake.events).toEqual([]);
   });
 });
 
@@ -211,10 +214,10 @@ describe("buttons", () => {
   test("a button is shown with its message, and pressing it reaches the intake", async () => {
     const message = await offered();
     expect(await conversation()).toMatchObject({ messages: [{ kind: "person" }, { actions }] });
-    console.door.verdict = () => ({ kind: "acted", thread: "local:console:main:x" });
+    console.intake.result = () => ({ kind: "acted", thread: "local:console:main:x" });
     const answer = await press(message, { action: "continue:t1", text: "go on" });
     expect(answer.json()).toMatchObject({ kind: "acted" });
-    expect(console.door.events.at(-1)).toMatchObject({
+    expect(console.intake.events.at(-1)).toMatchObject({
       ...{ kind: "action", thread: { thread }, ref: { message: `${thread}.${message}` } },
       ...{ action: "continue:t1", text: "go on", author: { id: "console" } },
     });
@@ -229,7 +232,7 @@ describe("buttons", () => {
       expect(answer.json()).toEqual({ kind: "ignored", why: "this button is no longer there" });
     }
     expect((await press(message, {})).status).toBe(400);
-    expect(console.door.events.map(({ kind }) => kind)).toEqual(["message"]);
+    expect(console.intake.events.map(({ kind }) => kind)).toEqual(["message"]);
   });
 });
 
@@ -281,17 +284,17 @@ describe("files", () => {
     expect(await get(`${thread}/file?path=nothing`)).toBe(404);
     expect(await get(`${thread}/file?path=big`)).toBe(413);
     expect(await get(`${thread}/uploads/0123456789`)).toBe(404);
-    expect(await get(`${newConsoleThread().thread}/files`)).toBe(404);
+    expect(await get(`${createConsoleThread().thread}/files`)).toBe(404);
     expect(await get(`${thread}/nothing`)).toBe(404);
   });
 });
 
-describe("the terminal's door", () => {
+describe("the terminal's intake", () => {
   test("what is said at the terminal appears in the console, and gets the intake's verdict", async () => {
-    const door = createLocalDoor({ redis: console.redis.client(), door: console.door });
-    const verdict = await door.say(consoleThread(thread), "Run the tests", consoleAuthor());
-    expect(verdict.kind).toBe("accepted");
+    const intake = createConsoleIntake({ redis: console.redis.client(), intake: console.intake });
+    const result = await intake.say(consoleThread(thread), "Run the tests", consoleAuthor());
+    expect(result.kind).toBe("accepted");
     expect(await conversation()).toMatchObject({ messages: [{ kind: "person", text: "Run the tests" }] });
-    expect(await door.stop(consoleThread(thread), consoleAuthor())).toMatchObject({ kind: "stopping" });
+    expect(await intake.stop(consoleThread(thread), consoleAuthor())).toMatchObject({ kind: "stopping" });
   });
 });

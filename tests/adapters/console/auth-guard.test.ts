@@ -1,10 +1,9 @@
-import { IncomingMessage } from "node:http";
-import type { IncomingHttpHeaders } from "node:http";
+import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGate } from "../../../src/adapters/console/auth-guard.ts";
-import { call } from "./requests.ts";
+import { createAuthGuard } from "../../../src/adapters/console/auth-guard.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { call } from "./requests.ts";
 import { type ConsoleSettings, startConsole } from "./start-console.ts";
 
 const token = "correct-horse-battery";
@@ -55,7 +54,7 @@ describe("a console without a token", () => {
     for (const headers of strangers) {
       expect((await call(console.url, address, { ...message, headers })).status).toBe(403);
     }
-    expect(console.door.events).toEqual([]);
+    expect(console.intake.events).toEqual([]);
 
     const own = { origin: console.url, "sec-fetch-site": "same-origin" };
     expect((await call(console.url, address, { ...message, headers: own })).status).toBe(200);
@@ -86,7 +85,7 @@ describe("a console with a token", () => {
       expect((await call(console.url, "/api/session", { method: "POST", headers })).status).toBe(401);
     }
     expect((await call(console.url, `/api/status?token=${token}`)).status).toBe(401);
-    expect(console.door.events).toEqual([]);
+    expect(console.intake.events).toEqual([]);
   });
 
   /** A request that comes from that address. */
@@ -107,9 +106,9 @@ describe("a console with a token", () => {
     ["the proxy, when it names no address", "10.0.0.1", "unknown", 429],
     ["a public address, whatever it says of others", "203.0.113.2", "203.0.113.7", 429],
   ])("counts the wrong tokens of %s", (_, peer, forwarded, status) => {
-    const gate = createGate({ host: "0.0.0.0", token });
+    const gate = createAuthGuard({ host: "0.0.0.0", token });
     const bearer = (text: string, from: string) =>
-      gate.unknown(asked({ authorization: `Bearer ${text}`, "x-forwarded-for": from }, peer))?.status;
+      gate.authenticate(asked({ authorization: `Bearer ${text}`, "x-forwarded-for": from }, peer))?.status;
     const attacker = forwarded === "unknown" ? forwarded : "198.51.100.1, 203.0.113.1";
     for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`, attacker)).toBe(401);
     expect(bearer(token, attacker)).toBe(429);
@@ -118,12 +117,12 @@ describe("a console with a token", () => {
 
   test("looks at ten wrong tokens a minute, while a page that is signed in goes on", async () => {
     let now = 0;
-    const gate = createGate({ host: "0.0.0.0", token, now: () => now });
-    const bearer = (text: string) => gate.unknown(asked({ authorization: `Bearer ${text}` }))?.status;
+    const gate = createAuthGuard({ host: "0.0.0.0", token, now: () => now });
+    const bearer = (text: string) => gate.authenticate(asked({ authorization: `Bearer ${text}` }))?.status;
     const cookie = gate.cookie(asked({})).split(";")[0] ?? "";
     for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`)).toBe(401);
     expect(bearer(token)).toBe(429);
-    expect(gate.unknown(asked({ cookie, authorization: `Bearer ${token}` }))).toBeNull();
+    expect(gate.authenticate(asked({ cookie, authorization: `Bearer ${token}` }))).toBeNull();
     now = 60_000;
     expect(bearer(token)).toBeUndefined();
   });

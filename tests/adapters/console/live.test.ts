@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ThreadRef } from "../../../src/chat/threads.ts";
-import { newConsoleThread } from "../../../src/adapters/console/intake.ts";
+import { createConsoleThread } from "../../../src/adapters/console/intake.ts";
 import { Streams } from "../../../src/adapters/console/streams.ts";
+import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { call, openStream } from "./requests.ts";
 import { startConsole, type TestConsole } from "./start-console.ts";
 
@@ -13,7 +13,7 @@ let thread: ThreadRef;
 
 beforeEach(async () => {
   console = await startConsole();
-  thread = newConsoleThread();
+  thread = createConsoleThread();
 });
 afterEach(() => console[Symbol.asyncDispose]());
 
@@ -47,7 +47,7 @@ describe("a page's live stream", () => {
       json: { text: "hello", key: "first-key" },
     });
     expect(await page.next("thread")).toMatchObject({ id: thread.thread, title: "hello" });
-    const [event] = console.door.events;
+    const [event] = console.intake.events;
     if (event?.kind === "message") await console.surface.mark(event.ref, "answered");
     expect(await page.next("thread")).toMatchObject({ state: "answered" });
   });

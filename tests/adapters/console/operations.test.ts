@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../../src/adapters/console/api.ts";
-import type { TimelinePage } from "../../../src/operations/operations.ts";
-import { continueAction } from "../../../src/queue/session/paused-turn.ts";
-import { asked } from "../../../src/queue/session/open-questions.ts";
-import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
-import { startPresence } from "../../../src/queue/turns/presence.ts";
-import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
-import { createNaming } from "../../../src/operations/names.ts";
-import { keys } from "../../../src/queue/redis/keys.ts";
 import { noUsage } from "../../../src/agent/model.ts";
-import { livePublisher } from "../../../src/queue/outbox/live.ts";
-import { dayIn } from "../../../src/queue/budgets/usage.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
+import { createNameCache } from "../../../src/operations/names.ts";
+import type { TimelinePage } from "../../../src/operations/operations.ts";
+import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
+import { formatDay } from "../../../src/queue/budgets/usage.ts";
+import { createLivePublisher } from "../../../src/queue/outbox/live.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { askQuestion } from "../../../src/queue/session/open-questions.ts";
+import { continueActionId } from "../../../src/queue/session/paused-turn.ts";
+import { startPresence } from "../../../src/queue/turns/presence.ts";
+import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { noonZone } from "../../fakes/noon.ts";
 import { call as request, openStream } from "./requests.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
@@ -69,7 +69,7 @@ describe("every address of the API", () => {
     expect((await request(guarded.url, path, { method, ...json, headers: foreign })).status).toBe(403);
     const named = { host: "evil.example" };
     expect((await request(console.url, path, { method, ...json, headers: named })).status).toBe(421);
-    expect(guarded.door.events).toEqual([]);
+    expect(guarded.intake.events).toEqual([]);
   });
 });
 
@@ -110,7 +110,7 @@ describe("the list of all threads", () => {
     await page.next("sessions");
     const thread = newThread();
     await write(redis, thread, "Watch me");
-    livePublisher(redis, thread, onError)({ type: "turn-start" });
+    createLivePublisher(redis, thread, onError)({ type: "turn-start" });
     for (;;) {
       const lines = await page.next("sessions");
       if (JSON.stringify(lines).includes(thread)) break;
@@ -217,20 +217,20 @@ describe("a thread's timeline", () => {
     // The second one comes when it has begun to listen.
     for (const _ of [1, 2]) await page.next("line");
     const retry = { type: "retry", step: 1, attempt: 2, delayMs: 1_500, reason: `Overloaded ${secret}.` };
-    livePublisher(redis, thread, onError)(retry);
+    createLivePublisher(redis, thread, onError)(retry);
     expect(await page.next("passing")).toEqual({
       kind: "retry",
       text: "Overloaded [masked]. Trying again in 1.5 s (attempt 2).",
     });
     const start = { type: "tool-start", step: 2, call: { id: "i1", name: "bash", input: {} } };
     const helper = { type: "helper", callId: "c1", event: start };
-    livePublisher(redis, thread, onError)(helper);
+    createLivePublisher(redis, thread, onError)(helper);
     expect(await page.next("passing")).toEqual({
       kind: "step",
       text: "A helper is at its step 2: running bash.",
     });
     await lease.append([calling(1, [{ type: "text", text: "Now." }])]);
-    livePublisher(redis, thread, onError)({ type: "assistant" });
+    createLivePublisher(redis, thread, onError)({ type: "assistant" });
     expect(await page.next("entries")).toMatchObject({ entries: [{ position: 2, kind: "model" }] });
   });
 
@@ -243,7 +243,7 @@ describe("a thread's timeline", () => {
       ...{ requester: { id: "U1", name: "Ada" }, askedAt: Date.now(), expiresAt: Date.now() + 60_000 },
     };
     const message = { kind: "question" as const, markdown: "May I?" };
-    await lease.append([{ type: "question", question, at: Date.now() }], asked(question, message));
+    await lease.append([{ type: "question", question, at: Date.now() }], askQuestion(question, message));
     const line = async () => (await timeline(thread)) as TimelinePage & { line: { state: string } };
     expect((await line()).line.state).toBe("asking");
     const decision = {
@@ -267,12 +267,12 @@ describe("a thread's timeline", () => {
 });
 
 describe("threads of other platforms", () => {
-  test("are stopped through the one door", async () => {
+  test("are stopped through the one intake", async () => {
     const thread = newThread();
     await write(redis, thread, "Sleep");
-    const before = console.door.events.length;
+    const before = console.intake.events.length;
     expect((await post(thread, "stop")).json()).toMatchObject({ kind: "stopping" });
-    expect(console.door.events.slice(before)).toMatchObject([
+    expect(console.intake.events.slice(before)).toMatchObject([
       { kind: "stop", author: { id: "console" }, target: { thread: { platform: "slack", channel: "C1" } } },
     ]);
   });
@@ -290,10 +290,10 @@ describe("threads of other platforms", () => {
       usage: noUsage,
     } as const;
     await end(lease, limited, "t7");
-    const before = console.door.events.length;
+    const before = console.intake.events.length;
     expect((await post(thread, "continue")).json()).toMatchObject({ kind: "acted" });
-    expect(console.door.events.slice(before)).toMatchObject([
-      { kind: "action", action: continueAction("t7"), ref: { channel: "C1", message: `${message}~t7` } },
+    expect(console.intake.events.slice(before)).toMatchObject([
+      { kind: "action", action: continueActionId("t7"), ref: { channel: "C1", message: `${message}~t7` } },
     ]);
   });
 
@@ -324,7 +324,7 @@ describe("threads of other platforms", () => {
 });
 
 test("the report of usage adds up days, channels, people and models, and says what is left today", async () => {
-  const purses = createBudgets({
+  const budgetsUnderTest = createBudgets({
     ...{ redis, now: Date.now, warn: () => {}, onError },
     settings: { ...settingsSchema.parse({}).budgets, ...budgets },
   });
@@ -336,24 +336,28 @@ test("the report of usage adds up days, channels, people and models, and says wh
     ["U1", 1.5],
     ["U2", 0.5],
   ] as const) {
-    const reserved = await purses.purse("slack:T1:C1:1", turn(user)).reserve({ cost, tokens: 10_000 });
+    const reserved = await budgetsUnderTest
+      .turnBudget("slack:T1:C1:1", turn(user))
+      .reserve({ cost, tokens: 10_000 });
     if (reserved.ok) await reserved.settle(usageOf(cost), "anthropic/claude");
   }
-  const running = await purses.purse("slack:T1:C1:1", turn("U1")).reserve({ cost: 1, tokens: 10 });
+  const running = await budgetsUnderTest
+    .turnBudget("slack:T1:C1:1", turn("U1"))
+    .reserve({ cost: 1, tokens: 10 });
   const yesterday = createBudgets({
     ...{ redis, now: () => Date.now() - 86_400_000, warn: () => {}, onError },
     settings: settingsSchema.parse({ budgets: { timeZone } }).budgets,
   });
-  const free = await yesterday.purse("slack:T1:C2:1", turn("U1")).reserve({ cost: 0, tokens: 1 });
+  const free = await yesterday.turnBudget("slack:T1:C2:1", turn("U1")).reserve({ cost: 0, tokens: 1 });
   const unpriced = { ...noUsage, input: 500, calls: 1, priceUnknown: true as const };
   if (free.ok) await free.settle(unpriced, "openai/new");
-  await createNaming(redis, () => ({ ...console.surface, channelName: async () => "ops" })).heard(
+  await createNameCache(redis, () => ({ ...console.surface, channelName: async () => "ops" })).heard(
     "slack:T1:C1:1",
     {
       ...{ id: "U1", name: `Ada ${secret}`, standing: "member" as const, roles: [] },
     },
   );
-  const today = dayIn(timeZone, Date.now());
+  const today = formatDay(timeZone, Date.now());
   await redis.hincrby(keys.usage(today), "all liked", 3);
   await redis.hincrby(keys.usage(today), "model:anthropic/claude disliked", 1);
 

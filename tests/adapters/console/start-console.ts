@@ -4,14 +4,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createLocalAdapter } from "../../../src/adapters/console/adapter.ts";
+import { createConsoleAdapter } from "../../../src/adapters/console/adapter.ts";
 import type { ConsoleStatus } from "../../../src/adapters/console/services.ts";
-import { createLocalSurface } from "../../../src/adapters/console/surface.ts";
-import { threadId } from "../../../src/chat/threads.ts";
-import type { ChatSurface } from "../../../src/chat/surface.ts";
-import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
+import { createConsoleSurface } from "../../../src/adapters/console/surface.ts";
 import { createMasker } from "../../../src/agent/context/mask.ts";
 import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
+import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbound.ts";
+import type { ChatSurface } from "../../../src/chat/surface.ts";
+import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { openOperations } from "../../../src/operations/open.ts";
 import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
@@ -24,15 +24,15 @@ import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 export type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
 
 /** Records what arrives and answers with `verdict`. */
-class TestDoor implements Door {
+class TestIntake implements Intake {
   readonly events: InboundEvent[] = [];
-  verdict: (event: InboundEvent) => Verdict | Promise<Verdict> = accept;
+  result: (event: InboundEvent) => IntakeResult | Promise<IntakeResult> = accept;
   readonly #arrivals = new EventEmitter();
 
-  async receive(event: InboundEvent): Promise<Verdict> {
+  async receive(event: InboundEvent): Promise<IntakeResult> {
     this.events.push(event);
     this.#arrivals.emit("event");
-    return await this.verdict(event);
+    return await this.result(event);
   }
 
   /** The event with this number, counted from 1; waits for it. */
@@ -48,7 +48,7 @@ class TestDoor implements Door {
 export interface TestConsole extends AsyncDisposable {
   url: string;
   redis: TestRedis;
-  door: TestDoor;
+  intake: TestIntake;
   surface: ChatSurface;
   /** What the workspace of every thread holds, by path. */
   workspace: Map<string, string>;
@@ -73,7 +73,7 @@ const shippedSkills = fileURLToPath(new URL("../../../skills", import.meta.url))
 
 export async function startConsole(settings: ConsoleSettings = {}): Promise<TestConsole> {
   const redis = settings.redis ?? (await startRedis());
-  const door = new TestDoor();
+  const intake = new TestIntake();
   const workspace = new Map<string, string>();
   const errors: unknown[] = [];
   const status: ConsoleStatus = {
@@ -98,7 +98,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     now: Date.now,
     onError: (error) => errors.push(error),
   });
-  const adapter = createLocalAdapter({
+  const adapter = createConsoleAdapter({
     redis: client,
     host,
     port,
@@ -125,16 +125,16 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     if (!settings.redis) await redis.stop();
   };
   try {
-    await adapter.start(door);
+    await adapter.start(intake);
   } catch (error) {
     await release();
     throw error;
   }
-  const surface = createLocalSurface({ redis: redis.client() });
+  const surface = createConsoleSurface({ redis: redis.client() });
   return {
     url: adapter.url,
     redis,
-    door,
+    intake,
     surface,
     workspace,
     status,
@@ -143,7 +143,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   };
 }
 
-function accept(event: InboundEvent): Verdict {
+function accept(event: InboundEvent): IntakeResult {
   if (event.kind === "message") return { kind: "accepted", thread: threadId(event.thread), position: 1 };
   if (event.kind === "action") return { kind: "acted", thread: threadId(event.thread) };
   if (event.kind !== "stop" || "message" in event.target)

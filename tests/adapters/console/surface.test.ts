@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { SurfaceError, type ChatSurface } from "../../../src/chat/surface.ts";
-import type { OutboundMessage } from "../../../src/chat/outbound.ts";
-import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { Conversations } from "../../../src/adapters/console/conversations.ts";
-import { newConsoleThread } from "../../../src/adapters/console/intake.ts";
-import { createLocalSurface } from "../../../src/adapters/console/surface.ts";
+import { createConsoleThread } from "../../../src/adapters/console/intake.ts";
+import { createConsoleSurface } from "../../../src/adapters/console/surface.ts";
+import type { OutboundMessage } from "../../../src/chat/outbound.ts";
+import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
+import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 describe.each([
@@ -19,12 +19,12 @@ describe.each([
 
   beforeAll(async () => {
     redis = await startRedis({ embedded });
-    surface = createLocalSurface({ redis: redis.client(), now: () => now });
+    surface = createConsoleSurface({ redis: redis.client(), now: () => now });
     conversations = new Conversations(redis.client(), () => now);
   });
   afterAll(() => redis.stop());
   beforeEach(() => {
-    thread = newConsoleThread();
+    thread = createConsoleThread();
   });
 
   const answer = (markdown: string): OutboundMessage => ({ kind: "answer", markdown });
@@ -196,7 +196,7 @@ describe.each([
       for (const key of keys) expect(await redis.client().pttl(key)).toBeGreaterThan(0);
 
       now += 31 * 24 * 60 * 60 * 1000;
-      thread = newConsoleThread();
+      thread = createConsoleThread();
       await post(answer("today"), "key");
       const listed = (await conversations.threads()).map(({ id }) => id);
       expect(listed).toContain(thread.thread);
@@ -205,7 +205,7 @@ describe.each([
 
     test("without Redis the outcome is uncertain", async () => {
       const client = redis.client();
-      const lost = createLocalSurface({ redis: client });
+      const lost = createConsoleSurface({ redis: client });
       client.disconnect();
       const attempt = lost.post(thread, answer("hello"), "key");
       await expect(attempt).rejects.toThrow(SurfaceError);

@@ -1,14 +1,14 @@
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import type { Attendance } from "../../../src/chat/downtime.ts";
-import type { ChatAdapter } from "../../../src/chat/adapter.ts";
-import type { ChatSurface } from "../../../src/chat/surface.ts";
-import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import { createDiscordAdapter, type DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
 import {
   createDiscordSurface,
   type DiscordSurfaceOptions,
 } from "../../../src/adapters/discord/surface/surface.ts";
+import type { ChatAdapter } from "../../../src/chat/adapter.ts";
+import type { Downtime } from "../../../src/chat/downtime.ts";
+import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbound.ts";
+import type { ChatSurface } from "../../../src/chat/surface.ts";
 import {
   type FakeDiscord,
   type FakeDiscordOptions,
@@ -17,44 +17,44 @@ import {
 
 const log = pino({ level: "silent" });
 
-/** A door that writes down who comes in. */
-export interface RecordingDoor extends Door {
+/** An intake that records its events. */
+export interface RecordingDoor extends Intake {
   events: InboundEvent[];
   /** What happens to the next event instead. */
-  next: ((event: InboundEvent) => Promise<Verdict>)[];
+  next: ((event: InboundEvent) => Promise<IntakeResult>)[];
   /** Resolves with the first events when there are so many. */
   first(count: number): Promise<InboundEvent[]>;
 }
 
 export function recordingDoor(): RecordingDoor {
   const waiting = new Set<() => void>();
-  const door: RecordingDoor = {
+  const intake: RecordingDoor = {
     events: [],
     next: [],
     async receive(event) {
-      const special = door.next.shift();
+      const special = intake.next.shift();
       if (special) return special(event);
-      door.events.push(event);
+      intake.events.push(event);
       for (const check of waiting) check();
       return { kind: "acted", thread: "discord:1:2:3" };
     },
     first: (count) =>
       new Promise((resolve) => {
         const check = () => {
-          if (door.events.length < count) return;
+          if (intake.events.length < count) return;
           waiting.delete(check);
-          resolve(door.events.slice(0, count));
+          resolve(intake.events.slice(0, count));
         };
         waiting.add(check);
         check();
       }),
   };
-  return door;
+  return intake;
 }
 
-export const nobodyWasHere: Attendance = {
-  missedSince: async () => undefined,
-  present: async () => undefined,
+export const nobodyWasHere: Downtime = {
+  lastConnectedAt: async () => undefined,
+  markConnected: async () => undefined,
   threads: async () => [],
   open: async () => [],
 };
@@ -65,7 +65,7 @@ export function adapterFor(discord: FakeDiscord, options: Partial<DiscordAdapter
     apiUrl: discord.url,
     messageContent: true,
     stopReactions: ["🛑", "⏹️", "halt"],
-    attendance: nobodyWasHere,
+    downtime: nobodyWasHere,
     mayAsk: () => true,
     choices: async () => ({ models: ["anthropic/a", "openai/b"], skills: ["csv-report", "changelog"] }),
     log,
@@ -81,11 +81,11 @@ export async function fakeDiscord(options: FakeDiscordOptions = {}): Promise<Fak
 
 /** An adapter that is connected, with what comes out of it. */
 export async function listening(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}) {
-  const door = recordingDoor();
+  const intake = recordingDoor();
   const adapter = adapterFor(discord, options);
-  await adapter.start(door);
+  await adapter.start(intake);
   onTestFinished(() => adapter.stop());
-  return { adapter, door };
+  return { adapter, intake };
 }
 
 export function surfaceOf(

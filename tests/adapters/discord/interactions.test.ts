@@ -1,11 +1,11 @@
-import { MessageFlags } from "discord.js";
 import { Writable } from "node:stream";
+import { MessageFlags } from "discord.js";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
+import type { IntakeResult } from "../../../src/chat/inbound.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { ThreadRef } from "../../../src/chat/threads.ts";
-import type { Verdict } from "../../../src/chat/inbound.ts";
-import { timeOf } from "../../../src/adapters/discord/connection/ids.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
 import { adapterFor, fakeDiscord, listening, recordingDoor, surfaceOf } from "./connected-adapter.ts";
@@ -28,12 +28,12 @@ async function posted(discord: FakeDiscord, message: Partial<OutboundMessage>) {
 describe("/agent", () => {
   test("comes in with its options and file; the thread will start from the reply, which shows the task", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     const ada = discord.user("ada", { roles: ["9"] });
     const options = { prompt: "sum this\nplease", model: "openai/b", skill: "csv-report" };
     const asked = ada.asks(general, options, { name: "a.csv", content: "1,2" });
-    const [event] = await door.first(1);
+    const [event] = await intake.first(1);
     expect(event).toMatchObject({
       kind: "message",
       thread: { ...placeOf(discord), thread: asked.reply?.id },
@@ -43,7 +43,7 @@ describe("/agent", () => {
       attachments: [{ name: "a.csv", bytes: 3 }],
       options: { model: "openai/b", skill: "csv-report" },
       addressed: "mention",
-      at: timeOf(asked.id),
+      at: readTime(asked.id),
     });
     expect(asked.reply?.content).toBe(`> sum this\n> please\n-# asked by <@${ada.id}> · a.csv`);
     expect(asked.reply?.mentions).toEqual([]);
@@ -55,9 +55,9 @@ describe("/agent", () => {
 
   test("is worked on for longer than the fifteen minutes of its token", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "hi" });
-    const [event] = await door.first(1);
+    const [event] = await intake.first(1);
     if (event?.kind !== "message" || !asked.reply) throw new Error("There is no task.");
     asked.expires = 0;
     const surface = surfaceOf(discord);
@@ -71,27 +71,27 @@ describe("/agent", () => {
 
   test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord, { mayAsk: () => false });
-    door.next.push(async (event) => {
-      door.events.push(event);
+    const { intake } = await listening(discord, { mayAsk: () => false });
+    intake.next.push(async (event) => {
+      intake.events.push(event);
       return { kind: "refused", reply: "You are not listed." };
     });
     const asked = discord.user("eve").asks(discord.channel("general"), { prompt: "something rude" });
     const reply = await discord.until(() => asked.reply);
     expect(reply).toMatchObject({ content: "You are not listed.", flags: MessageFlags.Ephemeral });
-    expect(door.events).toMatchObject([{ kind: "message", author: { name: "eve" }, tellsRefusal: true }]);
+    expect(intake.events).toMatchObject([{ kind: "message", author: { name: "eve" }, tellsRefusal: true }]);
   });
 
   test("goes on in the thread or direct conversation where it is used", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
     ada.asks(thread, { prompt: "here" });
-    await door.first(1);
+    await intake.first(1);
     const direct = discord.direct(ada);
     ada.asks(direct, { prompt: "and here" });
-    expect(await door.first(2)).toMatchObject([
+    expect(await intake.first(2)).toMatchObject([
       { thread: { ...placeOf(discord), thread: thread.id }, addressed: "mention" },
       { thread: { workspace: "dm", thread: direct.id }, addressed: "direct" },
     ]);
@@ -99,8 +99,8 @@ describe("/agent", () => {
 
   test("says so when the task could not be kept", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
-    door.next.push(async () => {
+    const { intake } = await listening(discord);
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "hi" });
@@ -114,7 +114,7 @@ describe("/agent", () => {
     ["help", "a thread", /^`\/agent` with a task starts a thread/],
   ])("tells the person alone how it works for “%s” in %s", async (prompt, where, words) => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const place = where === "general" ? general : discord.startThread(ada.says(general, "t"), "t");
@@ -122,37 +122,37 @@ describe("/agent", () => {
     const reply = await discord.until(() => asked.reply);
     expect(reply.content).toMatch(words);
     expect(reply.onlyFor?.username).toBe("ada");
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 
   test("says a word about the thread where it is used, as intake knows it", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
     ada.asks(thread, { prompt: "Status" });
-    expect(await door.first(1)).toMatchObject([{ text: "/status", thread: { thread: thread.id } }]);
+    expect(await intake.first(1)).toMatchObject([{ text: "/status", thread: { thread: thread.id } }]);
   });
 
   test("asks Discord about no channel that the command tells of: that would take some of the three seconds", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const late = discord.channel("made later");
     discord.user("ada").asks(late, { prompt: "hi" });
-    await door.first(1);
+    await intake.first(1);
     expect(discord.calls.map(({ call }) => call)).not.toContain(`GET /channels/${late.id}`);
   });
 
   test("names the permission that is missing, and where, to the person alone", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     discord.deny(general, "CreatePublicThreads");
     const asked = discord.user("ada").asks(general, { prompt: "hi" });
     const reply = await discord.until(() => asked.reply);
     expect(reply.content).toContain("I cannot work in #general: I lack Create Public Threads.");
     expect(reply.flags & MessageFlags.Ephemeral).toBeTruthy();
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 
   test("suggests models and skills by what is typed", async () => {
@@ -179,20 +179,20 @@ describe("Ask the agent about this", () => {
     "asks what to do and quotes the message (intent: %s)",
     async (messageContent) => {
       const discord = await fakeDiscord({ messageContent });
-      const { door } = await listening(discord, { messageContent });
+      const { intake } = await listening(discord, { messageContent });
       const general = discord.channel("general");
       const claim = discord.user("bob").says(general, "2 + 2 = 5");
       const ada = discord.user("ada");
       const picked = ada.picks("Ask the agent about this", claim);
       await discord.until(() => picked.modal);
       const sent = ada.fills(picked, "is that so?");
-      const [event] = await door.first(1);
+      const [event] = await intake.first(1);
       expect(event).toMatchObject({
         kind: "message",
         thread: { ...placeOf(discord), thread: sent.reply?.id },
         author: { name: "ada" },
         text: "is that so?",
-        about: { text: "2 + 2 = 5", author: { name: "bob" }, at: timeOf(claim.id) },
+        about: { text: "2 + 2 = 5", author: { name: "bob" }, at: readTime(claim.id) },
         addressed: "mention",
       });
       expect(sent.reply?.content).toBe(`> is that so?\n-# asked by <@${ada.id}> · about a message of bob`);
@@ -201,18 +201,18 @@ describe("Ask the agent about this", () => {
 
   test("shows as much of a task of many lines as Discord takes", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const ada = discord.user("ada");
     const picked = ada.picks("Ask the agent about this", ada.says(discord.channel("general"), "hm"));
     await discord.until(() => picked.modal);
     const sent = ada.fills(picked, "x\n".repeat(700));
-    await door.first(1);
+    await intake.first(1);
     expect(sent.reply?.content).toMatch(/^(> x\n)+[> x]*…\n-# asked by/);
   });
 
   test("quotes what stands in the cards of a program's message", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const fields = [{ name: "host", value: "loom-3" }];
     const embeds = [{ title: "Disk full", description: "98 % of /var", fields }];
     const alert = discord.user("monitor", { bot: true }).says(discord.channel("general"), "", { embeds });
@@ -220,7 +220,7 @@ describe("Ask the agent about this", () => {
     const picked = ada.picks("Ask the agent about this", alert);
     await discord.until(() => picked.modal);
     ada.fills(picked, "why?");
-    expect(await door.first(1)).toMatchObject([
+    expect(await intake.first(1)).toMatchObject([
       {
         about: {
           text: "Disk full\n98 % of /var\nhost: loom-3",
@@ -238,14 +238,14 @@ describe("Ask the agent about this", () => {
     const picked = discord.user("ada").picks("Ask the agent about this", claim);
     await discord.until(() => picked.modal);
     await first.stop();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     discord.user("ada").fills(picked, "is that so?");
-    expect(await door.first(1)).toMatchObject([{ about: { text: "2 + 2 = 5" } }]);
+    expect(await intake.first(1)).toMatchObject([{ about: { text: "2 + 2 = 5" } }]);
   });
 
   test("a form that somebody sends from another channel reads nothing of the first", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const secret = discord.user("bob").says(discord.channel("board"), "we sell the company");
     const mallory = discord.user("mallory");
     const picked = mallory.picks("Ask the agent about this", secret);
@@ -253,7 +253,7 @@ describe("Ask the agent about this", () => {
     mallory.fills({ ...picked, channel: discord.channel("general") }, "what does it say?");
     const read = `GET /channels/${discord.channel("general").id}/messages/${secret.id}`;
     await discord.until(() => discord.calls.some(({ call }) => call === read));
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 });
 
@@ -261,23 +261,23 @@ describe("buttons", () => {
   const approve = { id: "approve:call-1", label: "Approve", style: "primary" } as const;
   const deny = { id: "deny:call-1", label: "Deny", style: "danger", asksFor: "Why not?" } as const;
 
-  test("Stop stops the thread, and is acknowledged when the door has it", async () => {
+  test("Stop stops the thread, and is acknowledged when the intake has it", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const { shown, thread } = await posted(discord, { stoppable: true });
     const press = discord.user("bob").presses("Stop", shown);
-    expect(await door.first(1)).toMatchObject([
-      { kind: "stop", target: { thread }, author: { name: "bob" }, at: timeOf(press.id) },
+    expect(await intake.first(1)).toMatchObject([
+      { kind: "stop", target: { thread }, author: { name: "bob" }, at: readTime(press.id) },
     ]);
     await discord.until(() => press.answer?.type === 6);
   });
 
   test("an action comes in with its id", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const { shown, thread, ref } = await posted(discord, { actions: [approve, deny] });
     const press = discord.user("bob").presses("Approve", shown);
-    expect(await door.first(1)).toEqual([
+    expect(await intake.first(1)).toEqual([
       {
         kind: "action",
         thread,
@@ -285,7 +285,7 @@ describe("buttons", () => {
         author: expect.objectContaining({ name: "bob" }),
         action: "approve:call-1",
         tellsRefusal: true,
-        at: timeOf(press.id),
+        at: readTime(press.id),
       },
     ]);
     await discord.until(() => press.answer?.type === 6);
@@ -293,14 +293,14 @@ describe("buttons", () => {
 
   test("one that asks for a sentence opens a form, and comes in with what was written", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const { shown, ref } = await posted(discord, { actions: [approve, deny] });
     const bob = discord.user("bob");
     const press = bob.presses("Deny", shown);
     const modal = await discord.until(() => press.modal);
     expect(modal.title).toBe("Why not?");
     const sent = bob.fills(press, "too risky");
-    expect(await door.first(1)).toMatchObject([
+    expect(await intake.first(1)).toMatchObject([
       { kind: "action", ref, action: "deny:call-1", text: "too risky", author: { name: "bob" } },
     ]);
     await discord.until(() => sent.answer?.type === 6);
@@ -308,21 +308,21 @@ describe("buttons", () => {
 
   test("the longest id survives, with as much of the question as fits", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const id = "i:".repeat(40);
     const { shown } = await posted(discord, { actions: [{ ...deny, id, asksFor: "Q".repeat(60) }] });
     const bob = discord.user("bob");
     const press = bob.presses("Deny", shown);
     expect((await discord.until(() => press.modal)).title).toMatch(/^Q{10,45}$/);
     bob.fills(press, "no");
-    expect(await door.first(1)).toMatchObject([{ action: id, text: "no" }]);
+    expect(await intake.first(1)).toMatchObject([{ action: id, text: "no" }]);
   });
 
   test("what did nothing, a refusal and what nothing else shows are told to the person alone", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const { shown } = await posted(discord, { actions: [approve], stoppable: true });
-    const verdicts: Record<string, Verdict> = {
+    const verdicts: Record<string, IntakeResult> = {
       ada: { kind: "ignored", why: "nothing is running" },
       bob: { kind: "refused", reply: "Only administrators may approve this." },
       eve: { kind: "acted", thread: "t", reply: "That is noted." },
@@ -333,7 +333,7 @@ describe("buttons", () => {
       "That is noted.",
     ];
     const told = Object.keys(verdicts).map(async (name) => {
-      door.next.push(async ({ author }) => verdicts[author.name] ?? { kind: "duplicate" });
+      intake.next.push(async ({ author }) => verdicts[author.name] ?? { kind: "duplicate" });
       const press = discord.user(name).presses(name === "ada" ? "Stop" : "Approve", shown);
       const reply = await discord.until(() => press.reply);
       expect(reply.onlyFor?.username).toBe(name);
@@ -344,9 +344,9 @@ describe("buttons", () => {
 
   test("a press that could not be kept is told, and not acknowledged as done", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const { shown } = await posted(discord, { actions: [approve] });
-    door.next.push(async () => {
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const press = discord.user("bob").presses("Approve", shown);
@@ -360,11 +360,11 @@ test("a gateway that could not accept a press leaves the answer to one that has"
   const [one, other] = [await listening(discord), await listening(discord)];
   const { shown } = await posted(discord, { stoppable: true });
   const refused = Promise.withResolvers<void>();
-  other.door.next.push(async () => {
+  other.intake.next.push(async () => {
     refused.resolve();
     return { kind: "ignored", why: "nothing is running" };
   });
-  one.door.next.push(async () => {
+  one.intake.next.push(async () => {
     await refused.promise;
     // Later than an answer of the other one that would not wait.
     await new Promise(setImmediate);
@@ -397,8 +397,8 @@ test("of several gateways one answers, and the others say nothing", async () => 
   const callbacks = () => discord.calls.filter(({ call }) => call.startsWith("POST /interactions/"));
   await discord.until(() => callbacks().length === 8);
   // Both have the Stop, one of them has the task.
-  await Promise.any([one.door.first(2), other.door.first(2)]);
-  const tasks = [...one.door.events, ...other.door.events].filter(({ kind }) => kind === "message");
+  await Promise.any([one.intake.first(2), other.intake.first(2)]);
+  const tasks = [...one.intake.events, ...other.intake.events].filter(({ kind }) => kind === "message");
   expect(tasks).toHaveLength(1);
   expect(written).toBe("");
 });
@@ -426,8 +426,8 @@ describe("the commands", () => {
   test("are no reason not to start when Discord refuses them", async () => {
     const discord = await fakeDiscord();
     discord.fail(/^PUT \/applications/, { kind: "refuse", status: 429, code: 30_034, message: "Max daily" });
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
-    await door.first(1);
+    await intake.first(1);
   });
 });

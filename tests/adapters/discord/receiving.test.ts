@@ -2,15 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ChannelType } from "discord.js";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
-import type { OpenMessage } from "../../../src/chat/downtime.ts";
-import { reconnects } from "../../../src/chat/adapter.ts";
-import { buttonRows } from "../../../src/adapters/discord/surface/buttons.ts";
-import { createEventReader } from "../../../src/adapters/discord/inbound/events.ts";
+import { createChannels } from "../../../src/adapters/discord/connection/channels.ts";
+import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
 import { createPeople } from "../../../src/adapters/discord/connection/people.ts";
-import { timeOf } from "../../../src/adapters/discord/connection/ids.ts";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
-import { createRooms } from "../../../src/adapters/discord/connection/channels.ts";
+import { createEventReader } from "../../../src/adapters/discord/inbound/events.ts";
+import { buttonRows } from "../../../src/adapters/discord/surface/buttons.ts";
+import { reconnects } from "../../../src/chat/adapter.ts";
+import type { OpenMessage } from "../../../src/chat/downtime.ts";
+import type { InboundEvent, IntakeResult } from "../../../src/chat/inbound.ts";
 import {
   adapterFor,
   fakeDiscord,
@@ -30,12 +30,12 @@ const untilEnd = (events: readonly InboundEvent[]) =>
 describe("messages", () => {
   test("a mention comes in without the mention; its thread has the id of the message", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     const ada = discord.user("ada", { nick: "Ada L.", roles: ["111"] });
     const message = ada.says(general, "<@BOT>: is 1 < 2?");
     const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
-    expect(await door.first(1)).toEqual([
+    expect(await intake.first(1)).toEqual([
       {
         kind: "message",
         thread: { ...place, thread: message.id },
@@ -44,19 +44,19 @@ describe("messages", () => {
         text: "is 1 < 2?",
         attachments: [],
         addressed: "mention",
-        at: timeOf(message.id),
+        at: readTime(message.id),
       } satisfies InboundEvent,
     ]);
   });
 
   test("a mention of the bot's role, which has its name, is one of the bot; other roles are not", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const [general, ada] = [discord.channel("general"), discord.user("ada")];
     ada.says(general, "<@&4711> lunch?");
     ada.says(general, `<@&${discord.guild.botRole}> lunch?`);
-    expect(await door.first(1)).toMatchObject([{ text: "lunch?", addressed: "mention" }]);
-    expect(door.events).toHaveLength(1);
+    expect(await intake.first(1)).toMatchObject([{ text: "lunch?", addressed: "mention" }]);
+    expect(intake.events).toHaveLength(1);
   });
 
   test("in a thread no mention is needed; the channel is the one that the thread is in", async () => {
@@ -64,11 +64,11 @@ describe("messages", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(general, "about tabs"), "about tabs");
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const message = ada.says(thread, "use tabs");
     ada.says(thread, "and now <@BOT> go on");
     const place = { workspace: discord.guild.id, channel: general.id };
-    expect(await door.first(2)).toMatchObject([
+    expect(await intake.first(2)).toMatchObject([
       {
         text: "use tabs",
         addressed: "follow-up",
@@ -81,15 +81,15 @@ describe("messages", () => {
 
   test("direct messages and voice channels are a thread as they are", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const ada = discord.user("ada");
     const direct = discord.direct(ada);
     ada.says(direct, "hi");
     const voice = discord.channel("voice", { type: ChannelType.GuildVoice });
-    const [first] = await door.first(1);
+    const [first] = await intake.first(1);
     ada.says(voice, "not for you");
     ada.says(voice, "<@BOT> hi");
-    const [, second] = await door.first(2);
+    const [, second] = await intake.first(2);
     expect(first).toMatchObject({
       addressed: "direct",
       thread: { workspace: "dm", channel: direct.id, thread: direct.id },
@@ -100,17 +100,17 @@ describe("messages", () => {
 
   test("a reply brings along what it answers", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     const claim = discord.user("bob", { roles: ["7"] }).says(general, "2 + 2 = 5");
     discord.user("ada").says(general, "<@BOT> is that so?", { replyTo: claim });
-    expect(await door.first(1)).toMatchObject([
+    expect(await intake.first(1)).toMatchObject([
       {
         text: "is that so?",
         about: {
           text: "2 + 2 = 5",
           author: { name: "bob", standing: "member", roles: ["7"] },
-          at: timeOf(claim.id),
+          at: readTime(claim.id),
         },
       },
     ]);
@@ -118,10 +118,10 @@ describe("messages", () => {
 
   test("of the messages that people edit all day, only the latest are remembered", async () => {
     const rest = createRest({ token: "t" }, { timeoutMs: 1 });
-    const [rooms, people] = [createRooms(rest), createPeople(rest)];
-    rooms.learn({ id: "7", type: ChannelType.GuildText, name: "general" }, "9");
+    const [channels, people] = [createChannels(rest), createPeople(rest)];
+    channels.learn({ id: "7", type: ChannelType.GuildText, name: "general" }, "9");
     const identity = { applicationId: "1", botId: "2" };
-    const reader = createEventReader({ identity, rooms, people, messageContent: true, stopReactions: [] });
+    const reader = createEventReader({ identity, channels, people, messageContent: true, stopReactions: [] });
     const edited = (id: number) => ({
       ...{
         id: String(id),
@@ -145,9 +145,9 @@ describe("messages", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const old = ada.says(general, "<@BOT> long ago");
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const message = ada.says(general, "<@BOT> use tabs");
-    await door.first(1);
+    await intake.first(1);
     discord.unfurl(message);
     ada.edits(message, "<@BOT> use spaces");
     discord.unfurl(message);
@@ -159,10 +159,10 @@ describe("messages", () => {
       ref: { ...place, message: `${general.id}/${message.id}` },
       author: { name: "ada" },
     };
-    await door.first(3);
+    await intake.first(3);
     await last(discord);
-    await door.first(4);
-    expect(untilEnd(door.events).slice(1)).toMatchObject([
+    await intake.first(4);
+    expect(untilEnd(intake.events).slice(1)).toMatchObject([
       { kind: "edit", ...about, text: "use spaces" },
       { kind: "delete", ...about },
     ]);
@@ -170,12 +170,12 @@ describe("messages", () => {
 
   test("a message with only a file comes in, also when its words are taken away later", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const ada = discord.user("ada");
     const files = [{ name: "a.csv", content: "1" }];
     ada.says(discord.direct(ada), "", { files });
     ada.edits(ada.says(discord.direct(ada), "delete it", { files }), "");
-    expect(await door.first(3)).toMatchObject([
+    expect(await intake.first(3)).toMatchObject([
       { kind: "message", text: "", attachments: [{ name: "a.csv" }] },
       { kind: "message", text: "delete it" },
       { kind: "edit", text: "" },
@@ -184,7 +184,7 @@ describe("messages", () => {
 
   test("talk, the bot's own messages and progress of another Heddle do not come in; other bots are named as such", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     const root = discord.user("ada").says(general, "lunch?");
     const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
@@ -200,22 +200,22 @@ describe("messages", () => {
     const rate = { id: "rate", label: "👍", style: "plain" } as const;
     robot.says(general, "<@BOT> working", { components: buttonRows({ stoppable: true }) });
     robot.says(general, "<@BOT> hello", { components: buttonRows({ actions: [rate] }) });
-    expect(await door.first(1)).toMatchObject([{ text: "hello", author: { standing: "bot" } }]);
+    expect(await intake.first(1)).toMatchObject([{ text: "hello", author: { standing: "bot" } }]);
   });
 
   test("whoever has not accepted the rules of the server is a guest", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     discord.user("new", { pending: true }).says(discord.channel("general"), "<@BOT> hi");
-    expect(await door.first(1)).toMatchObject([{ author: { standing: "guest" } }]);
+    expect(await intake.first(1)).toMatchObject([{ author: { standing: "guest" } }]);
   });
 
   test("names are shown for mentions and emoji", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const bob = discord.user("bob");
     discord.user("ada").says(discord.channel("general"), `<@BOT> ask <@${bob.id}> <:party:123> <@BOT>`);
-    expect(await door.first(1)).toMatchObject([{ text: "ask @bob :party:" }]);
+    expect(await intake.first(1)).toMatchObject([{ text: "ask @bob :party:" }]);
   });
 
   test("without the intent what does not mention the bot has no text, and edits of it change nothing", async () => {
@@ -223,11 +223,11 @@ describe("messages", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(general, "t"), "t");
-    const { door } = await listening(discord, { messageContent: false });
+    const { intake } = await listening(discord, { messageContent: false });
     const message = ada.says(thread, "secret");
     ada.edits(message, "more secret");
     ada.says(thread, "<@BOT> hello");
-    expect(await door.first(2)).toMatchObject([
+    expect(await intake.first(2)).toMatchObject([
       { kind: "message", text: "", addressed: "follow-up" },
       { kind: "message", text: "hello", addressed: "mention" },
     ]);
@@ -237,11 +237,11 @@ describe("messages", () => {
 describe("files", () => {
   test("come as handles that the surface fetches, also after their address has expired", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const message = discord
       .user("ada")
       .says(discord.channel("general"), "<@BOT> read this", { files: [{ name: "a b.csv", content: "1,2" }] });
-    const [event] = await door.first(1);
+    const [event] = await intake.first(1);
     const [file] = event?.kind === "message" ? event.attachments : [];
     if (!file) throw new Error("There is no file.");
     expect(file).toMatchObject({ name: "a b.csv", mediaType: "text/plain", bytes: 3 });
@@ -277,15 +277,15 @@ describe("stops", () => {
     const thread = discord.startThread(root, "do it");
     const reply = ada.says(thread, "hm");
     const direct = ada.says(discord.direct(ada), "hi");
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     ada.reacts("👀", root);
     ada.reacts("🛑", root);
-    await door.first(1);
+    await intake.first(1);
     ada.reacts("⏹", reply);
-    await door.first(2);
+    await intake.first(2);
     ada.reacts("halt", direct);
     const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
-    expect(await door.first(3)).toMatchObject([
+    expect(await intake.first(3)).toMatchObject([
       {
         kind: "stop",
         target: { thread: { ...place, thread: root.id } },
@@ -298,30 +298,30 @@ describe("stops", () => {
         author: { name: "ada" },
       },
     ]);
-    expect(door.events[0]?.at).toBeGreaterThanOrEqual(timeOf(root.id));
+    expect(intake.events[0]?.at).toBeGreaterThanOrEqual(readTime(root.id));
   });
 
   test("the bot's own stopped mark is no stop", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     const general = discord.channel("general");
     const message = discord.user("ada").says(general, "hm");
     const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
     await surfaceOf(discord).mark({ ...place, message: `${general.id}/${message.id}` }, "stopped");
     await last(discord);
-    await door.first(1);
-    expect(untilEnd(door.events)).toEqual([]);
+    await intake.first(1);
+    expect(untilEnd(intake.events)).toEqual([]);
   });
 });
 
 describe("what comes in", () => {
   test("one channel is handed in one after the other", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
-    const first = Promise.withResolvers<Verdict>();
+    const { intake } = await listening(discord);
+    const first = Promise.withResolvers<IntakeResult>();
     const arrived = Promise.withResolvers<void>();
-    door.next.push((event) => {
-      door.events.push(event);
+    intake.next.push((event) => {
+      intake.events.push(event);
       arrived.resolve();
       return first.promise;
     });
@@ -331,9 +331,9 @@ describe("what comes in", () => {
     ada.says(discord.direct(ada), "two");
     const bob = discord.user("bob");
     bob.says(discord.direct(bob), "elsewhere");
-    await door.first(2);
+    await intake.first(2);
     first.resolve({ kind: "duplicate" });
-    const texts = (await door.first(3)).map((event) => event.kind === "message" && event.text);
+    const texts = (await intake.first(3)).map((event) => event.kind === "message" && event.text);
     expect(texts).toEqual(["one", "elsewhere", "two"]);
   });
 
@@ -341,23 +341,29 @@ describe("what comes in", () => {
     const discord = await fakeDiscord();
     const since = Date.now() - 60_000;
     const ready = Promise.withResolvers<void>();
-    const { door } = await listening(discord, {
-      attendance: { ...nobodyWasHere, missedSince: async () => since, present: async () => ready.resolve() },
+    const { intake } = await listening(discord, {
+      downtime: {
+        ...nobodyWasHere,
+        lastConnectedAt: async () => since,
+        markConnected: async () => ready.resolve(),
+      },
     });
     await ready.promise;
-    door.next.push(async () => {
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
-    expect(await door.first(1)).toMatchObject([{ text: "hi", author: { name: "ada", standing: "member" } }]);
+    expect(await intake.first(1)).toMatchObject([
+      { text: "hi", author: { name: "ada", standing: "member" } },
+    ]);
   });
 
   test("when stopping, what is in hand is finished and nothing else taken", async () => {
     const discord = await fakeDiscord();
-    const { door, adapter } = await listening(discord);
+    const { intake, adapter } = await listening(discord);
     const arrived = Promise.withResolvers<void>();
-    const persisted = Promise.withResolvers<Verdict>();
-    door.next.push((_event) => {
+    const persisted = Promise.withResolvers<IntakeResult>();
+    intake.next.push((_event) => {
       arrived.resolve();
       return persisted.promise;
     });
@@ -373,7 +379,7 @@ describe("what comes in", () => {
     expect(isStopped).toBe(false);
     persisted.resolve({ kind: "duplicate" });
     await stopped;
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 });
 
@@ -401,14 +407,14 @@ describe("the connection", () => {
     const count = (reconnect: unknown) => void counted.push(reconnect);
     reconnects.subscribe(count);
     onTestFinished(() => reconnects.unsubscribe(count));
-    const { door } = await listening(discord, {
-      attendance: { ...nobodyWasHere, missedSince: async (_platform, shard) => void looks.push(shard) },
+    const { intake } = await listening(discord, {
+      downtime: { ...nobodyWasHere, lastConnectedAt: async (_platform, shard) => void looks.push(shard) },
     });
     discord.gateway.cut();
     await discord.until(() => discord.gateway.connections === 0);
     const ada = discord.user("ada");
     ada.says(discord.channel("general"), "<@BOT> are you there?");
-    expect(await door.first(1)).toMatchObject([{ text: "are you there?" }]);
+    expect(await intake.first(1)).toMatchObject([{ text: "are you there?" }]);
     expect(discord.gateway).toMatchObject({ identified: 1, resumed: 1 });
     expect(looks).toEqual(["shard-0-of-1"]);
     expect(counted).toEqual([{ platform: "discord" }]);
@@ -416,11 +422,11 @@ describe("the connection", () => {
 
   test("is renewed when Discord asks for it", async () => {
     const discord = await fakeDiscord();
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     discord.gateway.reconnect();
     await discord.until(() => discord.gateway.resumed === 1);
     discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
-    await door.first(1);
+    await intake.first(1);
   });
 
   test("can be ended while it is coming back", async () => {
@@ -444,11 +450,11 @@ describe("the connection", () => {
     const thread = discord.startThread(ada.says(general, "t"), "t");
     const since = Date.now() + 1;
     const ready = Promise.withResolvers<void>();
-    const { door } = await listening(discord, {
-      attendance: {
+    const { intake } = await listening(discord, {
+      downtime: {
         ...nobodyWasHere,
-        missedSince: async () => since,
-        present: async () => ready.resolve(),
+        lastConnectedAt: async () => since,
+        markConnected: async () => ready.resolve(),
         threads: async (_platform, workspace) =>
           workspace === "dm"
             ? [{ platform: "discord", workspace, channel: direct.id, thread: direct.id }]
@@ -461,7 +467,7 @@ describe("the connection", () => {
     ada.edits(ada.says(general, "<@BOT> start"), "<@BOT> start anew");
     ada.says(thread, "go on");
     ada.says(direct, "hello?");
-    expect(await door.first(3)).toMatchObject([
+    expect(await intake.first(3)).toMatchObject([
       {
         kind: "message",
         text: "start anew",
@@ -493,7 +499,7 @@ describe("the connection", () => {
     ];
     const direct = discord.direct(ada);
     const asked = ada.says(direct, "hello?");
-    while (Date.now() <= timeOf(asked.id)) await new Promise(setImmediate);
+    while (Date.now() <= readTime(asked.id)) await new Promise(setImmediate);
     const since = Date.now();
     ada.edits(changed, "count to 10");
     ada.edits(same, "in Latin");
@@ -523,27 +529,27 @@ describe("the connection", () => {
       },
     ];
     const ready = Promise.withResolvers<void>();
-    const { door } = await listening(discord, {
-      attendance: {
+    const { intake } = await listening(discord, {
+      downtime: {
         ...nobodyWasHere,
-        missedSince: async () => since,
-        present: async () => ready.resolve(),
+        lastConnectedAt: async () => since,
+        markConnected: async () => ready.resolve(),
         open: async (_platform, workspaces) =>
           messages.filter((one) => workspaces.includes(one.thread.workspace)),
       },
     });
     await ready.promise;
     const author = { id: ada.id, name: "ada", standing: "member" };
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "edit", thread: where, ref: open(changed.id).ref, author, text: "count to 10" },
       { kind: "delete", thread: where, ref: open(gone.id).ref, author },
-      { kind: "stop", target: { thread: where }, author, at: since, deed: shown.id },
+      { kind: "stop", target: { thread: where }, author, at: since, dedupeKey: shown.id },
       { kind: "stop", target: { thread: { ...home, thread: direct.id } }, author: { name: "ada" } },
     ]);
 
     // This gateway has not seen it come in.
     ada.deletes(same);
-    expect((await door.first(5)).at(-1)).toMatchObject({ kind: "delete", thread: where, author });
+    expect((await intake.first(5)).at(-1)).toMatchObject({ kind: "delete", thread: where, author });
   });
 
   test("finds a 🛑 on a message that was missed itself, behind the message", async () => {
@@ -552,14 +558,18 @@ describe("the connection", () => {
     const ready = Promise.withResolvers<void>();
     const mention = ada.says(discord.channel("general"), "<@BOT> start");
     ada.reacts("🛑", mention);
-    const since = timeOf(mention.id) - 1;
-    const { door } = await listening(discord, {
-      attendance: { ...nobodyWasHere, missedSince: async () => since, present: async () => ready.resolve() },
+    const since = readTime(mention.id) - 1;
+    const { intake } = await listening(discord, {
+      downtime: {
+        ...nobodyWasHere,
+        lastConnectedAt: async () => since,
+        markConnected: async () => ready.resolve(),
+      },
     });
     await ready.promise;
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "message", text: "start" },
-      { kind: "stop", target: { thread: { thread: mention.id } }, at: timeOf(mention.id) },
+      { kind: "stop", target: { thread: { thread: mention.id } }, at: readTime(mention.id) },
     ]);
   });
 
@@ -575,17 +585,17 @@ describe("the connection", () => {
       written: { author: { id: ada.id, name: "ada" }, text: "count to 9" },
     };
     const ready = Promise.withResolvers<void>();
-    const { door } = await listening(discord, {
-      attendance: {
+    const { intake } = await listening(discord, {
+      downtime: {
         ...nobodyWasHere,
-        missedSince: async () => since,
-        present: async () => ready.resolve(),
+        lastConnectedAt: async () => since,
+        markConnected: async () => ready.resolve(),
         open: async () => [open],
       },
     });
     await ready.promise;
     const edited = Promise.withResolvers<InboundEvent>();
-    door.next.push(
+    intake.next.push(
       async () => {
         throw new Error("Redis is away");
       },
@@ -605,12 +615,12 @@ describe("the connection", () => {
     const noted = Promise.withResolvers<string[]>();
     const steps: string[] = [];
     await listening(discord, {
-      attendance: {
-        missedSince: async () => {
+      downtime: {
+        lastConnectedAt: async () => {
           steps.push("looked");
           return undefined;
         },
-        present: async (_platform, shard) => {
+        markConnected: async (_platform, shard) => {
           steps.push(shard);
           noted.resolve(steps);
         },
@@ -636,11 +646,11 @@ describe("shards", () => {
   test("all that Discord recommends are listened to", async () => {
     const discord = await fakeDiscord({ shards: 2 });
     const [even, odd] = guildsOf(discord);
-    const { door } = await listening(discord);
+    const { intake } = await listening(discord);
     expect(discord.gateway.connections).toBe(2);
     const ada = discord.user("ada");
     for (const guild of [even, odd]) if (guild) ada.says(discord.channel("talk", { guild }), "<@BOT> hi");
-    const workspaces = (await door.first(2)).map(
+    const workspaces = (await intake.first(2)).map(
       (event) => event.kind === "message" && event.thread.workspace,
     );
     expect(new Set(workspaces)).toEqual(new Set([even?.id, odd?.id]));
@@ -649,13 +659,13 @@ describe("shards", () => {
   test("a process can be given some of them", async () => {
     const discord = await fakeDiscord({ shards: 2 });
     const [even, odd] = guildsOf(discord);
-    const door = recordingDoor();
+    const intake = recordingDoor();
     const adapter = adapterFor(discord, { shards: { ids: [1], total: 2 } });
-    await adapter.start(door);
+    await adapter.start(intake);
     const ada = discord.user("ada");
     if (even) ada.says(discord.channel("talk", { guild: even }), "<@BOT> not here");
     if (odd) ada.says(discord.channel("talk", { guild: odd }), "<@BOT> here");
-    expect(await door.first(1)).toMatchObject([{ text: "here" }]);
+    expect(await intake.first(1)).toMatchObject([{ text: "here" }]);
     expect(discord.gateway.connections).toBe(1);
     await adapter.stop();
   });

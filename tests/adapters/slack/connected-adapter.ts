@@ -1,51 +1,51 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import type { Attendance } from "../../../src/chat/downtime.ts";
-import type { DayBudgets, RecentThreads } from "../../../src/chat/home.ts";
-import type { ChatAdapter } from "../../../src/chat/adapter.ts";
-import type { Door, InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import type { SlackAdapterOptions } from "../../../src/adapters/slack/options.ts";
+import type { ChatAdapter } from "../../../src/chat/adapter.ts";
+import type { Downtime } from "../../../src/chat/downtime.ts";
+import type { DayBudgets, RecentThreads } from "../../../src/chat/home.ts";
+import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 const log = pino({ level: "silent" });
 
-/** A door that writes down who comes in. */
-interface RecordingDoor extends Door {
+/** An intake that records its events. */
+interface RecordingDoor extends Intake {
   events: InboundEvent[];
   /** What happens to the next event instead. */
-  next: ((event: InboundEvent) => Promise<Verdict>)[];
+  next: ((event: InboundEvent) => Promise<IntakeResult>)[];
 }
 
 export function recordingDoor(): RecordingDoor {
-  const door: RecordingDoor = {
+  const intake: RecordingDoor = {
     events: [],
     next: [],
     async receive(event) {
-      const special = door.next.shift();
+      const special = intake.next.shift();
       if (special) return special(event);
-      door.events.push(event);
+      intake.events.push(event);
       return { kind: "duplicate" };
     },
   };
-  return door;
+  return intake;
 }
 
 /** Both for the home tab. */
 const nothingRecent: RecentThreads = { of: async () => [] };
 const noBudget: DayBudgets = { of: async () => [] };
 
-export const nobodyWasHere: Attendance = {
-  missedSince: async () => undefined,
-  present: async () => undefined,
+export const nobodyWasHere: Downtime = {
+  lastConnectedAt: async () => undefined,
+  markConnected: async () => undefined,
   threads: async () => [],
   open: async () => [],
 };
 
 export function adapterFor(
   slack: FakeSlack,
-  attendance: Attendance,
+  downtime: Downtime,
   recentThreads = nothingRecent,
   dayBudgets = noBudget,
 ): ChatAdapter {
@@ -54,7 +54,7 @@ export function adapterFor(
     events: { kind: "socket", appToken: slack.appToken },
     apiUrl: slack.url,
     stopReactions: ["octagonal_sign", "hand"],
-    attendance,
+    downtime,
     recentThreads,
     dayBudgets,
     mayAsk: (_workspace, { standing }) => standing === "member",
@@ -64,19 +64,19 @@ export function adapterFor(
 
 export async function connected(
   options: FakeSlackOptions = {},
-  attendance = nobodyWasHere,
+  downtime = nobodyWasHere,
   recentThreads = nothingRecent,
   dayBudgets = noBudget,
-): Promise<{ slack: FakeSlack; door: RecordingDoor; adapter: ChatAdapter }> {
+): Promise<{ slack: FakeSlack; intake: RecordingDoor; adapter: ChatAdapter }> {
   const slack = await startFakeSlack(options);
-  const door = recordingDoor();
-  const adapter = adapterFor(slack, attendance, recentThreads, dayBudgets);
-  await adapter.start(door);
+  const intake = recordingDoor();
+  const adapter = adapterFor(slack, downtime, recentThreads, dayBudgets);
+  await adapter.start(intake);
   onTestFinished(async () => {
     await adapter.stop();
     await slack.close();
   });
-  return { slack, door, adapter };
+  return { slack, intake, adapter };
 }
 
 /** Waits until Slack has been told that everything arrived. */
@@ -90,7 +90,7 @@ export const signingSecret = "8f742231b10e8888abcd99yyyzzz85a5";
 export async function listening(
   workspaces: SlackAdapterOptions["workspaces"],
   apiUrl: string,
-  attendance = nobodyWasHere,
+  downtime = nobodyWasHere,
 ) {
   const address = Promise.withResolvers<string>();
   let logged = "";
@@ -104,19 +104,19 @@ export async function listening(
       },
     }),
   );
-  const door = recordingDoor();
+  const intake = recordingDoor();
   const adapter = createSlackAdapter({
     workspaces,
     events: { kind: "http", signingSecret, host: "127.0.0.1", port: 0 },
     apiUrl,
     stopReactions: ["octagonal_sign"],
-    attendance,
+    downtime,
     recentThreads: nothingRecent,
     dayBudgets: noBudget,
     mayAsk: () => true,
     log: listened,
   });
-  await adapter.start(door);
+  await adapter.start(intake);
   onTestFinished(() => adapter.stop());
-  return { door, adapter, url: await address.promise, logged: () => logged };
+  return { intake, adapter, url: await address.promise, logged: () => logged };
 }

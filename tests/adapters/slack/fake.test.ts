@@ -124,7 +124,7 @@ describe("the fake Slack refuses", () => {
     expect([await exchange({}), await exchange({})]).toEqual(["ok", "invalid_code"]);
   });
 
-  test("to whisper to somebody who is not there", async () => {
+  test("to post an ephemeral message to somebody who is not there", async () => {
     const { slack, call, general } = await scene();
     const say = (user: string) => call("chat.postEphemeral", { channel: general.id, user, text: "psst" });
     expect(await say(slack.user("ada").id)).toBe("ok");

@@ -5,7 +5,7 @@ import { connected, nobodyWasHere, settled } from "./connected-adapter.ts";
 test("The home tab shows a person's own threads, with links where they still are", async () => {
   const asked: string[][] = [];
   const threads: RecentThread[] = [];
-  const { slack, door } = await connected({}, nobodyWasHere, {
+  const { slack, intake } = await connected({}, nobodyWasHere, {
     async of(...who) {
       asked.push(who);
       return threads;
@@ -37,7 +37,7 @@ test("The home tab shows a person's own threads, with links where they still are
     `<${link}|Build &lt;\u200B!channel&gt; ¦ now>\n⏳ working · <!date^1795000000^`,
   );
   expect(ada.home()).toMatch(/\(no text\)\n✅ at rest .*\|2026-11-06 \d\d:\d\d UTC>/);
-  expect(door.events).toEqual([]);
+  expect(intake.events).toEqual([]);
 });
 
 test("The home tab tells a person how much of a budget is used", async () => {

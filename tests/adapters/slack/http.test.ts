@@ -5,39 +5,39 @@ import { listening, settled, signingSecret } from "./connected-adapter.ts";
 async function scene(options: FakeSlackOptions = {}) {
   const slack: FakeSlack = await startFakeSlack(options);
   onTestFinished(() => slack.close());
-  const { door, adapter, url } = await listening({ botToken: slack.botToken }, slack.url);
+  const { intake, adapter, url } = await listening({ botToken: slack.botToken }, slack.url);
   const requests = slack.sendTo(url, signingSecret);
-  return { slack, door, adapter, url, requests };
+  return { slack, intake, adapter, url, requests };
 }
 
 describe("requests from Slack", () => {
   test("bring messages, buttons and commands in without an app token", async () => {
-    const { slack, door } = await scene();
+    const { slack, intake } = await scene();
     const ada = slack.user("ada");
     const general = slack.channel("general");
     await ada.says(general, "<@BOT> hello");
     ada.commands(general, "/agent build it");
     ada.commands(general, "/agent");
     await settled(slack);
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "message", text: "hello" },
       { kind: "message", text: "hello" },
       { kind: "message", text: "build it" },
     ]);
-    expect(ada.whispers()).toEqual([expect.stringContaining("/agent <task>")]);
+    expect(ada.ephemerals()).toEqual([expect.stringContaining("/agent <task>")]);
     expect(slack.connections).toBe(0);
   });
 
-  test("are acknowledged only when the door has them, and come again otherwise", async () => {
-    const { slack, door } = await scene();
-    door.next.push(async () => {
+  test("are acknowledged only when the intake has them, and come again otherwise", async () => {
+    const { slack, intake } = await scene();
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "hi");
     await settled(slack);
     expect(slack.deliveries[0]).toMatchObject({ attempts: 2, isAcknowledged: true });
-    expect(door.events).toMatchObject([{ text: "hi" }]);
+    expect(intake.events).toMatchObject([{ text: "hi" }]);
   });
 
   test("are answered when Slack verifies the address", async () => {
@@ -51,14 +51,14 @@ describe("requests from Slack", () => {
     ["signed with another secret", { secret: "another" }],
     ["older than five minutes", { ageSeconds: 301 }],
   ])("are refused when they are %s", async (_what, forgery) => {
-    const { slack, door, requests } = await scene();
+    const { slack, intake, requests } = await scene();
     await slack.user("ada").says(slack.channel("general"), "<@BOT> real");
     await settled(slack);
     const body = JSON.stringify(slack.deliveries[0]?.payload);
-    const before = door.events.length;
+    const before = intake.events.length;
     expect((await requests.post(body, "application/json")).status).toBe(200);
     expect((await requests.post(body, "application/json", forgery)).status).toBe(401);
-    expect(door.events).toHaveLength(before + 1);
+    expect(intake.events).toHaveLength(before + 1);
   });
 
   test("elsewhere are not found", async () => {
@@ -68,10 +68,10 @@ describe("requests from Slack", () => {
   });
 
   test("in hand are finished when the adapter stops, and then nobody listens", async () => {
-    const { slack, door, adapter, url } = await scene();
+    const { slack, intake, adapter, url } = await scene();
     const arrived = Promise.withResolvers<void>();
     const persisted = Promise.withResolvers<void>();
-    door.next.push(async () => {
+    intake.next.push(async () => {
       arrived.resolve();
       await persisted.promise;
       return { kind: "duplicate" };
@@ -93,8 +93,8 @@ test("messages that were missed are looked for at the start", async () => {
   const noted = Promise.withResolvers<void>();
   const looked: string[] = [];
   await listening({ botToken: slack.botToken }, slack.url, {
-    missedSince: async (_platform, workspace) => void looked.push(workspace),
-    present: async () => noted.resolve(),
+    lastConnectedAt: async (_platform, workspace) => void looked.push(workspace),
+    markConnected: async () => noted.resolve(),
     threads: async () => [],
     open: async () => [],
   });

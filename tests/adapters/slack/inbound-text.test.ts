@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mentions, readableText } from "../../../src/adapters/slack/inbound/text.ts";
+import { mentionsUser, readableText } from "../../../src/adapters/slack/inbound/text.ts";
 
 const read = (text: string) => readableText(text, "UBOT", (id) => (id === "U1" ? "Ada" : undefined));
 
@@ -35,7 +35,7 @@ test("a text of nothing but blanks between words is read in time that grows with
 });
 
 test("a mention is found with and without a label, and not for another user", () => {
-  expect(mentions("hi <@UBOT>", "UBOT")).toBe(true);
-  expect(mentions("hi <@UBOT|heddle>", "UBOT")).toBe(true);
-  expect(mentions("hi <@UBOT2>", "UBOT")).toBe(false);
+  expect(mentionsUser("hi <@UBOT>", "UBOT")).toBe(true);
+  expect(mentionsUser("hi <@UBOT|heddle>", "UBOT")).toBe(true);
+  expect(mentionsUser("hi <@UBOT2>", "UBOT")).toBe(false);
 });

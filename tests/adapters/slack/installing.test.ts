@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
 import type { OAuthClient } from "../../../src/adapters/slack/installation/oauth-client.ts";
-import { createWorkspacesSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
+import { createTeamsSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { listening, nobodyWasHere, settled, signingSecret } from "./connected-adapter.ts";
@@ -59,10 +59,10 @@ async function scene(options: FakeSlackOptions = {}) {
     allowed: ["T0ONE", "T0TWO"],
   };
   const installations = createInstallations(redis.client(), client, { apiUrl, log });
-  const { url, door } = await listening({ client, installations }, apiUrl);
+  const { url, intake } = await listening({ client, installations }, apiUrl);
   one.sendTo(url, signingSecret);
   two.sendTo(url, signingSecret);
-  const surface = createWorkspacesSurface(installations, { apiUrl, log });
+  const surface = createTeamsSurface(installations, { apiUrl, log });
 
   /** What somebody does in a browser; gives the status of the last page. */
   const install = async (slack: FakeSlack) => {
@@ -78,12 +78,12 @@ async function scene(options: FakeSlackOptions = {}) {
     const page = await ended.text();
     return { status: ended.status, page, scopes: asked.searchParams.get("scope") ?? "", back };
   };
-  return { one, two, url, apiUrl, door, client, installations, surface, install };
+  return { one, two, url, apiUrl, intake, client, installations, surface, install };
 }
 
 describe("workspaces that install the app", () => {
   test("are listened to and written to, each with its own token", async () => {
-    const { one, two, door, surface, install } = await scene();
+    const { one, two, intake, surface, install } = await scene();
     expect(await install(one)).toMatchObject({ status: 200, scopes: expect.stringContaining("chat:write") });
     expect((await install(two)).status).toBe(200);
     for (const slack of [one, two]) {
@@ -91,7 +91,7 @@ describe("workspaces that install the app", () => {
       const root = await slack.user("ada").says(general, "<@BOT> hello");
       await settled(slack);
       const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
-      expect(door.events.splice(0)).toMatchObject([{ thread }, { thread }]);
+      expect(intake.events.splice(0)).toMatchObject([{ thread }, { thread }]);
       await surface.post(thread, { kind: "answer", markdown: `hello ${slack.teamId}` }, "k");
       expect(slack.transcript(general)).toContain(`heddle: hello ${slack.teamId}`);
     }
@@ -116,11 +116,11 @@ describe("workspaces that install the app", () => {
     await install(two);
     await redis.client().hset("heddle:slack:installations", "T0ONE", "sealed with another secret");
     const present = Promise.withResolvers<string>();
-    const attendance = {
+    const downtime = {
       ...nobodyWasHere,
       present: async (_platform: string, team: string) => present.resolve(team),
     };
-    const { logged } = await listening({ client, installations }, apiUrl, attendance);
+    const { logged } = await listening({ client, installations }, apiUrl, downtime);
     expect(await present.promise).toBe("T0TWO");
     expect(logged().match(/The Slack installation of T0ONE cannot be read/g)).toHaveLength(1);
   });
@@ -270,7 +270,7 @@ describe("workspaces that install the app", () => {
     ["removes the app", { type: "app_uninstalled" }],
     ["revokes its token", { type: "tokens_revoked", tokens: { bot: ["U0HEDDLE"] } }],
   ])("are forgotten when one %s", async (_what, event) => {
-    const { one, two, door, install, installations } = await scene();
+    const { one, two, intake, install, installations } = await scene();
     await install(one);
     await install(two);
     one.fail("auth.test", { kind: "refuse", error: "account_inactive" });
@@ -280,7 +280,7 @@ describe("workspaces that install the app", () => {
 
     await one.user("ada").says(one.channel("general"), "<@BOT> anybody?");
     await settled(one);
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 
   test("keep their installation when they hear late of an earlier one", async () => {

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { ThreadRef } from "../../../src/chat/threads.ts";
-import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
 import { connected, settled } from "./connected-adapter.ts";
@@ -20,7 +20,7 @@ const question: OutboundMessage = {
 
 /** A thread in which the bot has asked something. */
 async function scene(options: Parameters<typeof connected>[0] = {}) {
-  const { slack, door } = await connected(options);
+  const { slack, intake } = await connected(options);
   const general = slack.channel("general");
   const [ada, bob] = [slack.user("ada"), slack.user("bob")];
   const root = await ada.says(general, "root");
@@ -35,7 +35,7 @@ async function scene(options: Parameters<typeof connected>[0] = {}) {
   const [ref] = await surface.post(thread, question, "k");
   if (!ref) throw new Error("Nothing was posted.");
   const asked = await slack.message(({ ts }) => ts === ref.message);
-  return { slack, door, general, ada, bob, root, thread, surface, ref, asked };
+  return { slack, intake, general, ada, bob, root, thread, surface, ref, asked };
 }
 
 describe("buttons", () => {
@@ -47,10 +47,10 @@ describe("buttons", () => {
   });
 
   test("bring the id of the button, who pressed it and where", async () => {
-    const { slack, door, ada, thread, ref, asked } = await scene();
+    const { slack, intake, ada, thread, ref, asked } = await scene();
     await ada.presses("heddle_act:approve:7", asked);
     await settled(slack);
-    expect(door.events).toEqual([
+    expect(intake.events).toEqual([
       {
         kind: "action",
         thread,
@@ -64,29 +64,29 @@ describe("buttons", () => {
   });
 
   test("that ask for a sentence open a modal, and the sentence comes with the event", async () => {
-    const { slack, door, ada, thread, ref, asked } = await scene();
+    const { slack, intake, ada, thread, ref, asked } = await scene();
     await ada.presses("heddle_ask:deny:7", asked);
     await settled(slack);
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
     expect(ada.modal()?.view).toMatchObject({ title: "Deny", label: "What should I do instead?" });
     ada.submits("  use the *staging* server ");
     await settled(slack);
     expect(ada.modal()).toBeUndefined();
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "action", thread, ref, action: "deny:7", text: "use the *staging* server" },
     ]);
   });
 
   test("tell the person alone why they did nothing", async () => {
-    const { slack, door, ada, asked, general, root } = await scene();
+    const { slack, intake, ada, asked, general, root } = await scene();
     const before = slack.transcript(general);
-    door.next.push(async () => ({ kind: "refused", reply: "Only bob may approve this." }));
+    intake.next.push(async () => ({ kind: "refused", reply: "Only bob may approve this." }));
     await ada.presses("heddle_act:approve:7", asked);
     await settled(slack);
-    door.next.push(async () => ({ kind: "ignored", why: "nothing is running there" }));
+    intake.next.push(async () => ({ kind: "ignored", why: "nothing is running there" }));
     await ada.presses("heddle_stop", asked);
     await settled(slack);
-    expect(ada.whispers()).toEqual([
+    expect(ada.ephemerals()).toEqual([
       "Only bob may approve this.",
       "That did nothing: nothing is running there.",
     ]);
@@ -95,17 +95,17 @@ describe("buttons", () => {
 
     await ada.presses("heddle_ask:deny:7", asked);
     await settled(slack);
-    door.next.push(async () => ({ kind: "refused", reply: "Somebody was faster." }));
+    intake.next.push(async () => ({ kind: "refused", reply: "Somebody was faster." }));
     ada.submits("no");
     await settled(slack);
     expect(ada.modal()?.problem).toBe("Somebody was faster.");
   });
 
-  test("are acknowledged only when the door has them; what it could not take fails before the person", async () => {
-    const { slack, door, ada, asked } = await scene({ ackTimeoutMs: 100 });
+  test("are acknowledged only when the intake has them; what it could not take fails before the person", async () => {
+    const { slack, intake, ada, asked } = await scene({ ackTimeoutMs: 100 });
     const arrived = Promise.withResolvers<void>();
     const persisted = Promise.withResolvers<void>();
-    door.next.push(async () => {
+    intake.next.push(async () => {
       arrived.resolve();
       await persisted.promise;
       return { kind: "acted", thread: "" };
@@ -116,7 +116,7 @@ describe("buttons", () => {
     persisted.resolve();
     await slack.until(() => first.isAcknowledged);
 
-    door.next.push(async () => {
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const second = await ada.presses("heddle_act:approve:7", asked);
@@ -125,11 +125,11 @@ describe("buttons", () => {
   });
 
   test("tell the person alone what nothing else shows", async () => {
-    const { slack, door, ada, asked } = await scene();
-    door.next.push(async () => ({ kind: "acted", thread: "t", reply: "That is noted." }));
+    const { slack, intake, ada, asked } = await scene();
+    intake.next.push(async () => ({ kind: "acted", thread: "t", reply: "That is noted." }));
     await ada.presses("heddle_act:approve:7", asked);
     await settled(slack);
-    expect(ada.whispers()).toEqual(["That is noted."]);
+    expect(ada.ephemerals()).toEqual(["That is noted."]);
   });
 
   test("say so when the window could not be opened in time", async () => {
@@ -137,13 +137,13 @@ describe("buttons", () => {
     slack.fail("views.open", { kind: "refuse", error: "expired_trigger_id" });
     await ada.presses("heddle_ask:deny:7", asked);
     await settled(slack);
-    expect(ada.whispers()).toEqual(["It took too long to open the window; please press again."]);
+    expect(ada.ephemerals()).toEqual(["It took too long to open the window; please press again."]);
   });
 });
 
 describe("/agent", () => {
   test("begins a thread whose first message names the person and the task", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const bob = slack.user("bob");
@@ -154,7 +154,7 @@ describe("/agent", () => {
       `<@${ada.id}> asks:\ngreet @bob & @channel in *style*`,
     );
     expect(root).toMatchObject({ unfurls: false });
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       {
         kind: "message",
         thread: { channel: general.id, thread: root?.ts },
@@ -164,15 +164,15 @@ describe("/agent", () => {
         addressed: "mention",
       },
     ]);
-    expect(ada.whispers()).toEqual([]);
+    expect(ada.ephemerals()).toEqual([]);
   });
 
   test("takes a model and a skill before the task, and shows them", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     slack.user("ada").commands(general, "/agent model:fast SKILL:csv-report read model:x");
     await settled(slack);
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { text: "read model:x", options: { model: "fast", skill: "csv-report" } },
     ]);
     const [root] = general.messages;
@@ -183,73 +183,76 @@ describe("/agent", () => {
     ["stop", "Slack does not tell me which thread you mean: write `!stop` in it, press its Stop button, or"],
     ["!Status", "Slack does not tell me which thread you mean: write `!status` in it."],
   ])("%s is no task, and the person is told where to write it", async (word, told) => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     slack.user("ada").commands(general, `/agent ${word}`);
     await settled(slack);
-    expect(slack.user("ada").whispers()).toEqual([expect.stringContaining(told)]);
-    expect([general.messages, door.events]).toEqual([[], []]);
+    expect(slack.user("ada").ephemerals()).toEqual([expect.stringContaining(told)]);
+    expect([general.messages, intake.events]).toEqual([[], []]);
   });
 
   test.each(["/agent", "/agent help", "/agent model:fast"])(
     "%s explains itself to the person",
     async (line) => {
-      const { slack, door } = await connected();
+      const { slack, intake } = await connected();
       const general = slack.channel("general");
       slack.user("ada").commands(general, line);
       await settled(slack);
-      expect(slack.user("ada").whispers().join()).toContain("`/agent <task>` starts a thread");
-      expect([general.messages, door.events]).toEqual([[], []]);
+      expect(slack.user("ada").ephemerals().join()).toContain("`/agent <task>` starts a thread");
+      expect([general.messages, intake.events]).toEqual([[], []]);
     },
   );
 
   test("posts the task once, though Slack's answer is lost", async () => {
-    const { slack, door, adapter } = await connected();
+    const { slack, intake, adapter } = await connected();
     const general = slack.channel("general");
     slack.fail("chat.postMessage", { kind: "lost-response" });
     const asked = slack.user("ada").commands(general, "/agent hi");
     await slack.until(() => general.messages.length > 0);
     // What is in hand is finished first.
     await adapter.stop();
-    expect([general.messages.length, asked.isAcknowledged, door.events]).toEqual([1, false, []]);
+    expect([general.messages.length, asked.isAcknowledged, intake.events]).toEqual([1, false, []]);
   });
 
   test("says that it cannot write where it is not", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const ada = slack.user("ada");
     ada.commands(slack.channel("elsewhere", { withoutBot: true }), "/agent hi");
     ada.commands(slack.channel("secret", { kind: "private", withoutBot: true }), "/agent hi");
     await settled(slack);
-    expect(ada.whispers()).toEqual([expect.stringContaining("/invite"), expect.stringContaining("/invite")]);
-    expect(door.events).toEqual([]);
+    expect(ada.ephemerals()).toEqual([
+      expect.stringContaining("/invite"),
+      expect.stringContaining("/invite"),
+    ]);
+    expect(intake.events).toEqual([]);
   });
 
   test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const gus = slack.user("gus", { guest: true });
     const general = slack.channel("general");
-    door.next.push(async (event) => {
-      door.events.push(event);
+    intake.next.push(async (event) => {
+      intake.events.push(event);
       return { kind: "refused", reply: "Not from guests." };
     });
     gus.commands(general, "/agent say something rude");
     await settled(slack);
-    expect(door.events).toMatchObject([{ kind: "message", author: { id: gus.id }, tellsRefusal: true }]);
-    expect(gus.whispers()).toEqual(["Not from guests."]);
+    expect(intake.events).toMatchObject([{ kind: "message", author: { id: gus.id }, tellsRefusal: true }]);
+    expect(gus.ephemerals()).toEqual(["Not from guests."]);
     expect(general.messages).toEqual([]);
   });
 
   test("leaves nothing behind when the task was not taken", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
-    door.next.push(async () => ({ kind: "ignored", why: "that channel is closed" }));
+    intake.next.push(async () => ({ kind: "ignored", why: "that channel is closed" }));
     ada.commands(general, "/agent hi");
     await settled(slack);
-    expect(ada.whispers()).toEqual(["That was not taken: that channel is closed."]);
+    expect(ada.ephemerals()).toEqual(["That was not taken: that channel is closed."]);
     expect(general.messages).toEqual([]);
 
-    door.next.push(async () => {
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const failed = ada.commands(general, "/agent hi");
@@ -264,14 +267,14 @@ describe("“Ask the agent about this”", () => {
     const all = await scene();
     const message = await about(all);
     await settled(all.slack);
-    all.door.events.length = 0;
+    all.intake.events.length = 0;
     all.ada.chooses("heddle_about", message);
     await settled(all.slack);
     return { ...all, message };
   }
 
   test("takes the question in a modal and brings the message along as what somebody else wrote", async () => {
-    const { slack, door, ada, thread, message } = await asks(async ({ bob, general, root }) => {
+    const { slack, intake, ada, thread, message } = await asks(async ({ bob, general, root }) => {
       const text = `${"long ".repeat(700)}<@BOT> & more`;
       return bob.says(general, text, { thread: root.ts });
     });
@@ -280,7 +283,7 @@ describe("“Ask the agent about this”", () => {
     await settled(slack);
     const asked = await slack.message(({ text }) => text.includes("is that true?"));
     expect(visibleText(asked)).toBe(`<@${ada.id}> asks about a message:\nis that true?`);
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       {
         kind: "message",
         thread,
@@ -298,15 +301,15 @@ describe("“Ask the agent about this”", () => {
   });
 
   test("says in the modal what is in the way", async () => {
-    const { slack, ada, message, door } = await asks(async ({ bob, general }) =>
+    const { slack, ada, message, intake } = await asks(async ({ bob, general }) =>
       bob.says(general, "soon gone"),
     );
     await slack.user("bob").deletes(message);
     await settled(slack);
-    door.events.length = 0;
+    intake.events.length = 0;
     ada.submits("what?");
     await settled(slack);
     expect(ada.modal()?.problem).toBe("That message is no longer there.");
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 });

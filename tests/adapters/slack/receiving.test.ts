@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { InboundEvent, Verdict } from "../../../src/chat/inbound.ts";
-import type { OpenMessage } from "../../../src/chat/downtime.ts";
 import { buttonRow } from "../../../src/adapters/slack/surface/buttons.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
+import type { OpenMessage } from "../../../src/chat/downtime.ts";
+import type { InboundEvent, IntakeResult } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { adapterFor, connected, nobodyWasHere, recordingDoor, settled } from "./connected-adapter.ts";
 
@@ -17,7 +17,7 @@ const rate = { id: "rate", label: "👍", style: "plain" } as const;
 
 describe("messages", () => {
   test("a mention comes in twice, as the same event, without the mention", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada", { admin: true });
     const message = await ada.says(general, "<@BOT>: is 1 < 2 & 3 > 2?");
@@ -26,7 +26,7 @@ describe("messages", () => {
     const [first, second] = slack.deliveries;
     expect(slack.deliveries.map(({ type }) => type)).toEqual(["app_mention", "message"]);
     expect(first?.payload["event_id"]).not.toBe(second?.payload["event_id"]);
-    expect(door.events[0]).toEqual({
+    expect(intake.events[0]).toEqual({
       kind: "message",
       thread: { platform: "slack", workspace: slack.teamId, channel: general.id, thread: message.ts },
       ref: { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts },
@@ -36,22 +36,22 @@ describe("messages", () => {
       addressed: "mention",
       at: Math.floor(Number(message.ts) * 1_000),
     } satisfies InboundEvent);
-    expect(door.events[1]).toEqual(door.events[0]);
+    expect(intake.events[1]).toEqual(intake.events[0]);
   });
 
   test("a reply in a thread without a mention is a follow-up, with a mention it is not", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const start = await ada.says(general, "<@BOT> start");
     await settled(slack);
-    door.events.length = 0;
+    intake.events.length = 0;
     await ada.says(general, "use tabs", { thread: start.ts });
     await ada.says(general, "seen by all", { thread: start.ts, broadcast: true });
     await ada.says(general, "and now <@BOT> go on", { thread: start.ts });
     await settled(slack);
 
-    const messages = door.events.flatMap((event) => (event.kind === "message" ? [event] : []));
+    const messages = intake.events.flatMap((event) => (event.kind === "message" ? [event] : []));
     expect(messages.map(({ text, addressed }) => [text, addressed])).toEqual([
       ["use tabs", "follow-up"],
       ["seen by all", "follow-up"],
@@ -62,33 +62,33 @@ describe("messages", () => {
   });
 
   test("a direct message needs no mention and starts a thread of its own", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const ada = slack.user("ada");
     const direct = slack.direct(ada);
     const message = await ada.says(direct, "hi");
     await ada.says(direct, "more", { thread: message.ts });
     await settled(slack);
 
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { text: "hi", addressed: "direct", thread: { channel: direct.id, thread: message.ts } },
       { text: "more", addressed: "direct", thread: { channel: direct.id, thread: message.ts } },
     ]);
   });
 
   test("a prompt that the app's messages suggest is a task, and opening them is none", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const ada = slack.user("ada");
     ada.opensApp("messages");
     for (const { message } of slack.suggestions) await ada.says(slack.direct(ada), message);
     await settled(slack);
     expect(slack.suggestions).toHaveLength(3);
-    expect(door.events).toMatchObject(
+    expect(intake.events).toMatchObject(
       slack.suggestions.map(({ message }) => ({ addressed: "direct", text: message })),
     );
   });
 
   test("an edit and a deletion come in with the message that they are about", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const root = await ada.says(general, "<@BOT> start");
@@ -109,7 +109,7 @@ describe("messages", () => {
       ref: { ...place, message: reply.ts },
       author: { name: "ada", standing: "member" },
     };
-    expect(door.events.filter(({ kind }) => kind !== "message")).toMatchObject([
+    expect(intake.events.filter(({ kind }) => kind !== "message")).toMatchObject([
       { kind: "edit", ...about, text: "use <spaces>" },
       { kind: "delete", ...about },
       { kind: "edit", text: "read" },
@@ -119,7 +119,7 @@ describe("messages", () => {
   });
 
   test("a message of a bot comes in as one, but not what another Heddle shows of its progress", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const root = await slack.user("ada").says(general, "talk");
     const robot = slack.user("other agent", { bot: true });
@@ -131,14 +131,14 @@ describe("messages", () => {
     await robot.says(general, "working", { thread: root.ts, blocks: buttons({ stoppable: true }) });
     await robot.says(general, "done", { thread: root.ts, blocks: buttons({ actions: [rate] }) });
     await settled(slack);
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "message", text: "hello", author: { standing: "bot" } },
       { kind: "message", text: "done" },
     ]);
   });
 
   test("talk in a channel and its own messages do not come in", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     await ada.says(general, "lunch?");
@@ -152,18 +152,18 @@ describe("messages", () => {
     await settled(slack);
 
     expect(slack.deliveries.length).toBeGreaterThan(4);
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 
   test("files come as handles", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     await slack
       .user("ada")
       .says(general, "<@BOT> read this", { files: [{ name: "a b.csv", content: "1,2" }] });
     await settled(slack);
 
-    const [event] = door.events;
+    const [event] = intake.events;
     expect(event).toMatchObject({
       text: "read this",
       attachments: [{ name: "a b.csv", mediaType: "text/plain", bytes: 3 }],
@@ -175,12 +175,12 @@ describe("messages", () => {
   });
 
   test("a file of another organisation comes by its id, also without a word beside it", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const files = [{ name: "plan.pdf", content: "x", isForeign: true }];
     const eve = slack.user("eve", { external: true });
     await eve.says(slack.direct(eve), "", { files });
     await settled(slack);
-    const [event] = door.events;
+    const [event] = intake.events;
     expect(event).toMatchObject({ text: "", author: { standing: "external" } });
     const [file] = event?.kind === "message" ? event.attachments : [];
     expect(file).toMatchObject({ name: expect.stringMatching(/^F/), bytes: 0 });
@@ -190,7 +190,7 @@ describe("messages", () => {
   });
 
   test("a name that is known is shown for a mention", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     await slack.user("bob").says(general, "<@BOT> hi");
@@ -198,7 +198,7 @@ describe("messages", () => {
     await ada.says(general, `<@BOT> ask <@${slack.user("bob").id}> and <@${slack.user("eve").id}>`);
     await settled(slack);
 
-    expect(door.events.at(-1)).toMatchObject({ text: `ask @bob and @${slack.user("eve").id}` });
+    expect(intake.events.at(-1)).toMatchObject({ text: `ask @bob and @${slack.user("eve").id}` });
   });
 });
 
@@ -209,25 +209,25 @@ describe("authors", () => {
     ["somebody whose account was closed", { deactivated: true }, "external"],
     ["a member", {}, "member"],
   ])("%s is told apart", async (_who, options, standing) => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     await slack.user("ada", options).says(slack.channel("general"), "<@BOT> hi");
     await settled(slack);
-    expect(door.events[0]?.author.standing).toBe(standing);
+    expect(intake.events[0]?.author.standing).toBe(standing);
   });
 
   test("what Slackbot says for somebody is not said by a member", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     await slack.user("slackbot").says(slack.channel("general"), "<@BOT> hi");
     await settled(slack);
-    expect(door.events[0]?.author.standing).toBe("bot");
+    expect(intake.events[0]?.author.standing).toBe("bot");
   });
 
   test("without the scope to ask, everybody counts as a guest", async () => {
-    const { slack, door } = await connected({ withoutScopes: ["users:read"] });
+    const { slack, intake } = await connected({ withoutScopes: ["users:read"] });
     const ada = slack.user("ada");
     await ada.says(slack.channel("general"), "<@BOT> hi");
     await settled(slack);
-    expect(door.events[0]?.author).toEqual({ id: ada.id, name: ada.id, standing: "guest", roles: [] });
+    expect(intake.events[0]?.author).toEqual({ id: ada.id, name: ada.id, standing: "guest", roles: [] });
   });
 
   test("a person is looked up once, though the mention comes twice", async () => {
@@ -242,7 +242,7 @@ describe("authors", () => {
 
 describe("stops", () => {
   test("a stop reaction stops the message's thread, whatever its skin tone; others do not", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const message = await ada.says(general, "hm");
@@ -252,15 +252,15 @@ describe("stops", () => {
     await settled(slack);
 
     const ref = { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts };
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "stop", target: { message: ref }, author: { id: ada.id, name: "ada" } },
       { kind: "stop", target: { message: ref } },
     ]);
-    expect(door.events[0]?.at).toBeGreaterThanOrEqual(Math.floor(Number(message.ts) * 1_000));
+    expect(intake.events[0]?.at).toBeGreaterThanOrEqual(Math.floor(Number(message.ts) * 1_000));
   });
 
   test("the bot's own stopped mark is no stop", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const message = await slack.user("ada").says(general, "hm");
     await surfaceOf(slack).mark(
@@ -269,11 +269,11 @@ describe("stops", () => {
     );
     await settled(slack);
     expect(slack.deliveries.map(({ type }) => type)).toContain("reaction_added");
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
   });
 
   test("the Stop button and Slack's own Stop stop the thread", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const root = await ada.says(general, "root");
@@ -286,7 +286,7 @@ describe("stops", () => {
     await ada.stops(general, root.ts);
     await settled(slack);
 
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "stop", target: { thread }, author: { name: "ada" } },
       { kind: "stop", target: { thread }, author: { name: "ada" } },
     ]);
@@ -294,11 +294,11 @@ describe("stops", () => {
 });
 
 describe("persist, then acknowledge", () => {
-  test("an event is acknowledged only when the door has taken it", async () => {
-    const { slack, door } = await connected();
+  test("an event is acknowledged only when the intake has taken it", async () => {
+    const { slack, intake } = await connected();
     const arrived = Promise.withResolvers<void>();
-    const persisted = Promise.withResolvers<Verdict>();
-    door.next.push((_event) => {
+    const persisted = Promise.withResolvers<IntakeResult>();
+    intake.next.push((_event) => {
       arrived.resolve();
       return persisted.promise;
     });
@@ -314,9 +314,9 @@ describe("persist, then acknowledge", () => {
     await settled(slack);
   });
 
-  test("an event that the door could not take is not acknowledged, and comes again", async () => {
-    const { slack, door } = await connected({ ackTimeoutMs: 250 });
-    door.next.push(async () => {
+  test("an event that the intake could not take is not acknowledged, and comes again", async () => {
+    const { slack, intake } = await connected({ ackTimeoutMs: 250 });
+    intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const ada = slack.user("ada");
@@ -324,24 +324,24 @@ describe("persist, then acknowledge", () => {
     await settled(slack);
 
     expect(slack.deliveries[0]?.attempts).toBeGreaterThan(1);
-    expect(door.events[0]).toMatchObject({ text: "hi" });
+    expect(intake.events[0]).toMatchObject({ text: "hi" });
   });
 
   test("an event whose author Slack cannot tell at the moment comes again", async () => {
-    const { slack, door } = await connected({ ackTimeoutMs: 250 });
+    const { slack, intake } = await connected({ ackTimeoutMs: 250 });
     slack.fail("users.info", { kind: "rate-limit", retryAfterSeconds: 1 });
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "hi");
     await settled(slack);
     expect(slack.deliveries[0]?.attempts).toBeGreaterThan(1);
-    expect(door.events[0]).toMatchObject({ text: "hi", author: { standing: "member" } });
+    expect(intake.events[0]).toMatchObject({ text: "hi", author: { standing: "member" } });
   });
 
   test("stopping waits for the event in hand and takes no other", async () => {
-    const { slack, door, adapter } = await connected();
+    const { slack, intake, adapter } = await connected();
     const arrived = Promise.withResolvers<void>();
-    const persisted = Promise.withResolvers<Verdict>();
-    door.next.push((_event) => {
+    const persisted = Promise.withResolvers<IntakeResult>();
+    intake.next.push((_event) => {
       arrived.resolve();
       return persisted.promise;
     });
@@ -354,7 +354,7 @@ describe("persist, then acknowledge", () => {
     await stopped;
 
     expect(slack.deliveries.map(({ isAcknowledged }) => isAcknowledged)).toEqual([true, false]);
-    expect(door.events).toEqual([]);
+    expect(intake.events).toEqual([]);
     await slack.until(() => slack.connections === 0);
   });
 });
@@ -374,11 +374,11 @@ describe("catching up", () => {
     slack.forget();
 
     const noted = Promise.withResolvers<void>();
-    const door = recordingDoor();
+    const intake = recordingDoor();
     const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: before.ts };
     const adapter = adapterFor(slack, {
-      missedSince: async () => since,
-      present: async () => noted.resolve(),
+      lastConnectedAt: async () => since,
+      markConnected: async () => noted.resolve(),
       threads: async () => [thread],
       open: async () => [],
     });
@@ -386,10 +386,10 @@ describe("catching up", () => {
       await adapter.stop();
       await slack.close();
     });
-    await adapter.start(door);
+    await adapter.start(intake);
     await noted.promise;
 
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "message", text: "start anew", addressed: "mention" },
       { kind: "message", text: "go on", addressed: "follow-up", thread },
       { kind: "message", text: "hello?", addressed: "direct" },
@@ -427,10 +427,10 @@ describe("catching up", () => {
       written: { author: { id: ada.id, name: "ada" }, text },
     });
     const noted = Promise.withResolvers<void>();
-    const door = recordingDoor();
+    const intake = recordingDoor();
     const adapter = adapterFor(slack, {
-      missedSince: async () => since,
-      present: async () => noted.resolve(),
+      lastConnectedAt: async () => since,
+      markConnected: async () => noted.resolve(),
       threads: async () => [thread],
       open: async () => [
         open(changed, "count to 9"),
@@ -445,11 +445,11 @@ describe("catching up", () => {
       await adapter.stop();
       await slack.close();
     });
-    await adapter.start(door);
+    await adapter.start(intake);
     await noted.promise;
 
     const author = { id: ada.id, name: "ada", standing: "member" };
-    expect(door.events).toMatchObject([
+    expect(intake.events).toMatchObject([
       { kind: "edit", thread, ref: { message: changed.ts }, author, text: "count to 10" },
       { kind: "delete", thread, ref: { message: gone.ts }, author },
       { kind: "delete", thread: { thread: alone.ts }, ref: { message: alone.ts }, author },
@@ -465,16 +465,20 @@ describe("catching up", () => {
     await ada.reacts("hand::skin-tone-3", mention);
     slack.forget();
     const noted = Promise.withResolvers<void>();
-    const door = recordingDoor();
+    const intake = recordingDoor();
     const present = async () => noted.resolve();
-    const adapter = adapterFor(slack, { ...nobodyWasHere, missedSince: async () => since, present });
+    const adapter = adapterFor(slack, {
+      ...nobodyWasHere,
+      lastConnectedAt: async () => since,
+      markConnected: present,
+    });
     onTestFinished(async () => {
       await adapter.stop();
       await slack.close();
     });
-    await adapter.start(door);
+    await adapter.start(intake);
     await noted.promise;
-    const [message, stop] = door.events;
+    const [message, stop] = intake.events;
     expect(message).toMatchObject({ kind: "message", text: "start" });
     expect(stop).toMatchObject({ kind: "stop", target: { message: { message: mention.ts } } });
     expect(stop?.at).toBe(message?.at);
@@ -485,8 +489,8 @@ describe("catching up", () => {
     const { slack } = await connected(
       {},
       {
-        missedSince: async () => void looks.push("looked"),
-        present: async () => void looks.push("present"),
+        lastConnectedAt: async () => void looks.push("looked"),
+        markConnected: async () => void looks.push("present"),
         threads: async () => [],
         open: async () => [],
       },
@@ -499,18 +503,18 @@ describe("catching up", () => {
 
 describe("the connection", () => {
   test("is renewed when Slack asks for it, and what came in between arrives", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     slack.refresh();
     await slack.until(() => slack.connections === 0);
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "are you there?");
     await settled(slack);
     expect(slack.connections).toBe(1);
-    expect(door.events).toMatchObject([{ text: "are you there?" }]);
+    expect(intake.events).toMatchObject([{ text: "are you there?" }]);
   });
 
   test("comes back after a cut, and after Slack refused it for a while", async () => {
-    const { slack, door } = await connected();
+    const { slack, intake } = await connected();
     slack.fail("apps.connections.open", { kind: "http", status: 503 });
     slack.fail("apps.connections.open", { kind: "refuse", error: "internal_error" });
     slack.cut();
@@ -519,7 +523,7 @@ describe("the connection", () => {
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "back?");
     await settled(slack);
-    expect(door.events).toMatchObject([{ text: "back?" }]);
+    expect(intake.events).toMatchObject([{ text: "back?" }]);
   });
 
   test("comes back although Slack hangs up before it says hello", async () => {

@@ -2,14 +2,17 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import type { Door } from "../../../src/chat/inbound.ts";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/installation/check.ts";
-import { chooseEvents, chooseWorkspaces } from "../../../src/adapters/slack/installation/resolve-teams.ts";
 import { botScopes, slackManifest } from "../../../src/adapters/slack/installation/manifest.ts";
+import {
+  resolveTransport,
+  resolveWorkspaces,
+} from "../../../src/adapters/slack/installation/resolve-teams.ts";
+import type { Intake } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
-const door: Door = { receive: async () => ({ kind: "duplicate" }) };
+const intake: Intake = { receive: async () => ({ kind: "duplicate" }) };
 
 async function slackWith(options: FakeSlackOptions = {}): Promise<FakeSlack> {
   const slack = await startFakeSlack(options);
@@ -37,9 +40,9 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
     events: { kind: "socket", appToken },
     apiUrl: slack.url,
     stopReactions: [],
-    attendance: {
-      missedSince: async () => undefined,
-      present: async () => undefined,
+    downtime: {
+      lastConnectedAt: async () => undefined,
+      markConnected: async () => undefined,
       threads: async () => [],
       open: async () => [],
     },
@@ -48,7 +51,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
     mayAsk: () => true,
     log: pino(sink),
   });
-  await adapter.start(door);
+  await adapter.start(intake);
   await adapter.stop();
   return written;
 }
@@ -177,22 +180,22 @@ describe("the choice of workspaces and events", () => {
   const address = { host: "127.0.0.1", port: 3000 };
 
   test("takes Socket Mode where there is a token for it, and requests otherwise", () => {
-    expect(chooseEvents({ SLACK_APP_TOKEN: "xapp-1", SLACK_SIGNING_SECRET: "s" }, address).kind).toBe(
+    expect(resolveTransport({ SLACK_APP_TOKEN: "xapp-1", SLACK_SIGNING_SECRET: "s" }, address).kind).toBe(
       "socket",
     );
-    expect(chooseEvents({ SLACK_SIGNING_SECRET: "s" }, address)).toEqual({
+    expect(resolveTransport({ SLACK_SIGNING_SECRET: "s" }, address)).toEqual({
       kind: "http",
       signingSecret: "s",
       ...address,
     });
-    expect(chooseEvents({ ...oauth, SLACK_SIGNING_SECRET: "s" }, address).kind).toBe("http");
+    expect(resolveTransport({ ...oauth, SLACK_SIGNING_SECRET: "s" }, address).kind).toBe("http");
   });
 
   test.each<[string, () => unknown, RegExp]>([
-    ["a token beside OAuth", () => chooseWorkspaces({ ...oauth, SLACK_BOT_TOKEN: "xoxb-1" }, []), /exclude/],
-    ["half of OAuth", () => chooseWorkspaces({ SLACK_CLIENT_ID: "1.2" }, []), /SLACK_STATE_SECRET/],
-    ["OAuth for nobody", () => chooseWorkspaces(oauth, []), /slack\.workspaces/],
-    ["OAuth without requests", () => chooseEvents(oauth, address), /SLACK_SIGNING_SECRET/],
+    ["a token beside OAuth", () => resolveWorkspaces({ ...oauth, SLACK_BOT_TOKEN: "xoxb-1" }, []), /exclude/],
+    ["half of OAuth", () => resolveWorkspaces({ SLACK_CLIENT_ID: "1.2" }, []), /SLACK_STATE_SECRET/],
+    ["OAuth for nobody", () => resolveWorkspaces(oauth, []), /slack\.workspaces/],
+    ["OAuth without requests", () => resolveTransport(oauth, address), /SLACK_SIGNING_SECRET/],
   ])("refuses %s and says what to set", (_what, choose, message) => {
     expect(choose).toThrow(message);
   });

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CompactionPolicy, createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { type CompactionPolicy, createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import { recordOf, replay } from "../../../src/agent/history.ts";
+import { replay, toRecord } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { heddle, type Message, toolCalls, type UserMessage } from "../../../src/agent/messages.ts";
+import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { run } from "../turn.ts";
@@ -48,7 +48,7 @@ function keeper(
 ) {
   const { model, requests } = scriptedModel(summaries);
   const small = { ...model, limits: { ...model.limits, contextTokens, maxOutputTokens: 100 } };
-  return { context: createContextKeeper({ model: small, counter, policy }), requests };
+  return { context: createContextWindow({ model: small, counter, policy }), requests };
 }
 
 async function fit(
@@ -58,7 +58,7 @@ async function fit(
   fixed = "",
 ): Promise<{ messages: Message[]; tooLarge: boolean; events: AgentEvent[] }> {
   const events: AgentEvent[] = [];
-  const fitting = context.fit(messages, { fixed, force, signal: new AbortController().signal });
+  const fitting = context.compactToFit(messages, { fixed, force, signal: new AbortController().signal });
   for (;;) {
     const next = await fitting.next();
     if (next.done) return { ...next.value, events };
@@ -304,7 +304,7 @@ describe("Compaction", () => {
         if (fitted.events.length > 0) expect(size(fitted.messages)).toBeLessThan(size(messages));
         const journal = messages.map(recordFor);
         for (const event of fitted.events) {
-          const record = recordOf(event, 1);
+          const record = toRecord(event, 1);
           if (record) journal.push(record);
         }
         const plain = (list: readonly Message[]) => list.map((message) => ({ ...message, tokens: 0 }));
@@ -331,7 +331,7 @@ test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody
     return { text: `Step 3 found ${/KEY-\d+/.exec(found.text)?.[0]}.` };
   });
   const small = { ...model, limits: { ...model.limits, contextTokens: 16_000, maxOutputTokens: 2_000 } };
-  const context = createContextKeeper({ model: small, counter });
+  const context = createContextWindow({ model: small, counter });
   const journal: JournalRecord[] = [];
   let messages: Message[] = [];
   let asked = 0;
@@ -342,7 +342,7 @@ test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody
     const fitted = await fit(context, [...messages, ...added]);
     expect(fitted.tooLarge).toBe(false);
     for (const event of fitted.events) {
-      const record = recordOf(event, 1);
+      const record = toRecord(event, 1);
       if (record) journal.push(record);
     }
     messages = fitted.messages;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { countLines, fits, type Keep, truncate } from "../../../src/agent/context/truncate.ts";
+import { countLines, fits, truncate, type TruncateMode } from "../../../src/agent/context/truncate.ts";
 
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join("");
 
@@ -62,7 +62,7 @@ test("whatever the text and the limits, the result fits, is valid, and is made o
     fc.constantFrom("\n", "\r\n", "word ", "😀", "我们"),
   );
   const limits = fc.record({ lines: fc.nat(10), size: fc.nat(300) });
-  const keep = fc.constantFrom<Keep>("head", "tail", "both");
+  const keep = fc.constantFrom<TruncateMode>("head", "tail", "both");
   fc.assert(
     fc.property(fc.array(part, { maxLength: 80 }), limits, keep, (parts, limit, side) => {
       const text = parts.join("");

@@ -50,8 +50,8 @@ test.each<[string, WireReply, string, RegExp?]>([
     /\(HTTP 403\): check ANTHROPIC_API_KEY/,
   ],
   ["an overload", { type: "json", status: 529, body: {} }, "unreachable", /\(HTTP 529\)/],
-  ["no such endpoint", { type: "json", status: 404, body: {} }, "untold"],
-  ["an answer of another shape", { type: "json", status: 200, body: "hello" }, "untold"],
+  ["no such endpoint", { type: "json", status: 404, body: {} }, "unknown"],
+  ["an answer of another shape", { type: "json", status: 200, body: "hello" }, "unknown"],
 ])("%s is told for what it is", async (_what, reply, kind, message) => {
   const service = await startWireServer(() => reply);
   onTestFinished(() => service.close());

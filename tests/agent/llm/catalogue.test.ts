@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { catalogued } from "../../../src/agent/llm/catalogue.ts";
+import { lookUpModel } from "../../../src/agent/llm/catalogue.ts";
 import { callUsage } from "../../../src/agent/llm/cost.ts";
 import { addUsage, noUsage } from "../../../src/agent/model.ts";
 
@@ -7,20 +7,20 @@ describe("The catalogue", () => {
   test.each(["anthropic/claude-sonnet-5-5", "openai/gpt-6-astra", "minimax/MiniMax-M2.5"])(
     "knows the default model %s with its price",
     (id) => {
-      const { contextTokens, price } = catalogued(id);
+      const { contextTokens, price } = lookUpModel(id);
       expect(contextTokens).toBeGreaterThan(200_000);
       expect(price).toBeDefined();
     },
   );
 
   test("knows a dated model by its plain name", () => {
-    expect(catalogued("anthropic/claude-haiku-4-5-20251001")).toEqual(
-      catalogued("anthropic/claude-haiku-4-5"),
+    expect(lookUpModel("anthropic/claude-haiku-4-5-20251001")).toEqual(
+      lookUpModel("anthropic/claude-haiku-4-5"),
     );
   });
 
   test("takes a small window and no price for a model that nobody knows", () => {
-    expect(catalogued("openai/some-local-model")).toEqual({
+    expect(lookUpModel("openai/some-local-model")).toEqual({
       contextTokens: 128_000,
       maxOutputTokens: 8_192,
       images: false,
@@ -48,7 +48,7 @@ describe("callUsage", () => {
   test("counts the dearest known price when the price is unknown, and says so", () => {
     const dearest = callUsage(tokens, undefined);
     expect(dearest.cost).toBeGreaterThanOrEqual(
-      callUsage(tokens, catalogued("openai/gpt-6-astra").price).cost,
+      callUsage(tokens, lookUpModel("openai/gpt-6-astra").price).cost,
     );
     expect(addUsage(noUsage, dearest).priceUnknown).toBe(true);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { networkFailure, serviceFailure } from "../../../src/agent/llm/errors.ts";
+import { toNetworkFailure, toServiceFailure } from "../../../src/agent/llm/errors.ts";
 
 describe("serviceFailure", () => {
   test.each([
@@ -30,19 +30,19 @@ describe("serviceFailure", () => {
     [503, "", "transient"],
     [529, "Overloaded", "transient"],
   ] as const)("HTTP %i %j is of kind %s", (status, detail, kind) => {
-    expect(serviceFailure({ status, detail })).toMatchObject({ kind, detail });
+    expect(toServiceFailure({ status, detail })).toMatchObject({ kind, detail });
   });
 
   test("an error code decides where the words do not", () => {
-    expect(serviceFailure({ status: 400, code: "context_length_exceeded", detail: "too big" }).kind).toBe(
+    expect(toServiceFailure({ status: 400, code: "context_length_exceeded", detail: "too big" }).kind).toBe(
       "overflow",
     );
-    expect(serviceFailure({ status: 429, code: "insufficient_quota", detail: "no" }).kind).toBe("quota");
-    expect(serviceFailure({ status: 400, code: "bio_policy", detail: "no" }).kind).toBe("content-filter");
+    expect(toServiceFailure({ status: 429, code: "insufficient_quota", detail: "no" }).kind).toBe("quota");
+    expect(toServiceFailure({ status: 400, code: "bio_policy", detail: "no" }).kind).toBe("content-filter");
   });
 
   test("the sentence names the status and never repeats the service's words", () => {
-    const failure = serviceFailure({
+    const failure = toServiceFailure({
       status: 401,
       detail: "Incorrect API key provided: sk-secret at https://host/x",
     });
@@ -59,27 +59,27 @@ describe("serviceFailure", () => {
     [{ "retry-after": "-3" }, undefined],
     [{}, undefined],
   ])("reads the wait %j as %s ms", (headers, expected) => {
-    expect(serviceFailure({ status: 429, detail: "", headers: new Headers(headers) }).retryAfterMs).toBe(
+    expect(toServiceFailure({ status: 429, detail: "", headers: new Headers(headers) }).retryAfterMs).toBe(
       expected,
     );
   });
 
   test("reads a wait that is a date", () => {
     const headers = new Headers({ "retry-after": new Date(Date.now() + 30_000).toUTCString() });
-    const { retryAfterMs } = serviceFailure({ status: 503, detail: "", headers });
+    const { retryAfterMs } = toServiceFailure({ status: 503, detail: "", headers });
     expect(retryAfterMs).toBeGreaterThan(10_000);
     expect(retryAfterMs).toBeLessThanOrEqual(30_000);
   });
 
   test("keeps no more of the service's words than the log needs", () => {
-    expect(serviceFailure({ status: 502, detail: "<html>".repeat(10_000) }).detail).toHaveLength(2_000);
+    expect(toServiceFailure({ status: 502, detail: "<html>".repeat(10_000) }).detail).toHaveLength(2_000);
   });
 });
 
 describe("networkFailure", () => {
   test("names the system's error code, and no host", () => {
     const cause = Object.assign(new Error("connect ECONNREFUSED 10.0.0.1:443"), { code: "ECONNREFUSED" });
-    const failure = networkFailure(new TypeError("fetch failed", { cause }));
+    const failure = toNetworkFailure(new TypeError("fetch failed", { cause }));
     expect(failure).toMatchObject({
       kind: "transient",
       message: "The connection to the model service failed (ECONNREFUSED)",
@@ -87,6 +87,6 @@ describe("networkFailure", () => {
   });
 
   test("does without a code", () => {
-    expect(networkFailure("gone").message).toBe("The connection to the model service failed");
+    expect(toNetworkFailure("gone").message).toBe("The connection to the model service failed");
   });
 });

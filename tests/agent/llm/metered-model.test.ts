@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { createContextWindow } from "../../../src/agent/context/compaction.ts";
+import { meteredModel } from "../../../src/agent/llm/metered-model.ts";
+import { createTaskTool } from "../../../src/agent/loop/sub-agent.ts";
 import {
   type LanguageModel,
   ModelError,
@@ -7,33 +9,31 @@ import {
   noUsage,
   type Usage,
 } from "../../../src/agent/model.ts";
-import { createPaidModel } from "../../../src/agent/llm/metered-model.ts";
-import type { Estimate, Purse, UsedUp } from "../../../src/agent/turn-budget.ts";
-import { createTaskTool } from "../../../src/agent/loop/sub-agent.ts";
+import type { BudgetExhausted, Estimate, TurnBudget } from "../../../src/agent/turn-budget.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";
 import { asking, counter, run, say, tool } from "../turn.ts";
 
-const usedUp: UsedUp = { budget: "b", limit: "$1.00 a day", resets: "midnight", extension: "$0.50" };
+const usedUp: BudgetExhausted = { budget: "b", limit: "$1.00 a day", resets: "midnight", extension: "$0.50" };
 
-/** A purse that pays for so many calls, and tells what it was asked for. */
-function purse(calls = Infinity) {
+/** A turn budget that pays for so many calls, and tells what it was asked for. */
+function turnBudget(calls = Infinity) {
   const reserved: Estimate[] = [];
   const settled: { usage: Usage; model: string }[] = [];
-  const payer: Purse = {
+  const payer: TurnBudget = {
     async reserve(estimate) {
       if (reserved.length >= calls) return { ok: false, usedUp };
       reserved.push(estimate);
       return { ok: true, settle: async (usage, model) => void settled.push({ usage, model }) };
     },
   };
-  const pay = (model: LanguageModel) => createPaidModel({ model, purse: payer, counter });
+  const pay = (model: LanguageModel) => meteredModel({ model, turnBudget: payer, counter });
   return { pay, reserved, settled };
 }
 
 /** What a single call of a model that does this is booked with. */
 async function call(stream: LanguageModel["stream"], price?: LanguageModel["limits"]["price"]) {
-  const { pay, reserved, settled } = purse();
+  const { pay, reserved, settled } = turnBudget();
   const limits = { contextTokens: 1_000, maxOutputTokens: 50_000, images: false, ...(price && { price }) };
   const model = pay({ id: "test/model", limits, stream });
   const events: ModelEvent[] = [];
@@ -106,7 +106,7 @@ describe("A paid model call", () => {
   });
 
   test("that nobody waits for any more is booked", async () => {
-    const { pay, settled } = purse();
+    const { pay, settled } = turnBudget();
     const { model } = scriptedModel([{ text: "long" }]);
     const request = { system: "", messages: [say("hi")], tools: [] };
     for await (const _ of pay(model).stream(request, new AbortController().signal)) break;
@@ -116,13 +116,13 @@ describe("A paid model call", () => {
 
 describe("A turn that somebody pays for", () => {
   test("books the calls of its steps and of a helper", async () => {
-    const { pay, settled } = purse();
+    const { pay, settled } = turnBudget();
     const { model } = scriptedModel((request, number) => {
       if (request.system.includes("## Your part")) return { text: "counted" };
       return number === 1 ? { calls: [{ name: "task", input: { task: "count" } }] } : { text: "Done." };
     });
     const task = createTaskTool({
-      ...{ model, context: createContextKeeper({ model, counter }), pay, system: "system" },
+      ...{ model, context: createContextWindow({ model, counter }), pay, system: "system" },
       tools: () => [],
       dispatcher: (tools) => dispatcherOf({ tools }),
     });
@@ -135,13 +135,13 @@ describe("A turn that somebody pays for", () => {
     { calls: 1, state: "All is well." },
     { calls: 0, state: "Said last: word" },
   ])("has $calls summaries paid, and else makes do without", async ({ calls, state }) => {
-    const { pay, settled } = purse(calls);
+    const { pay, settled } = turnBudget(calls);
     const { model } = scriptedModel([{ text: "All is well." }]);
     const messages = Array.from({ length: 20 }, (_, at) => [
       say("word ".repeat(100), at),
       { ...answered, parts: [{ type: "text" as const, text: "word ".repeat(100) }] },
     ]).flat();
-    const fitting = createContextKeeper({ model, counter }).fit(messages, {
+    const fitting = createContextWindow({ model, counter }).compactToFit(messages, {
       ...{ fixed: "", force: true, pay },
       signal: new AbortController().signal,
     });
@@ -152,7 +152,7 @@ describe("A turn that somebody pays for", () => {
   });
 
   test("ends with what it has said when the budget is used up, without asking the model", async () => {
-    const { pay } = purse(1);
+    const { pay } = turnBudget(1);
     const { outcome, requests } = await run({
       pay,
       replies: [{ text: "I look first.", calls: [{ name: "look" }] }],
@@ -166,7 +166,7 @@ describe("A turn that somebody pays for", () => {
 
   test("goes on from there in the next turn", async () => {
     const first = await run({
-      pay: purse(1).pay,
+      pay: turnBudget(1).pay,
       replies: [{ calls: [{ name: "look" }] }],
       tools: [tool("look", "read", async () => "seen")],
     });
@@ -175,7 +175,11 @@ describe("A turn that somebody pays for", () => {
       { type: "turn-end", turn: "t1", outcome: first.outcome, at: 3_000 } as const,
       ...asking("continue", 4_000),
     ];
-    const { outcome, requests } = await run({ journal, pay: purse().pay, replies: [{ text: "All seen." }] });
+    const { outcome, requests } = await run({
+      journal,
+      pay: turnBudget().pay,
+      replies: [{ text: "All seen." }],
+    });
     expect(outcome).toMatchObject({ kind: "answered", text: "All seen." });
     expect(requests[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
   });

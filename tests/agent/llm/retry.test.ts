@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AttemptFailed } from "../../../src/agent/llm/attempt.ts";
 import {
-  defaultRetryPolicy,
-  signOfLife,
-  withRetries,
   type Attempt,
+  defaultRetryPolicy,
+  heartbeat,
   type RetryPolicy,
+  withRetries,
 } from "../../../src/agent/llm/retry.ts";
-import { ModelError, noUsage, type ModelEvent } from "../../../src/agent/model.ts";
+import { ModelError, type ModelEvent, noUsage } from "../../../src/agent/model.ts";
 
 const done: ModelEvent = {
   type: "done",
@@ -70,7 +70,7 @@ async function run(
 describe("withRetries", () => {
   test("passes the events of an attempt that succeeds on, without signs of life", async () => {
     const text: ModelEvent = { type: "text", delta: "hi" };
-    const { events, error } = await run(scripted([signOfLife, text, signOfLife, done]));
+    const { events, error } = await run(scripted([heartbeat, text, heartbeat, done]));
     expect(error).toBeUndefined();
     expect(events).toEqual([text, done]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { noteIndex } from "../../../src/agent/loop/recall.ts";
-import { recordNote } from "../../../src/agent/tools/note-tools.ts";
+import { formatNoteIndex } from "../../../src/agent/loop/recall.ts";
 import type { Note } from "../../../src/agent/note-store.ts";
+import { recordNote } from "../../../src/agent/tools/note-tools.ts";
 import { memoryNotes } from "../tools/services.ts";
 import { asking, run } from "../turn.ts";
 
@@ -11,17 +11,17 @@ const note = (n: number, text = `fact ${n}`): Note => {
 
 describe("The list of notes", () => {
   test("is empty without notes", () => {
-    expect(noteIndex([])).toBe("");
+    expect(formatNoteIndex([])).toBe("");
   });
 
   test("has a short line for each, the newest first", () => {
-    const lines = noteIndex([note(1, "one\nfact"), note(2, "x".repeat(500))]).split("\n");
+    const lines = formatNoteIndex([note(1, "one\nfact"), note(2, "x".repeat(500))]).split("\n");
     expect(lines[1]).toMatch(/^- n2 \[thread, general\] x{159}…$/);
     expect(lines[2]).toBe("- n1 [thread, general] one fact)");
   });
 
   test("stays short however many there are", () => {
-    const index = noteIndex(Array.from({ length: 500 }, (_, n) => note(n)));
+    const index = formatNoteIndex(Array.from({ length: 500 }, (_, n) => note(n)));
     expect(index).toContain("460 more: use recall_notes");
     expect(index.split("\n")).toHaveLength(42);
   });
@@ -33,7 +33,11 @@ describe("At the start of a turn", () => {
     journal,
     async next(text: string | undefined, ...notes: Note[]) {
       if (text !== undefined) journal.push(...asking(text, journal.length * 1_000));
-      const ran = await run({ journal, replies: [{ text: "Hi." }], recall: async () => noteIndex(notes) });
+      const ran = await run({
+        journal,
+        replies: [{ text: "Hi." }],
+        recall: async () => formatNoteIndex(notes),
+      });
       journal.push({ type: "turn-end", turn: "t1", outcome: ran.outcome, at: 1 });
       return ran.requests[0]?.messages ?? [];
     },
@@ -75,7 +79,7 @@ describe("At the start of a turn", () => {
 
   test("they are not told in the middle of a turn, also not to a worker that resumes it", async () => {
     const notes = memoryNotes();
-    const recall = async () => noteIndex(await notes.list());
+    const recall = async () => formatNoteIndex(await notes.list());
     const journal = asking("remember this");
     const call = { name: "record_note", input: { content: "a fact" } };
     await run({

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { replay } from "../../../src/agent/history.ts";
-import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
 import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/sub-agent.ts";
+import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
 import { sessionTools } from "../../../src/agent/tools/core.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
@@ -51,7 +51,7 @@ async function runWithTask(options: Options) {
 function taskTool(model: LanguageModel, tools: readonly Tool[], more: Partial<SubAgentOptions> = {}) {
   return createTaskTool({
     model,
-    context: createContextKeeper({ model, counter }),
+    context: createContextWindow({ model, counter }),
     system: "system",
     tools: () => tools,
     dispatcher: (given) => dispatcherOf({ tools: given }),
@@ -164,7 +164,7 @@ describe("A sub-agent", () => {
 
   test.each(["assistant", "tool-end"] as const)(
     "leaves neither a model's stream nor a tool behind when its %s cannot be told",
-    async (untold) => {
+    async (unlogged) => {
       const left = { streams: 0, tools: 0 };
       const { model } = twoAgents([], [{ calls: [{ name: "look" }, { name: "wait" }] }]);
       const watched: LanguageModel = {
@@ -186,7 +186,7 @@ describe("A sub-agent", () => {
       });
       const task = taskTool(watched, [look, wait], {
         async onEvent(_callId, { type }) {
-          if (type === untold) throw new Error("no log");
+          if (type === unlogged) throw new Error("no log");
         },
       });
       const call = { id: "c1", name: "task", input: { task: "look" } };

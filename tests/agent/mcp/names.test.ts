@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { modelToolName } from "../../../src/agent/mcp/names.ts";
+import { toModelToolName } from "../../../src/agent/mcp/names.ts";
 
 describe("the name that the model sees", () => {
   test("is server and tool, as they are, when that fits", () => {
-    expect(modelToolName("memory", "read_graph")).toBe("memory__read_graph");
+    expect(toModelToolName("memory", "read_graph")).toBe("memory__read_graph");
   });
 
   test("keeps what it can of a name that does not fit, and adds a hash", () => {
-    expect(modelToolName("my server", "käse/brot")).toMatch(/^my_server__k_se_brot_[0-9a-f]{10}$/);
-    expect(modelToolName("s", "x".repeat(100))).toMatch(/^s__x{50}_[0-9a-f]{10}$/);
+    expect(toModelToolName("my server", "käse/brot")).toMatch(/^my_server__k_se_brot_[0-9a-f]{10}$/);
+    expect(toModelToolName("s", "x".repeat(100))).toMatch(/^s__x{50}_[0-9a-f]{10}$/);
   });
 
   const name = fc.oneof(
@@ -21,7 +21,7 @@ describe("the name that the model sees", () => {
   test("is legal for every model API", () => {
     fc.assert(
       fc.property(name, name, (server, tool) => {
-        expect(modelToolName(server, tool)).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+        expect(toModelToolName(server, tool)).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
       }),
     );
   });
@@ -29,7 +29,7 @@ describe("the name that the model sees", () => {
   test("is shared by no two tools of any servers", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.tuple(name, name), { selector: String, minLength: 2 }), (pairs) => {
-        const names = pairs.map(([server, tool]) => modelToolName(server, tool));
+        const names = pairs.map(([server, tool]) => toModelToolName(server, tool));
         expect(new Set(names).size).toBe(pairs.length);
       }),
     );

@@ -5,10 +5,9 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { definitionOf } from "../../../src/agent/tools/definition.ts";
+import { describeTool } from "../../../src/agent/tools/definition.ts";
 import { freePort } from "../../fakes/free-port.ts";
-import { listTools, poolOf, run, toolNamed } from "./harness.ts";
-import type { Entries } from "./harness.ts";
+import { type Entries, listTools, poolOf, run, toolNamed } from "./harness.ts";
 
 // The public reference servers, as an operator would run them.
 
@@ -52,7 +51,7 @@ describe("server-everything", () => {
     const pool = await poolOf(await entries(transport));
     const tools = await listTools(pool);
     expect(tools.length).toBeGreaterThan(8);
-    expect(tools.map(definitionOf).every(({ schema }) => schema["type"] === "object")).toBe(true);
+    expect(tools.map(describeTool).every(({ schema }) => schema["type"] === "object")).toBe(true);
 
     expect(await run(await toolNamed(pool, "everything__get-sum"), { a: 2, b: 40 })).toMatchObject({
       status: "ok",

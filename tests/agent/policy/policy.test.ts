@@ -72,8 +72,8 @@ describe("A rule", () => {
             .map((part) => RegExp.escape(part))
             .join(".*")}$`,
         ).test(name);
-        const verdict = createPolicy([{ tool, action: "deny" }], "allow")({ name, effect: "read" }, {});
-        expect(verdict.action).toBe(expected ? "deny" : "allow");
+        const result = createPolicy([{ tool, action: "deny" }], "allow")({ name, effect: "read" }, {});
+        expect(result.action).toBe(expected ? "deny" : "allow");
       }),
     );
   });

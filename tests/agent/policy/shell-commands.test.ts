@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createPolicy } from "../../../src/agent/policy/policy.ts";
-import { simpleCommands } from "../../../src/agent/policy/shell-commands.ts";
+import { splitCommands } from "../../../src/agent/policy/shell-commands.ts";
 
 /** Ways to write something that runs the command `c`, as a whole script. */
 const around: Record<string, (c: string) => string> = {
@@ -152,7 +152,7 @@ test("What a real shell runs is never allowed where a rule denies it, nor where 
 
 describe("A command", () => {
   test.each(Object.entries(around))("is found %s", (_name, wrap) => {
-    const found = simpleCommands(wrap("git push"));
+    const found = splitCommands(wrap("git push"));
     expect(found.some((command) => command.startsWith("git push"))).toBe(true);
   });
 
@@ -166,13 +166,13 @@ describe("A command", () => {
           if (/'[^']*C'/.test(shape)) return wrap(inner.replaceAll("'", `'\\''`));
           return wrap(shape.includes("`C`") ? inner.replaceAll(/[\\`]/g, "\\$&") : inner);
         }, "git push");
-        expect(simpleCommands(script).some((command) => command.startsWith("git push"))).toBe(true);
+        expect(splitCommands(script).some((command) => command.startsWith("git push"))).toBe(true);
       }),
     );
   });
 
   test("is found although its text has been seen as one word", () => {
-    expect(simpleCommands("ls | xargs echo 'sudo git push' | sh")).toContain("git push");
+    expect(splitCommands("ls | xargs echo 'sudo git push' | sh")).toContain("git push");
   });
 
   test.each([
@@ -185,7 +185,7 @@ describe("A command", () => {
     ["A=1 git push", "git push"],
     ["time git push", "git push"],
   ])("is read without its disguise: %s", (script, command) => {
-    expect(simpleCommands(script)).toContain(command);
+    expect(splitCommands(script)).toContain(command);
   });
 
   test.each([
@@ -197,7 +197,7 @@ describe("A command", () => {
     ["cd $there", ["cd $there"]],
     ["# nothing", []],
   ])("is nothing that only stands in quotes or in a comment: %s", (script, commands) => {
-    expect(simpleCommands(script)).toEqual(commands);
+    expect(splitCommands(script)).toEqual(commands);
   });
 
   test("of any text at all is read in bounded time and without an error", () => {
@@ -220,7 +220,7 @@ describe("A command", () => {
       fc.string(),
       fc.array(parts, { maxLength: 60 }).map((p) => p.join("")),
     );
-    fc.assert(fc.property(texts, (text) => Array.isArray(simpleCommands(text))));
+    fc.assert(fc.property(texts, (text) => Array.isArray(splitCommands(text))));
     for (const piece of [
       "$(",
       '"$(',
@@ -234,7 +234,7 @@ describe("A command", () => {
       "alias a=`",
       "<<<",
     ])
-      expect(simpleCommands(piece.repeat(2_000)).length).toBeLessThan(100);
-    expect(simpleCommands(`echo '${"1".repeat(400_000)}`).length).toBeLessThan(100);
+      expect(splitCommands(piece.repeat(2_000)).length).toBeLessThan(100);
+    expect(splitCommands(`echo '${"1".repeat(400_000)}`).length).toBeLessThan(100);
   });
 });

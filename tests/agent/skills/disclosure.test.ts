@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
-import { skillCatalogue } from "../../../src/agent/skills/catalogue.ts";
+import { formatSkillCatalogue } from "../../../src/agent/skills/catalogue.ts";
 import { createGetSkillTool } from "../../../src/agent/skills/get-skill.ts";
 import type { Skill } from "../../../src/agent/skills/library.ts";
 import type { ToolResult } from "../../../src/agent/tools/tool.ts";
@@ -24,25 +24,25 @@ const length = (text: string) => text.length;
 
 describe("the list of skills for the prompt", () => {
   test("is empty without skills", () => {
-    expect(skillCatalogue([], 1_000, length)).toBe("");
+    expect(formatSkillCatalogue([], 1_000, length)).toBe("");
   });
 
   test("has a line for each, also when a description has several", () => {
     const skills = [skill("tea", { description: "Makes\n  tea." }), skill("cake", { description: "Bakes." })];
-    expect(skillCatalogue(skills, 1_000, length).split("\n").slice(1)).toEqual([
+    expect(formatSkillCatalogue(skills, 1_000, length).split("\n").slice(1)).toEqual([
       "- tea: Makes tea.",
       "- cake: Bakes.",
     ]);
   });
 
   test("shortens descriptions before it drops them, and drops them before it drops skills", () => {
-    const shortened = skillCatalogue(many, 40_000, length);
+    const shortened = formatSkillCatalogue(many, 40_000, length);
     expect(shortened).toContain("- skill-199: About skill-199.");
     expect(shortened).toContain("…");
-    const names = skillCatalogue(many, 4_000, length);
+    const names = formatSkillCatalogue(many, 4_000, length);
     expect(names).toContain("\n- skill-199");
     expect(names).not.toContain("About");
-    const cut = skillCatalogue(many, 1_000, length);
+    const cut = formatSkillCatalogue(many, 1_000, length);
     expect(cut).toMatch(/and \d+ more: get_skill finds them by words, and with an empty name lists all\.$/);
   });
 
@@ -54,7 +54,7 @@ describe("the list of skills for the prompt", () => {
         fc.integer({ min: 80, max: 20_000 }),
         fc.integer({ min: 1, max: 200 }),
         (budget, amount) => {
-          const text = skillCatalogue(many.slice(0, amount), budget, (part) => counter.count(part));
+          const text = formatSkillCatalogue(many.slice(0, amount), budget, (part) => counter.count(part));
           expect(counter.count(text)).toBeLessThanOrEqual(budget);
         },
       ),

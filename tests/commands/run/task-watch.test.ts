@@ -4,10 +4,10 @@ import { noUsage } from "../../../src/agent/model.ts";
 import { createAsker } from "../../../src/agent/questions.ts";
 import { watchTask } from "../../../src/commands/run/task-watch.ts";
 import type { LiveEvent } from "../../../src/progress/reporter.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { orderStop } from "../../../src/queue/turns/stops.ts";
-import { asked } from "../../../src/queue/session/open-questions.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { askQuestion } from "../../../src/queue/session/open-questions.ts";
+import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -52,7 +52,7 @@ test("A look at a task tells of the question that it has open, and how it has en
       },
       { type: "question", question, at: 2 },
     ],
-    asked(question, { kind: "question", markdown: "Which?" }),
+    askQuestion(question, { kind: "question", markdown: "Which?" }),
   );
   await look();
   expect(told.splice(0)).toEqual([{ type: "question", step: 1, question, call }]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { ToolCall } from "../../../src/agent/messages.ts";
 import { noUsage } from "../../../src/agent/model.ts";
-import { terminalView } from "../../../src/commands/run/terminal-view.ts";
+import { createTerminalView } from "../../../src/commands/run/terminal-view.ts";
 
 const secret = "correct-horse-battery";
 
@@ -16,7 +16,7 @@ function terminal(isTTY: boolean) {
       return true;
     },
   });
-  return { written, view: terminalView(to("answers"), to("progress"), createMasker([secret])) };
+  return { written, view: createTerminalView(to("answers"), to("progress"), createMasker([secret])) };
 }
 
 test.each([true, false])(

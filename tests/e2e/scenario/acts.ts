@@ -146,7 +146,7 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attach
     title: "Ada changes her mind about messages that wait",
     needs: "edits",
     async play({ ada, heddle }) {
-      await ada.mentions("Paint the door.");
+      await ada.mentions("Paint the intake.");
       heddle.calls(["bash", { command: "echo painting" }]);
       await heddle.shows("echo painting");
       // What is said from now on waits for the step after that.
@@ -163,7 +163,7 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attach
       await heddle.answers("It is dry and yellow.");
     },
     transcript: `
-ada: Paint the door. {answered}
+ada: Paint the intake. {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
 ada: Take yellow. {answered}
 ada: Is it dry? {answered}

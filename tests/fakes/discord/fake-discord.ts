@@ -282,13 +282,13 @@ function channelNamed(
   return channel;
 }
 
-interface Desk {
+interface PersonDeps {
   interactions: Interactions;
   context: RouteContext;
   until<T>(condition: () => T | Nothing): Promise<T>;
 }
 
-function personOf(world: World, { interactions, context, until }: Desk, user: FakeUser): Person {
+function personOf(world: World, { interactions, context, until }: PersonDeps, user: FakeUser): Person {
   const keep = ({
     name,
     content,

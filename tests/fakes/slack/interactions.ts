@@ -28,7 +28,7 @@ export interface InteractivePerson {
   /** What the home tab shows. */
   home(): string | undefined;
   /** What the app has told this person alone. */
-  whispers(): string[];
+  ephemerals(): string[];
 }
 
 type Deliver = (delivery: NewDelivery) => Delivery;
@@ -97,7 +97,7 @@ export function interactions(
         },
         onAnswer(answer) {
           const { data } = ephemeralSchema.safeParse(answer);
-          if (data) workspace.whispers.push({ user: user.id, channel: channel.id, text: data.text });
+          if (data) workspace.ephemerals.push({ user: user.id, channel: channel.id, text: data.text });
         },
       });
     },
@@ -157,6 +157,7 @@ export function interactions(
       return blocks && visibleBlocks(blocks);
     },
 
-    whispers: () => workspace.whispers.filter((whisper) => whisper.user === user.id).map(({ text }) => text),
+    ephemerals: () =>
+      workspace.ephemerals.filter((ephemeral) => ephemeral.user === user.id).map(({ text }) => text),
   };
 }

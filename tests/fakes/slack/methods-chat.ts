@@ -66,7 +66,7 @@ export const chatMethods: Record<string, Method> = {
       const user = args.text("user");
       if (!channel.members.has(user)) throw new Refusal("user_not_in_channel");
       const { text } = contentOf(args);
-      workspace.whispers.push({ user, channel: channel.id, text, ...threadOf(args, channel) });
+      workspace.ephemerals.push({ user, channel: channel.id, text, ...threadOf(args, channel) });
       return { message_ts: workspace.timestamp() };
     },
   },

@@ -101,7 +101,7 @@ export class Workspace {
   /** What stands under a thread ("is thinking…") by `channel:thread`. */
   readonly statuses = new Map<string, string>();
   /** What the app has told one person alone, and what Slack tells when the app did not answer. */
-  readonly whispers: { user: string; channel: string; threadTs?: string; text: string }[] = [];
+  readonly ephemerals: { user: string; channel: string; threadTs?: string; text: string }[] = [];
   /** Open modals, by the person who sees them. */
   readonly modals = new Map<string, FakeModal>();
   /** The home tab of the app, by person. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scheduleWordsIn } from "../../../src/intake/text-commands/schedules.ts";
+import { readScheduleCommand } from "../../../src/intake/text-commands/schedules.ts";
 
 test.each([
   ["/schedules", { do: "list" }],
@@ -12,5 +12,5 @@ test.each([
   ["unschedule all of them", undefined],
   ["/unschedule", undefined],
 ])("%j is read as %j", (text, words) => {
-  expect(scheduleWordsIn(text)).toEqual(words);
+  expect(readScheduleCommand(text)).toEqual(words);
 });

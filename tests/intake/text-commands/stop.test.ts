@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { isStopWord } from "../../../src/intake/text-commands/stop.ts";
+import { isStopCommand } from "../../../src/intake/text-commands/stop.ts";
 
 test.each(["stop", "Stop!", " STOP. ", "/stop", "🛑", "!stop", "cancel", "ｓｔｏｐ"])(
   "%j alone is an order to stop",
   (text) => {
-    expect(isStopWord(text)).toBe(true);
+    expect(isStopCommand(text)).toBe(true);
   },
 );
 
@@ -16,5 +16,5 @@ test.each([
   "stop stop",
   "why did you stop?",
 ])("%j is no order to stop", (text) => {
-  expect(isStopWord(text)).toBe(false);
+  expect(isStopCommand(text)).toBe(false);
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { OpenTurn } from "../../../src/agent/history.ts";
 import { noUsage, type Usage } from "../../../src/agent/model.ts";
-import type { Purse } from "../../../src/agent/turn-budget.ts";
+import type { TurnBudget } from "../../../src/agent/turn-budget.ts";
 import {
   type BudgetOptions,
   type BudgetSettings,
@@ -61,18 +61,18 @@ const random = "slack:T:C2:1.1";
 
 const used = (cost: number, input = 0): Usage => ({ ...noUsage, cost, input, calls: 1 });
 
-async function hold(purse: Purse, cost: number, tokens = 0) {
-  const reserved = await purse.reserve({ cost, tokens });
+async function hold(turnBudget: TurnBudget, cost: number, tokens = 0) {
+  const reserved = await turnBudget.reserve({ cost, tokens });
   if (!reserved.ok) throw new Error(`Refused: ${reserved.usedUp.limit}`);
   return reserved;
 }
 
-async function spend(purse: Purse, usage: Usage): Promise<void> {
-  await (await hold(purse, usage.cost, usage.input)).settle(usage, "test/model");
+async function spend(turnBudget: TurnBudget, usage: Usage): Promise<void> {
+  await (await hold(turnBudget, usage.cost, usage.input)).settle(usage, "test/model");
 }
 
-async function refusal(purse: Purse, cost: number, tokens = 0): Promise<string | undefined> {
-  const reserved = await purse.reserve({ cost, tokens });
+async function refusal(turnBudget: TurnBudget, cost: number, tokens = 0): Promise<string | undefined> {
+  const reserved = await turnBudget.reserve({ cost, tokens });
   if (!reserved.ok) return reserved.usedUp.limit;
   await reserved.settle(noUsage, "test/model");
   return undefined;
@@ -112,8 +112,11 @@ describe("A day's budget", () => {
         };
         await Promise.all(
           calls.map(async ({ worker, user, channel, share, ...estimate }) => {
-            const purse = workers[worker]?.purse(`slack:T:${channel}:1.1`, turnOf(user));
-            const reserved = await purse?.reserve({ cost: estimate.cost / 1e6, tokens: estimate.tokens });
+            const turnBudget = workers[worker]?.turnBudget(`slack:T:${channel}:1.1`, turnOf(user));
+            const reserved = await turnBudget?.reserve({
+              cost: estimate.cost / 1e6,
+              tokens: estimate.tokens,
+            });
             if (!reserved?.ok) return;
             take(user, channel, estimate);
             const end = {
@@ -139,12 +142,14 @@ describe("A day's budget", () => {
 
   test("of one person is not another's, and a channel's not another channel's", async () => {
     const budgets = newDay({ user: { cost: 1 }, channel: { tokens: 1_000 } }).open();
-    await spend(budgets.purse(general, ada), used(0.9));
-    expect(await refusal(budgets.purse(random, ada), 0.2)).toBe("$1.00 a day for one person");
-    expect(await refusal(budgets.purse(general, bob), 0.2)).toBeUndefined();
-    await spend(budgets.purse(general, bob), used(0, 900));
-    expect(await refusal(budgets.purse(general, bob), 0, 200)).toBe("1,000 tokens a day for this channel");
-    expect(await refusal(budgets.purse(random, bob), 0, 200)).toBeUndefined();
+    await spend(budgets.turnBudget(general, ada), used(0.9));
+    expect(await refusal(budgets.turnBudget(random, ada), 0.2)).toBe("$1.00 a day for one person");
+    expect(await refusal(budgets.turnBudget(general, bob), 0.2)).toBeUndefined();
+    await spend(budgets.turnBudget(general, bob), used(0, 900));
+    expect(await refusal(budgets.turnBudget(general, bob), 0, 200)).toBe(
+      "1,000 tokens a day for this channel",
+    );
+    expect(await refusal(budgets.turnBudget(random, bob), 0, 200)).toBeUndefined();
   });
 
   test("may be another one for some people and channels", async () => {
@@ -152,45 +157,45 @@ describe("A day's budget", () => {
       ...{ user: { cost: 1 }, users: { "slack:T:U2": { cost: 5 } } },
       ...{ channel: { tokens: 10 }, channels: { "slack:T:C2": {} } },
     }).open();
-    expect(await refusal(budgets.purse(random, ada), 3)).toBe("$1.00 a day for one person");
-    expect(await refusal(budgets.purse(random, bob), 3, 99)).toBeUndefined();
-    expect(await refusal(budgets.purse(general, bob), 3, 99)).toBe("10 tokens a day for this channel");
+    expect(await refusal(budgets.turnBudget(random, ada), 3)).toBe("$1.00 a day for one person");
+    expect(await refusal(budgets.turnBudget(random, bob), 3, 99)).toBeUndefined();
+    expect(await refusal(budgets.turnBudget(general, bob), 3, 99)).toBe("10 tokens a day for this channel");
   });
 
   test("gets back what a dead worker has set aside, and keeps what a living one has", async () => {
     const { open } = newDay({ day: { cost: 1 } });
-    const purse = open().purse(general, bob);
+    const turnBudget = open().turnBudget(general, bob);
     const patient = { lapseMs: 1_000, onError() {} };
-    const living = await hold(open(patient).purse(general, ada), 0.4);
+    const living = await hold(open(patient).turnBudget(general, ada), 0.4);
     const redis = server.client();
-    const dead = await hold(open({ ...patient, redis }).purse(general, ada), 0.4);
+    const dead = await hold(open({ ...patient, redis }).turnBudget(general, ada), 0.4);
     redis.disconnect();
-    expect(await refusal(purse, 0.5)).toBe("$1.00 a day for everybody together");
-    while (await refusal(purse, 0.5));
+    expect(await refusal(turnBudget, 0.5)).toBe("$1.00 a day for everybody together");
+    while (await refusal(turnBudget, 0.5));
     // It is older, and would have lapsed before.
-    expect(await refusal(purse, 0.7)).toBeDefined();
+    expect(await refusal(turnBudget, 0.7)).toBeDefined();
     await living.settle(noUsage, "test/model");
-    expect(await refusal(purse, 0.9)).toBeUndefined();
+    expect(await refusal(turnBudget, 0.9)).toBeUndefined();
     await expect(dead.settle(noUsage, "test/model")).rejects.toThrow("closed");
   });
 
   test("is whole again at midnight in its time zone", async () => {
     const { open, passes } = newDay({ user: { cost: 1 }, timeZone: "Asia/Tokyo" });
-    const purse = open().purse(general, ada);
-    await spend(purse, used(0.9));
+    const turnBudget = open().turnBudget(general, ada);
+    await spend(turnBudget, used(0.9));
     passes(2 * 3_600_000);
-    expect(await refusal(purse, 0.9)).toBeDefined();
+    expect(await refusal(turnBudget, 0.9)).toBeDefined();
     passes(3_600_000);
-    expect(await refusal(purse, 0.9)).toBeUndefined();
+    expect(await refusal(turnBudget, 0.9)).toBeUndefined();
   });
 
   test("is warned of once, in the thread that has used most of it", async () => {
     const { open, warnings } = newDay({ channel: { cost: 1 } });
     const [one, other] = [open(), open()];
-    await spend(one.purse(general, ada), used(0.7));
-    await spend(one.purse(general, ada), used(0.15));
+    await spend(one.turnBudget(general, ada), used(0.7));
+    await spend(one.turnBudget(general, ada), used(0.15));
     expect(warnings).toEqual([]);
-    await Promise.all([one, other, one].map((budgets) => refusal(budgets.purse(general, ada), 0.01)));
+    await Promise.all([one, other, one].map((budgets) => refusal(budgets.turnBudget(general, ada), 0.01)));
     expect(warnings).toEqual([
       `${general} ⚠️ **80 % of the budget of $1.00 a day for this channel is used.** When it is used up I pause until midnight (UTC).`,
     ]);
@@ -199,28 +204,28 @@ describe("A day's budget", () => {
   test("is extended once for each turn that it has ended", async () => {
     const { open, passes } = newDay({ user: { cost: 1 } });
     const budgets = open();
-    const purse = budgets.purse(general, ada);
-    await spend(purse, used(1));
-    const refused = await purse.reserve({ cost: 0.1, tokens: 1 });
+    const turnBudget = budgets.turnBudget(general, ada);
+    await spend(turnBudget, used(1));
+    const refused = await turnBudget.reserve({ cost: 0.1, tokens: 1 });
     if (refused.ok) throw new Error("There was still room.");
     const { budget, extension, resets } = refused.usedUp;
     expect([extension, resets]).toEqual(["$0.50", "midnight (UTC)"]);
     expect(await budgets.extend(budget, "t1")).toBe("U1");
     await budgets.extend(budget, "t1");
-    expect(await refusal(purse, 0.5)).toBeUndefined();
-    expect(await refusal(purse, 0.6)).toBe("$1.50 a day for one person");
+    expect(await refusal(turnBudget, 0.5)).toBeUndefined();
+    expect(await refusal(turnBudget, 0.6)).toBe("$1.50 a day for one person");
     await budgets.extend(budget, "t2");
-    expect(await refusal(purse, 1)).toBeUndefined();
+    expect(await refusal(turnBudget, 1)).toBeUndefined();
     expect(budgets.isOfToday(budget)).toBe(true);
     passes(dayMs);
     expect(budgets.isOfToday(budget)).toBe(false);
-    expect(await refusal(purse, 1.5)).toBe("$1.00 a day for one person");
+    expect(await refusal(turnBudget, 1.5)).toBe("$1.00 a day for one person");
   });
 });
 
 test("A settlement that is sent twice is booked once", async () => {
   const { open, day } = newDay({});
-  const reserved = await hold(open().purse(general, ada), 1);
+  const reserved = await hold(open().turnBudget(general, ada), 1);
   for (const _ of [1, 2]) await reserved.settle(used(1), "test/model");
   const rows = await readUsage(server.client(), [day()]);
   expect(rows.find(({ dimension }) => dimension === "all")?.usage).toEqual(used(1));
@@ -229,10 +234,10 @@ test("A settlement that is sent twice is booked once", async () => {
 test("The usage of a day is kept by person, channel and model, without any budget", async () => {
   const { open, day } = newDay({});
   const budgets = open();
-  const adas = budgets.purse(general, ada);
+  const adas = budgets.turnBudget(general, ada);
   const whole = { ...used(0.25, 10), output: 2, cacheRead: 3, cacheWrite: 4 };
   for (const model of ["test/one", "test/two"]) await (await hold(adas, 1)).settle(whole, model);
-  await spend(budgets.purse(random, ada), used(1));
+  await spend(budgets.turnBudget(random, ada), used(1));
   const rows = await readUsage(server.client(), [day()]);
   const figures = rows
     .toSorted((a, b) => (`${a.dimension} ${a.id}` < `${b.dimension} ${b.id}` ? -1 : 1))
@@ -253,7 +258,7 @@ test("The usage of a day is kept by person, channel and model, without any budge
 test("A person reads how much of the own budget of today is used, and others' budgets nowhere", async () => {
   const settings = { user: { cost: 2, tokens: 1_000 }, users: { "slack:T:U2": {} }, day: { cost: 100 } };
   const { open, day } = newDay(settings);
-  await spend(open().purse(general, ada), used(0.4, 250));
+  await spend(open().turnBudget(general, ada), used(0.4, 250));
   const own = createDayBudgets(server.client(), { ...unlimited, ...settings }, () => Date.parse(day()));
   expect(await own.of("slack", "T", "U1")).toEqual([
     "$0.40 of $2.00 used",

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ThreadRef, threadId } from "../../../src/chat/threads.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { noUsage } from "../../../src/agent/model.ts";
 import type { AssistantMessage } from "../../../src/agent/messages.ts";
-import { keys } from "../../../src/queue/redis/keys.ts";
-import { createRatings, ratingIn, rateAction } from "../../../src/queue/budgets/ratings.ts";
+import { noUsage } from "../../../src/agent/model.ts";
+import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
+import { createRatings, ratingActionId, readRatingAction } from "../../../src/queue/budgets/ratings.ts";
 import { readUsage } from "../../../src/queue/budgets/usage.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -62,8 +62,8 @@ test("An answer that the journal does not know cannot be rated", async () => {
 });
 
 test("A button's id tells the opinion and the turn, and no other button does", () => {
-  expect(ratingIn(rateAction("ab12", "disliked"))).toEqual({ turn: "ab12", rating: "disliked" });
-  expect(["rate:loved:ab12", "rate:liked:", "continue:ab12"].map(ratingIn)).toEqual([
+  expect(readRatingAction(ratingActionId("ab12", "disliked"))).toEqual({ turn: "ab12", rating: "disliked" });
+  expect(["rate:loved:ab12", "rate:liked:", "continue:ab12"].map(readRatingAction)).toEqual([
     undefined,
     undefined,
     undefined,

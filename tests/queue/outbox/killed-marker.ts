@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import type { MessageRef } from "../../../src/chat/threads.ts";
 import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 
 const [socket = "", ref = ""] = process.argv.slice(2);
@@ -13,5 +13,5 @@ const { surface } = memoryChat({
     return new Promise<never>(() => undefined);
   },
 });
-const chat = { redis, output: createOutputScheduler(redis), surface };
+const chat = { redis, output: createRateLimiter(redis), surface };
 await markMessage(chat, JSON.parse(ref) as MessageRef, "taken", new AbortController().signal);

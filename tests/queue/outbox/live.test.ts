@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { threadId } from "../../../src/chat/threads.ts";
-import { followLive, livePublisher } from "../../../src/queue/outbox/live.ts";
+import { createLivePublisher, followLive } from "../../../src/queue/outbox/live.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -12,7 +12,7 @@ afterAll(() => server.stop());
 const thread = threadId({ platform: "local", workspace: "w", channel: "c", thread: "1" });
 
 test("what a model streams comes in a few pieces, before whatever follows it", async () => {
-  const publish = livePublisher(server.client(), thread, (error) => expect.unreachable(String(error)));
+  const publish = createLivePublisher(server.client(), thread, (error) => expect.unreachable(String(error)));
   const seen: { type: string; delta?: string }[] = [];
   const all = Promise.withResolvers<void>();
   await followLive(server.client(), thread, (event) => {

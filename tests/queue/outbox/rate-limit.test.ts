@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
-import { createAttendance } from "../../../src/queue/session/last-seen.ts";
-import { keys } from "../../../src/queue/redis/keys.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { createDowntime } from "../../../src/queue/session/last-seen.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -29,7 +29,7 @@ function surfaceWith(burst: number, intervalMs: number): ChatSurface {
 
 describe("The output of all processes into a channel", () => {
   test("keeps the budget: a burst, and then one after the other", async () => {
-    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const [one, other] = [createRateLimiter(server.client()), createRateLimiter(server.client())];
     const surface = surfaceWith(3, 60);
     const channel = newChannel();
     const startedAt = Date.now();
@@ -43,10 +43,10 @@ describe("The output of all processes into a channel", () => {
   });
 
   test("lets what is urgent go first, whoever has waited longer", async () => {
-    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const [one, other] = [createRateLimiter(server.client()), createRateLimiter(server.client())];
     const surface = surfaceWith(1, 20);
     const channel = newChannel();
-    const [redis, line] = [server.client(), keys.line(channel, "messages")];
+    const [redis, line] = [server.client(), keys.waitQueue(channel, "messages")];
     const order: string[] = [];
     const write = (by: typeof one, urgency: Parameters<typeof one.write>[2]) =>
       by.write(surface, channel, urgency, never, async () => order.push(urgency));
@@ -62,7 +62,7 @@ describe("The output of all processes into a channel", () => {
   });
 
   test("pauses for everybody when the platform says so to one, who then tries again", async () => {
-    const [one, other] = [createOutputScheduler(server.client()), createOutputScheduler(server.client())];
+    const [one, other] = [createRateLimiter(server.client()), createRateLimiter(server.client())];
     const surface = surfaceWith(10, 1);
     const channel = newChannel();
     const refused = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ describe("The output of all processes into a channel", () => {
   });
 
   test("is not held up by somebody who leaves the line", async () => {
-    const scheduler = createOutputScheduler(server.client());
+    const scheduler = createRateLimiter(server.client());
     const surface = surfaceWith(1, 100);
     const channel = newChannel();
     const leaving = new AbortController();
@@ -98,7 +98,7 @@ describe("The output of all processes into a channel", () => {
     const left = scheduler.write(surface, channel, "final", leaving.signal, async () => "written");
     leaving.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");
-    expect(await server.client().zcard(keys.line(channel, "messages"))).toBe(0);
+    expect(await server.client().zcard(keys.waitQueue(channel, "messages"))).toBe(0);
     await scheduler.write(surface, channel, "progress", never, async () => undefined);
   });
 });
@@ -108,7 +108,7 @@ test.each([
   ["by the one that shows the end, when the other has to leave", true],
 ])("A mark that comes late is put right %s", async (_by, leaves) => {
   const redis = server.client();
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   const chat = memoryChat();
   const reached = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -148,13 +148,13 @@ test("The end of a message whose marker was killed in the middle does not wait l
     redis.time(),
   ]);
   expect(Number(deadAt) / 1_000 - Number(seconds)).toBeLessThan(5);
-  const chat = { redis, output: createOutputScheduler(redis), surface };
+  const chat = { redis, output: createRateLimiter(redis), surface };
   await markMessage(chat, ref, "answered", never);
 });
 
 test("The end of a message waits for a slow writer of an earlier mark for as long as it takes", async () => {
   const redis = server.client();
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const chat = memoryChat({
     holdsMark(mark) {
@@ -182,7 +182,7 @@ test("The end of a message waits for a slow writer of an earlier mark for as lon
 
 test("The end of what has waited for more than a day still takes the earlier mark away", async () => {
   const redis = server.client();
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   const { surface } = memoryChat();
   const told: unknown[] = [];
   const watched: ChatSurface = { ...surface, mark: async (_ref, ...shown) => void told.push(shown) };
@@ -196,13 +196,13 @@ test("The end of what has waited for more than a day still takes the earlier mar
   ]);
 });
 
-test("Attendance tells since when nobody listened, and which threads are alive", async () => {
+test("Downtime tells since when nobody listened, and which threads are alive", async () => {
   const redis = server.client();
   const hour = 3_600_000;
   let now = 1_000 * hour;
-  const attendance = createAttendance(redis, () => now);
-  expect(await attendance.missedSince("memory", "w")).toBeUndefined();
-  await attendance.present("memory", "w");
+  const downtime = createDowntime(redis, () => now);
+  expect(await downtime.lastConnectedAt("memory", "w")).toBeUndefined();
+  await downtime.markConnected("memory", "w");
   const message = { role: "user", id: "m", author: { id: "U", name: "Ada" }, text: "hi", at: 1 } as const;
   for (const thread of ["memory:w:c:old", "memory:w:c:new", "memory:elsewhere:c:t"])
     await deliver(redis, thread, message, {
@@ -210,10 +210,10 @@ test("Attendance tells since when nobody listened, and which threads are alive",
       now: thread.endsWith("old") ? now - 200 * hour : now,
     });
   now += hour;
-  expect(await attendance.missedSince("memory", "w")).toBe(now - hour - 60_000);
-  expect(await attendance.threads("memory", "w")).toEqual([
+  expect(await downtime.lastConnectedAt("memory", "w")).toBe(now - hour - 60_000);
+  expect(await downtime.threads("memory", "w")).toEqual([
     { platform: "memory", workspace: "w", channel: "c", thread: "new" },
   ]);
   now += 100 * hour;
-  expect(await attendance.missedSince("memory", "w")).toBe(now - 23 * hour);
+  expect(await downtime.lastConnectedAt("memory", "w")).toBe(now - 23 * hour);
 });

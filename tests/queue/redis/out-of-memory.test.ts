@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { threadId } from "../../../src/chat/threads.ts";
 import type { StopOrder } from "../../../src/agent/events.ts";
 import type { UserMessage } from "../../../src/agent/messages.ts";
+import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { watchStops } from "../../../src/queue/turns/stops.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
@@ -64,7 +64,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
   await stops.watch(thread, told.resolve);
   const problems: string[] = [];
   const { receive } = createIntake({
-    ...{ redis, queue, output: createOutputScheduler(redis), surface: () => memoryChat().surface },
+    ...{ redis, queue, output: createRateLimiter(redis), surface: () => memoryChat().surface },
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(settingsSchema.parse({}).access),
     models: () => [],
@@ -78,11 +78,11 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
   const observed = auditObserver({
     log: openAuditLog(redis, Date.now, (problem) => problems.push(problem)),
     mask: (text) => text,
-  }).door?.({ receive });
+  }).intake?.({ receive });
   await redis.config("SET", "maxmemory", "1");
   try {
-    const verdict = await observed?.receive({ kind: "stop", target: { thread: place }, author, at: 2 });
-    expect(verdict).toEqual({ kind: "stopping", thread });
+    const result = await observed?.receive({ kind: "stop", target: { thread: place }, author, at: 2 });
+    expect(result).toEqual({ kind: "stopping", thread });
     expect(await told.promise).toMatchObject({ by: "Bob", at: 2 });
   } finally {
     await redis.config("SET", "maxmemory", "0");

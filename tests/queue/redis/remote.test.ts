@@ -5,13 +5,13 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/connect.ts";
-import { clockAheadMs } from "../../../src/queue/redis/inspect.ts";
+import { measureClockAheadMs } from "../../../src/queue/redis/inspect.ts";
 import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import {
   hasRedisServer,
-  noTls,
   noRedisServer,
+  noTls,
   redisServers,
   type Servers,
 } from "../../fakes/redis-servers.ts";
@@ -70,7 +70,7 @@ describe("the server that REDIS_URL names", () => {
     const port = await freePort();
     await serve(context, port, {});
     const { server } = await open(`redis://127.0.0.1:${port}`);
-    const ahead = await clockAheadMs(server.connect(), () => Date.now() - 60_000);
+    const ahead = await measureClockAheadMs(server.connect(), () => Date.now() - 60_000);
     // Give or take half the way there and back, which a busy machine makes long.
     expect(Math.round(ahead / 60_000)).toBe(1);
   });

@@ -1,28 +1,28 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { parseThreadId } from "../../../src/chat/threads.ts";
-import { SurfaceError } from "../../../src/chat/surface.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
 import type { When } from "../../../src/agent/schedule-store.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
+import { parseThreadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
-import { createIntake, type IntakeDeed } from "../../../src/intake/intake.ts";
+import { createIntake, type IntakeAuditEvent } from "../../../src/intake/intake.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { deliver, waitingIn } from "../../../src/queue/session/mailbox.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
 import {
   openScheduleClock,
   type ScheduleClock,
-  takeScheduleTicks,
+  startScheduleTicks,
 } from "../../../src/queue/schedules/clock.ts";
 import { createFiring, type FiringOptions } from "../../../src/queue/schedules/firing.ts";
 import {
+  createThreadSchedules,
   listSchedules,
   type ScheduleLimits,
-  threadSchedules,
 } from "../../../src/queue/schedules/schedules.ts";
 import { touchSession } from "../../../src/queue/session/lease.ts";
+import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 let asked: UserMessage;
-let deeds: IntakeDeed[] = [];
+let deeds: IntakeAuditEvent[] = [];
 beforeEach(async () => {
   asked = { role: "user", id: "m1", author: { id: "U1", name: "Ada" }, text: "plan it", at: 1 };
   const redis = server.client();
@@ -65,13 +65,13 @@ function plans(
   now = Date.now,
   setsClock: Pick<ScheduleClock, "set"> = clock,
 ) {
-  return threadSchedules({
+  return createThreadSchedules({
     redis: server.client(),
     clock: setsClock,
     thread,
     limits: { perThread: 20, shortestMs: 1_000, longestMs: 90 * 24 * hourMs, ...limits },
     asked: () => asked,
-    audit: (deed) => deeds.push(deed),
+    audit: (dedupeKey) => deeds.push(dedupeKey),
     now,
   });
 }
@@ -81,16 +81,16 @@ async function worker(chat = memoryChat(), options: Partial<FiringOptions> = {},
   const redis = server.client();
   const problems: string[] = [];
   const firing: FiringOptions = {
-    ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
+    ...{ redis, queue, output: createRateLimiter(redis), surface: () => chat.surface, now: Date.now },
     mayAsk: async () => ({ allowed: true }),
-    audit: (deed) => deeds.push(deed),
+    audit: (dedupeKey) => deeds.push(dedupeKey),
     onProblem: (problem) => problems.push(problem),
     ...options,
   };
   const fire = createFiring(firing);
   const fired: number[] = [];
   const waiters = new Set<() => void>();
-  const ticks = await takeScheduleTicks({
+  const ticks = await startScheduleTicks({
     redis: server.client(),
     async fire(tick, due, signal) {
       onTick();
@@ -128,7 +128,7 @@ function planSoon(task: string, setsClock: Pick<ScheduleClock, "set"> = clock) {
   const now = Date.now();
   return plans({}, () => now, setsClock).add({ task, when: { kind: "once", at: now + 50 } });
 }
-const waiting = () => waitingIn(server.client(), thread);
+const waiting = () => readMailbox(server.client(), thread);
 
 describe("A task that is due", () => {
   test("waits in the thread in the name of the person who planned it, after the thread was told", async () => {
@@ -300,9 +300,9 @@ describe("The words /schedules and /unschedule", () => {
     const chat = memoryChat();
     const redis = server.client();
     const { receive } = createIntake({
-      ...{ redis, queue, output: createOutputScheduler(redis), surface: () => chat.surface, now: Date.now },
+      ...{ redis, queue, output: createRateLimiter(redis), surface: () => chat.surface, now: Date.now },
       budgets: { isOfToday: () => false, extend: async () => undefined },
-      audit: (deed) => deeds.push(deed),
+      audit: (dedupeKey) => deeds.push(dedupeKey),
       access: createAccess(settingsSchema.parse({}).access),
       models: () => [],
       ahead: async () => 0,

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
-import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { orderStop } from "../../../src/queue/turns/stops.ts";
-import { overhear } from "../../../src/queue/session/unauthorized.ts";
 import { claimSession, LeaseLost, touchSession } from "../../../src/queue/session/lease.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
+import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
+import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -69,7 +69,7 @@ describe("A mailbox", () => {
     const broken = "😀".slice(0, 1);
     const author = { id: "U1", name: `Ada${broken}` };
     await deliver(redis, thread, { ...message(1), author, text: broken }, options);
-    await overhear(redis, thread, "m2", { author, text: `psst ${broken}`, at: 2 });
+    await storeUnauthorized(redis, thread, "m2", { author, text: `psst ${broken}`, at: 2 });
     await deliver(redis, thread, message(3), options);
     const edit = { message: "m3", author, at: 4, text: `message 3${broken}` };
     expect(await editMessage(redis, thread, edit)).toBe("changed");

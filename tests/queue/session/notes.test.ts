@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Speaker } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { redisNotes } from "../../../src/queue/session/notes.ts";
 import { touchSession } from "../../../src/queue/session/lease.ts";
+import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -20,7 +20,7 @@ const newChannel = () => `c${++channels}`;
 /** The notes as a turn in this thread sees them while these people speak. */
 function notesOf(channel: string, thread: string, ...speakers: Speaker[]) {
   const problems: string[] = [];
-  const notes = redisNotes({
+  const notes = createRedisNotes({
     redis: server.client(),
     thread: `memory:w:${channel}:${thread}`,
     speakers: () => speakers,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
-import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
-import { createAttendance } from "../../../src/queue/session/last-seen.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { createDowntime } from "../../../src/queue/session/last-seen.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -18,7 +18,7 @@ const ids = (messages: { ref: { message: string } }[]) => messages.map(({ ref })
 
 test("Open are the messages that wait or are worked on, as they read now, and the progress of the turn", async () => {
   const redis = server.client();
-  const { open } = createAttendance(redis, Date.now);
+  const { open } = createDowntime(redis, Date.now);
   const thread = { ...place, thread: "t" };
   const id = "memory:w:c:t";
   const says = (name: string, at: number, more: Partial<UserMessage> = {}) =>
@@ -65,7 +65,7 @@ test("Open are the messages that wait or are worked on, as they read now, and th
 
 test("A message reads as its edit, however long the turn has worked since it was asked", async () => {
   const redis = server.client();
-  const { open } = createAttendance(redis, Date.now);
+  const { open } = createDowntime(redis, Date.now);
   const id = "memory:w:c:long";
   const message: UserMessage = { role: "user", id: "a", author, text: "a", at: 1 };
   await deliver(redis, id, message, { onlyIfSession: false, now: 1 });

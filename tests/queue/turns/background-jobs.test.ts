@@ -4,26 +4,26 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../../src/agent/model.ts";
 import { allowAll } from "../../../src/agent/policy/policy.ts";
-import { createTurnRunner } from "../../../src/app/agent-runner.ts";
+import { createAgentRunner } from "../../../src/app/agent-runner.ts";
 import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
 import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { flushOutbox, settledSince } from "../../../src/queue/outbox/outbox.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
+import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { createDrive } from "../../../src/queue/turns/run-session.ts";
+import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
 import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { memoryNotes } from "../../agent/tools/services.ts";
-import { plainEnclosures } from "../../message-extras/plain.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import { plainEnclosures } from "../../message-extras/plain.ts";
 import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/backends.ts";
 
 let server: TestRedis;
@@ -81,14 +81,14 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
   const masker = createMasker([]);
   const surface = () => chat.surface;
   const runner: TurnRunner = {
-    ...createTurnRunner({
+    ...createAgentRunner({
       choose: () => model,
       channel: () => ({}),
-      enclosures: plainEnclosures(),
+      messageExtras: plainEnclosures(),
       summariser: model,
       limits: { steps: 5, wallMs: 60_000 },
       compaction: {},
-      budgets: { purse: () => ({ reserve: async () => ({ ok: true, settle: async () => {} }) }) },
+      budgets: { turnBudget: () => ({ reserve: async () => ({ ok: true, settle: async () => {} }) }) },
       policy: allowAll,
       questionMs: 60_000,
       instructions: "",
@@ -104,8 +104,8 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     ...more,
   };
   const stops = await watchStops(redis, server.client(), onError);
-  const output = createOutputScheduler(redis);
-  const drive = createDrive({
+  const output = createRateLimiter(redis);
+  const drive = createSessionRunner({
     ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
     background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError, answerMs }),
     newId: () => randomUUID().slice(0, 8),
@@ -113,7 +113,7 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
       createReporter({
         ...{ surface: chat.surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
         onProgressPosted: async () => {},
-        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,

@@ -4,7 +4,7 @@ import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
-import { type Drive, startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
+import { type SessionRunner, startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -42,7 +42,7 @@ async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Prom
   const redis = server.client();
   const order: string[] = [];
   const waiters = new Set<() => void>();
-  const drive: Drive = async (thread) => {
+  const drive: SessionRunner = async (thread) => {
     // The sweeper may have woken it once more.
     if ((await redis.del(keys.mail(thread))) === 0) return "done";
     order.push(thread.slice("memory:w:c:".length));
@@ -55,7 +55,7 @@ async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Prom
   const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limits }, onError);
   const times = { lockMs: 30_000, sweepMs: 60_000 };
   const worker = await startTurnWorker({
-    ...{ redis: server.client(), queue, drive, slots, concurrency, ...times },
+    ...{ redis: server.client(), queue, runSession: drive, slots, concurrency, ...times },
     onError,
   });
   closers.push(() => worker.close());
@@ -93,13 +93,13 @@ test("A schedule leaves the slot that becomes free to the person who waits for i
   await asks("nightly", "schedule");
   await asks("ann", "person");
   // The person has been refused once, so that both of them wait.
-  await expect.poll(() => waiting.zcard(keys.slotLine("user:memory:w:U1"))).toBe(1);
+  await expect.poll(() => waiting.zcard(keys.slotQueue("user:memory:w:U1"))).toBe(1);
   release();
   expect(await took(3)).toEqual(["first", "ann", "nightly"]);
 });
 
 /** Lets turns in as a worker does: `c1:U2` is one of U2 in channel c1. */
-function door(limits: Partial<SlotLimits>) {
+function intake(limits: Partial<SlotLimits>) {
   const redis = server.client();
   const onError = (error: unknown) => expect.unreachable(String(error));
   const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limits }, onError);
@@ -125,7 +125,7 @@ const caps: [who: string, limit: Partial<SlotLimits>, first: string, second: str
 test.each(caps)(
   "Turns of %s are capped, and the next one begins when one has ended",
   async (_who, limit, first, second, other) => {
-    const { enters } = door(limit);
+    const { enters } = intake(limit);
     const slot = await enters(first);
     expect(await enters(second)).toBeUndefined();
     if (other) expect(await enters(other)).toBeDefined();
@@ -135,7 +135,7 @@ test.each(caps)(
 );
 
 test("A slot that becomes free goes to who has waited longest, not to who happens to ask first", async () => {
-  const { enters } = door({ total: 1 });
+  const { enters } = intake({ total: 1 });
   const slot = await enters("c1:U1");
   expect(await enters("c2:U2")).toBeUndefined();
   expect(await enters("c3:U3")).toBeUndefined();
@@ -145,7 +145,7 @@ test("A slot that becomes free goes to who has waited longest, not to who happen
 });
 
 test("Many threads of one person that wait keep nobody else's schedule waiting", async () => {
-  const { enters } = door({ perUser: 1, total: 3 });
+  const { enters } = intake({ perUser: 1, total: 3 });
   await enters("c1:U1");
   for (const channel of ["c2", "c3", "c4"]) expect(await enters(`${channel}:U1`)).toBeUndefined();
   expect(await enters("c5:U2", { scheduled: true })).toBeDefined();
@@ -165,7 +165,7 @@ test("A sweep that takes long, or waits for a Redis that is away, is not joined 
   const onError = (error: unknown) => expect.unreachable(String(error));
   const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError);
   const worker = await startTurnWorker({
-    ...{ redis: server.client(), queue: { ...queue, wake }, drive: async () => "done", slots, onError },
+    ...{ redis: server.client(), queue: { ...queue, wake }, runSession: async () => "done", slots, onError },
     ...{ concurrency: 1, lockMs: 30_000, sweepMs: 1 },
   });
   closers.push(() => worker.close());

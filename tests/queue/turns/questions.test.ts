@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { Author, InboundEvent } from "../../../src/chat/inbound.ts";
-import { type MessageRef, type ThreadRef, threadId } from "../../../src/chat/threads.ts";
-import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createMasker } from "../../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import { replay } from "../../../src/agent/history.ts";
@@ -13,28 +11,30 @@ import { askUser } from "../../../src/agent/tools/ask-user.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../../../src/agent/tools/tool.ts";
+import type { Author, InboundEvent } from "../../../src/chat/inbound.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
+import { type MessageRef, threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
-import { createIntake, type IntakeDeed } from "../../../src/intake/intake.ts";
+import { createIntake, type IntakeAuditEvent } from "../../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
-import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
-import { createDrive } from "../../../src/queue/turns/run-session.ts";
-import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
-import { flushOutbox, settledSince } from "../../../src/queue/outbox/outbox.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
-import { decisionsSince } from "../../../src/queue/session/open-questions.ts";
+import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
+import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
+import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
+import { collectDecisions } from "../../../src/queue/session/open-questions.ts";
+import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
+import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
+import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { watchStops } from "../../../src/queue/turns/stops.ts";
-import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
-import { SurfaceError } from "../../../src/chat/surface.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat, type Shown } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
-import { scriptedModel, type Reply } from "../../fakes/scripted-model.ts";
+import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -59,11 +59,11 @@ function people(chat: Chat) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
-  const audits: IntakeDeed[] = [];
+  const audits: IntakeAuditEvent[] = [];
   const intake = createIntake({
     redis,
     queue,
-    output: createOutputScheduler(redis),
+    output: createRateLimiter(redis),
     surface: () => chat.surface,
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(
@@ -87,8 +87,8 @@ function people(chat: Chat) {
   const says = async (text: string, author = ada): Promise<MessageRef> => {
     const ref = { ...place, message: `${thread.thread}-${++said}` };
     const about = { thread, ref, author, text, attachments: [], at: Date.now() };
-    const verdict = await intake.receive({ kind: "message", addressed: "mention", ...about });
-    expect(verdict.kind).toBe("accepted");
+    const result = await intake.receive({ kind: "message", addressed: "mention", ...about });
+    expect(result.kind).toBe("accepted");
     return ref;
   };
   const press = (label: string, { by = ada, text = "" } = {}) => {
@@ -99,7 +99,7 @@ function people(chat: Chat) {
       ...{ kind: "action", thread, ref: shown.ref, author: by, action: button.id, at: Date.now() },
       ...(text && { text }),
     };
-    return { event, verdict: intake.receive(event) };
+    return { event, result: intake.receive(event) };
   };
   const stops = (message: MessageRef) =>
     intake.receive({ kind: "stop", target: { message }, author: bob, at: Date.now() });
@@ -142,7 +142,7 @@ async function worker(
     ],
     "allow",
   );
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   const stops = await watchStops(redis, server.client(), onError);
   const runner: TurnRunner = {
     run: ({ turn, history, followUps, signal }) =>
@@ -151,7 +151,7 @@ async function worker(
         history,
         model,
         system: "system",
-        context: createContextKeeper({ model, counter: createTokenCounter() }),
+        context: createContextWindow({ model, counter: createTokenCounter() }),
         tools: createDispatcher({
           tools: [bash, askUser],
           services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
@@ -167,7 +167,7 @@ async function worker(
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
   };
-  const drive = createDrive({
+  const drive = createSessionRunner({
     redis,
     stops,
     background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
@@ -186,7 +186,7 @@ async function worker(
           await lease.append([], { fields: { progress: JSON.stringify(ref) } });
           await rememberMessages(redis, lease.thread, [ref]);
         },
-        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,
@@ -198,7 +198,7 @@ async function worker(
   const running = await startTurnWorker({
     redis,
     queue,
-    drive,
+    runSession: drive,
     slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50 }, onError),
     concurrency: 1,
     lockMs,
@@ -268,7 +268,7 @@ describe("A call that needs an approval", () => {
     await shows(chat, "Other thread.");
     expect(runs.commands).toEqual([]);
 
-    expect((await thread.press("Approve").verdict).kind).toBe("acted");
+    expect((await thread.press("Approve").result).kind).toBe("acted");
     await shows(chat, "Pushed.");
     expect(runs.commands).toEqual(["make && git push"]);
     expect(requests[2]?.messages.at(-1)).toMatchObject({ role: "tool", status: "ok" });
@@ -286,7 +286,7 @@ describe("A call that needs an approval", () => {
     const { requests } = await worker(chat, [push, { text: "Not pushed." }], runs);
     await thread.says("push it");
     await asked(chat);
-    await thread.press("Deny", { text: "Tests are red." }).verdict;
+    await thread.press("Deny", { text: "Tests are red." }).result;
     await shows(chat, "Not pushed.");
     await shows(chat, "**Denied** by Ada: Tests are red.");
     expect(requests[1]?.messages.at(-1)).toMatchObject({
@@ -306,7 +306,7 @@ describe("A call that needs an approval", () => {
     await asked(chat);
     await first.close();
     // Nobody works at this moment.
-    expect((await thread.press("Approve").verdict).kind).toBe("acted");
+    expect((await thread.press("Approve").result).kind).toBe("acted");
     expect(runs.commands).toEqual([]);
     await worker(chat, [{ text: "Pushed." }], runs);
     await shows(chat, "Pushed.");
@@ -323,7 +323,7 @@ describe("A call that needs an approval", () => {
     const first = await worker(chat, [push], runs, { lockMs: 1_000 });
     await thread.says("push it");
     await asked(chat);
-    await thread.press("Approve").verdict;
+    await thread.press("Approve").result;
     await died.promise;
     // As if another worker had been given the job of a dead one.
     await thread.redis.hincrby(keys.head(thread.id), "epoch", 1);
@@ -344,7 +344,7 @@ describe("A call that needs an approval", () => {
     await asked(chat);
     await parked(thread);
     await first.close();
-    await thread.press("Approve").verdict;
+    await thread.press("Approve").result;
     // What a worker writes before it runs the call.
     const journal = await readJournal(thread.redis, thread.id);
     const question = journal.flatMap((record) => (record.type === "question" ? [record.question.id] : []))[0];
@@ -392,12 +392,12 @@ describe("A call that needs an approval", () => {
     // By the worker's clock. That of the gateway is behind it.
     const expiresAt = open[0]?.question?.expiresAt ?? 0;
     const expire = () =>
-      decisionsSince(thread.redis, thread.id, open, () => ({ kind: "notice", markdown: "" }), expiresAt);
-    const press = () => thread.press("Approve").verdict;
+      collectDecisions(thread.redis, thread.id, open, () => ({ kind: "notice", markdown: "" }), expiresAt);
+    const press = () => thread.press("Approve").result;
     if (order.startsWith("time")) await expire();
-    const verdict = await press();
-    expect(verdict.kind).toBe(told);
-    if (verdict.kind === "refused") expect(verdict.reply).toBe("The time to decide this is over.");
+    const result = await press();
+    expect(result.kind).toBe(told);
+    if (result.kind === "refused") expect(result.reply).toBe("The time to decide this is over.");
     expect((await expire()).records).toMatchObject([{ type: "decision", decision: { kind: recorded } }]);
   });
 
@@ -409,15 +409,15 @@ describe("A call that needs an approval", () => {
     await thread.says("push it");
     await asked(chat);
     await parked(thread);
-    expect(await thread.press("Approve", { by: bob }).verdict).toMatchObject({
+    expect(await thread.press("Approve", { by: bob }).result).toMatchObject({
       kind: "refused",
       reply: expect.stringContaining("Ada"),
     });
-    expect((await thread.press("Approve", { by: { ...ada, standing: "guest" } }).verdict).kind).toBe(
+    expect((await thread.press("Approve", { by: { ...ada, standing: "guest" } }).result).kind).toBe(
       "refused",
     );
     expect(await asked(chat)).toBeDefined();
-    expect((await thread.press("Approve", { by: root }).verdict).kind).toBe("acted");
+    expect((await thread.press("Approve", { by: root }).result).kind).toBe("acted");
     await shows(chat, "**Approved** by Root");
     await shows(chat, "Pushed.");
     expect(thread.audits.map(({ action, by }) => `${action} ${by.name}`)).toEqual([
@@ -438,7 +438,7 @@ describe("A call that needs an approval", () => {
     const early = thread.press("Approve");
     const late = thread.press("Deny", { by: root });
     const again = thread.intake.receive(early.event);
-    expect((await Promise.all([early.verdict, late.verdict, again])).map(({ kind }) => kind)).toEqual([
+    expect((await Promise.all([early.result, late.result, again])).map(({ kind }) => kind)).toEqual([
       "acted",
       "refused",
       "duplicate",
@@ -499,7 +499,7 @@ describe("A call that needs an approval", () => {
       await parked(thread);
     }
     expect(runs.commands).toEqual([]);
-    await thread.press("Approve").verdict;
+    await thread.press("Approve").result;
     await shows(chat, "Pushed.");
     const last = requests[1]?.messages.slice(-6).map((m) => (m.role === "user" ? m.text : m.role));
     expect(last).toEqual(["tool", "one", "two", "three", "four", "five"]);
@@ -530,11 +530,11 @@ describe("A call that needs an approval", () => {
     await chat.until(() => chat.shown.filter(({ message }) => message.actions).length === 2);
     await parked(thread);
     expect(runs.commands).toEqual(["make"]);
-    await thread.press("Approve").verdict;
+    await thread.press("Approve").result;
     await shows(chat, "**Approved** by Ada");
     await parked(thread);
     expect(runs.commands).toEqual(["make", "git push one", "make test"]);
-    await thread.press("Deny").verdict;
+    await thread.press("Deny").result;
     await shows(chat, "All done.");
     expect(runs.commands).toHaveLength(3);
     const results = requests[1]?.messages.slice(-4).map((m) => (m.role === "tool" ? m.status : m.role));
@@ -580,8 +580,8 @@ describe("A question of the agent", () => {
     const { requests } = await worker(chat, [ask, { text: "Blue it is." }], { commands: [] });
     await thread.says("paint it");
     expect(buttonsOf(await asked(chat))).toEqual(["Red", "Blue"]);
-    expect((await thread.press("Blue", { by: bob }).verdict).kind).toBe("refused");
-    await thread.press("Blue").verdict;
+    expect((await thread.press("Blue", { by: bob }).result).kind).toBe("refused");
+    await thread.press("Blue").result;
     await shows(chat, "Blue it is.");
     await shows(chat, "Ada: **Blue**");
     expect(requests[1]?.messages.at(-1)).toMatchObject({

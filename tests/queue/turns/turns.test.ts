@@ -1,41 +1,41 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { InboundEvent } from "../../../src/chat/inbound.ts";
-import { createContextKeeper } from "../../../src/agent/context/compaction.ts";
+import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createMasker } from "../../../src/agent/context/mask.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import { defaultTurnLimits, type TurnLimits } from "../../../src/agent/loop/limits.ts";
 import { runTurn } from "../../../src/agent/loop/run-turn.ts";
-import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import type { Message, UserMessage } from "../../../src/agent/messages.ts";
+import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
+import type { InboundEvent } from "../../../src/chat/inbound.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
+import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
 import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
-import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
-import { createDrive } from "../../../src/queue/turns/run-session.ts";
-import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { markMessage } from "../../../src/queue/outbox/marks.ts";
+import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
+import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
+import { readJournal } from "../../../src/queue/session/journal.ts";
+import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
-import { redisNotes } from "../../../src/queue/session/notes.ts";
-import { flushOutbox, settledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { createOverview } from "../../../src/queue/session/overview.ts";
-import { createOutputScheduler } from "../../../src/queue/outbox/rate-limit.ts";
-import { readJournal } from "../../../src/queue/session/journal.ts";
-import { aheadOf, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
+import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
+import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
+import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
+import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
 import { watchStops } from "../../../src/queue/turns/stops.ts";
-import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
-import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
-import { SurfaceError } from "../../../src/chat/surface.ts";
-import { threadId } from "../../../src/chat/threads.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
@@ -73,11 +73,11 @@ function gateway(
   const intake = createIntake({
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => ["test/other"],
-    ahead: (place, person) => aheadOf(redis, queue, { ...manySlots, ...slots }, place, person),
+    ahead: (place, person) => countAhead(redis, queue, { ...manySlots, ...slots }, place, person),
     status: async () => "",
     redis,
     queue,
-    output: createOutputScheduler(redis),
+    output: createRateLimiter(redis),
     surface: () => chat.surface,
     budgets: { isOfToday: () => false, extend: async () => undefined },
     audit() {},
@@ -102,7 +102,7 @@ function gateway(
       },
       ...more,
     };
-    return intake.receive(event).then((verdict) => ({ verdict, event }));
+    return intake.receive(event).then((result) => ({ result, event }));
   };
   const stops = (at = tick(), by = "Bob") =>
     intake.receive({ kind: "stop", target: { thread }, author: { ...author, roles: [], name: by }, at });
@@ -140,12 +140,12 @@ async function worker(
         history,
         model,
         system: "system",
-        context: createContextKeeper({ model, counter: createTokenCounter() }),
+        context: createContextWindow({ model, counter: createTokenCounter() }),
         limits: options.limits ?? defaultTurnLimits,
         tools: createDispatcher({
           tools: options.tools ?? [],
           services: {
-            notes: redisNotes({ redis, thread, speakers: () => [], now: Date.now, onProblem: onError }),
+            notes: createRedisNotes({ redis, thread, speakers: () => [], now: Date.now, onProblem: onError }),
             now: Date.now,
           },
           masker: createMasker([]),
@@ -163,9 +163,9 @@ async function worker(
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
-  const output = createOutputScheduler(redis);
+  const output = createRateLimiter(redis);
   const stops = await watchStops(redis, server.client(), onError);
-  const drive = createDrive({
+  const drive = createSessionRunner({
     redis,
     stops,
     background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
@@ -181,7 +181,7 @@ async function worker(
         thread: lease.thread,
         turn,
         onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
-        overtaken: () => settledSince(redis, lease, progressKey(turn.id)),
+        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
         mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
         publish() {},
         mask: (text) => text,
@@ -193,7 +193,7 @@ async function worker(
   const running = await startTurnWorker({
     redis,
     queue,
-    drive,
+    runSession: drive,
     slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
     concurrency: options.concurrency ?? 10,
     lockMs: options.lockMs ?? 30_000,
@@ -292,7 +292,7 @@ describe("A message", () => {
     const { tool, started, release } = waitingTool();
     const wait = { calls: [{ name: "wait" }] };
     await says("hi");
-    expect((await says("/quiet", { addressed: "follow-up" })).verdict.kind).toBe("acted");
+    expect((await says("/quiet", { addressed: "follow-up" })).result.kind).toBe("acted");
     await worker(chat, { replies: [wait, { text: "Done." }], tools: [tool] });
     await started;
     release();
@@ -303,7 +303,7 @@ describe("A message", () => {
   test("without a text gets a hint and starts nothing", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
-    expect((await says("  ")).verdict.kind).toBe("refused");
+    expect((await says("  ")).result.kind).toBe("refused");
     await answer(chat, "without a task");
   });
 
@@ -311,8 +311,8 @@ describe("A message", () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
     const guest = { id: "U2", name: "Gus", standing: "guest", roles: [] } as const;
-    expect((await says("hi", { author: { ...guest, roles: [] } })).verdict.kind).toBe("refused");
-    expect((await says("hi", { author: { ...guest, roles: [], standing: "bot" } })).verdict.kind).toBe(
+    expect((await says("hi", { author: { ...guest, roles: [] } })).result.kind).toBe("refused");
+    expect((await says("hi", { author: { ...guest, roles: [], standing: "bot" } })).result.kind).toBe(
       "ignored",
     );
   });
@@ -456,10 +456,10 @@ describe("A stop", () => {
     await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "?" }], tools: [tool] });
     await says("wait");
     await started;
-    expect((await says("don't stop until it works", { addressed: "follow-up" })).verdict.kind).toBe(
+    expect((await says("don't stop until it works", { addressed: "follow-up" })).result.kind).toBe(
       "accepted",
     );
-    expect((await says(" Stop! ", { addressed: "follow-up" })).verdict.kind).toBe("stopping");
+    expect((await says(" Stop! ", { addressed: "follow-up" })).result.kind).toBe("stopping");
     await answer(chat, "Stopped by Ada");
   });
 
@@ -765,8 +765,8 @@ describe("A worker", () => {
     });
     await says("one");
     await started;
-    const { verdict, event } = await says("two", { addressed: "follow-up" });
-    expect(verdict).toMatchObject({ kind: "accepted", position: 1 });
+    const { result, event } = await says("two", { addressed: "follow-up" });
+    expect(result).toMatchObject({ kind: "accepted", position: 1 });
     if (event.kind !== "message") throw new Error("Only messages are said.");
     await chat.until(() => chat.places.get(event.ref.message) === 1);
     expect(chat.marks.get(event.ref.message)).toEqual(["waiting"]);
@@ -804,7 +804,7 @@ describe("A worker", () => {
       .poll(() => requests.filter(({ messages }) => textIn(messages).includes("wait")).length)
       .toBe(2);
     // All others have found no room by now.
-    await expect.poll(() => server.client().zcard(keys.slotLine("user:memory:w:U1"))).toBe(4);
+    await expect.poll(() => server.client().zcard(keys.slotQueue("user:memory:w:U1"))).toBe(4);
     const { event } = await gateway(chat, { channel: "busy", slots }).says("wait");
     if (event.kind !== "message") throw new Error("Only messages are said.");
     const { message } = event.ref;

@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { addTransferredBytes } from "../../../src/queue/budgets/transferred-bytes.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { addMovedBytes } from "../../../src/queue/budgets/transferred-bytes.ts";
-import { type Allowance, type DayCounter, dayAllowance } from "../../../src/sandbox/egress/allowance.ts";
+import {
+  type Allowance,
+  createDayAllowance,
+  type DayCounter,
+} from "../../../src/sandbox/egress/allowance.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 const threadId = "slack:T1:C1:1700.1";
@@ -12,12 +16,12 @@ let counter: DayCounter;
 beforeAll(async () => {
   server = await startRedis();
   const redis = server.client();
-  counter = { add: (...bytes) => addMovedBytes(redis, ...bytes) };
+  counter = { add: (...bytes) => addTransferredBytes(redis, ...bytes) };
 });
 afterAll(() => server.stop());
 
 const worker = (bytesPerDay: number, now: () => number): Allowance =>
-  dayAllowance({ threadId, counter, bytesPerDay, now });
+  createDayAllowance({ threadId, counter, bytesPerDay, now });
 
 test("All workers together move what a thread may move in a day, and no more", async () => {
   let day = 0;
@@ -72,7 +76,7 @@ test("What a counter that stands still was asked for is counted once, however of
     },
   };
   const options = { threadId, counter: still, bytesPerDay: 64_000, now: () => 0, answerWithinMs: 1 };
-  const allowance = dayAllowance(options);
+  const allowance = createDayAllowance(options);
   for (let times = 0; times < 3; times += 1) expect(await allowance.take(10)).toBe("unknown");
   goesOn.resolve();
   await expect.poll(() => allowance.take(10)).toBe("granted");

@@ -62,7 +62,7 @@ describe.skipIf(missing.length > 0)(
           })),
         },
         limits: { connections: 4, bytesPerDay: 10_000_000 },
-        uplink: world.uplink,
+        dialer: world.dialer,
         log: (line) => log.push(line),
         now: () => time,
       });

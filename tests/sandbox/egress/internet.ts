@@ -7,11 +7,11 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectSecurely } from "node:tls";
-import type { Uplink } from "../../../src/sandbox/egress/dialer.ts";
+import type { Dialer } from "../../../src/sandbox/egress/dialer.ts";
 
 /** An internet on loopback: names that a test gives addresses, and behind every public address one server. */
 export interface StandIn {
-  uplink: Uplink;
+  dialer: Dialer;
   /** What was dialled, as `address:port`. */
   dialled: string[];
   /** Names that were looked up. */
@@ -56,7 +56,7 @@ export async function standIn(
     requests,
     dialled,
     resolved,
-    uplink: {
+    dialer: {
       async resolve(host) {
         resolved.push(host);
         const addresses = names[host];

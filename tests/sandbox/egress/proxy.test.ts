@@ -9,8 +9,12 @@ import {
 } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
-import { dayAllowance, type DayCounter, processCounter } from "../../../src/sandbox/egress/allowance.ts";
-import { internet, type Uplink } from "../../../src/sandbox/egress/dialer.ts";
+import {
+  createDayAllowance,
+  type DayCounter,
+  processCounter,
+} from "../../../src/sandbox/egress/allowance.ts";
+import { type Dialer, publicDialer } from "../../../src/sandbox/egress/dialer.ts";
 import { createProxyServer } from "../../../src/sandbox/egress/proxy.ts";
 
 const servers: Server[] = [];
@@ -29,7 +33,7 @@ async function proxyTo(
   host: Server,
   options: {
     resolve?(): Promise<string[]>;
-    secure?: Uplink["secure"];
+    secure?: Dialer["secure"];
     /** Is told of connections to the host. */
     connected?(socket: Socket): unknown;
     counter?: DayCounter;
@@ -54,10 +58,10 @@ async function proxyTo(
       credentials: [{ host: "api.example", header: "authorization", value: "Bearer canary" }],
     },
     maxConnections: 10,
-    allowance: dayAllowance({ threadId: "t", counter, bytesPerDay, now }),
+    allowance: createDayAllowance({ threadId: "t", counter, bytesPerDay, now }),
     now,
     log: (line) => log.push(line),
-    uplink: {
+    dialer: {
       resolve,
       connect(address) {
         dialled.push(address);
@@ -206,8 +210,8 @@ test("A request whose headers are more than the day has left goes nowhere", asyn
   expect(arrived).toEqual([]);
 });
 
-test.for<[string, string, string, Uplink["secure"]]>([
-  ["a request", `X: ${"x".repeat(2_000)}\r\n\r\n`, "", internet.secure],
+test.for<[string, string, string, Dialer["secure"]]>([
+  ["a request", `X: ${"x".repeat(2_000)}\r\n\r\n`, "", publicDialer.secure],
   ["its answer", "\r\n", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(2_000)}\r\n\r\n`, (socket) => socket],
 ])("A host that breaks off while %s is counted ends that and nothing else", async (row) => {
   const [, headers, reply, secure] = row;

@@ -4,7 +4,7 @@ import type { ThreadRef } from "../../../chat/threads.ts";
 import { directWorkspace } from "./ids.ts";
 
 /** A channel, thread or direct conversation, as far as it matters where something is said. */
-export interface Room {
+export interface ChannelInfo {
   id: string;
   /** The server, or {@link directWorkspace}. */
   workspace: string;
@@ -35,29 +35,29 @@ const flatTypes = new Set<number>([
 
 const capacity = 20_000;
 
-export interface Rooms {
+export interface Channels {
   /** Asks Discord once. Throws when Discord refuses or does not answer. */
-  room(id: string): Promise<Room>;
+  channel(id: string): Promise<ChannelInfo>;
   /** Takes a channel that Discord has told of anyway; nothing where it told too little. */
   learn(channel: unknown, guild?: string): void;
 }
 
 /** Rooms never change their kind, so they are remembered. */
-export function createRooms(rest: REST): Rooms {
-  const rooms = new Map<string, Promise<Room>>();
-  const remember = (id: string, room: Promise<Room>) => {
-    rooms.delete(id);
-    rooms.set(id, room);
-    const [oldest] = rooms.keys();
-    if (rooms.size > capacity && oldest !== undefined) rooms.delete(oldest);
+export function createChannels(rest: REST): Channels {
+  const channels = new Map<string, Promise<ChannelInfo>>();
+  const remember = (id: string, channel: Promise<ChannelInfo>) => {
+    channels.delete(id);
+    channels.set(id, channel);
+    const [oldest] = channels.keys();
+    if (channels.size > capacity && oldest !== undefined) channels.delete(oldest);
   };
   return {
-    room(id) {
-      const known = rooms.get(id);
+    channel(id) {
+      const known = channels.get(id);
       if (known) return known;
       const asked = rest.get(Routes.channel(id)).then((channel) => describe(channelSchema.parse(channel)));
       remember(id, asked);
-      asked.catch(() => rooms.delete(id));
+      asked.catch(() => channels.delete(id));
       return asked;
     },
     learn(channel, guild) {
@@ -68,19 +68,19 @@ export function createRooms(rest: REST): Rooms {
   };
 }
 
-function describe({ id, type, guild_id, name, parent_id }: z.infer<typeof channelSchema>): Room {
-  const room = { id, workspace: guild_id ?? directWorkspace, name: name ?? id };
-  if (threadTypes.has(type) && parent_id) return { ...room, kind: { is: "thread", parent: parent_id } };
-  return { ...room, kind: { is: flatTypes.has(type) ? "flat" : "channel" } };
+function describe({ id, type, guild_id, name, parent_id }: z.infer<typeof channelSchema>): ChannelInfo {
+  const channel = { id, workspace: guild_id ?? directWorkspace, name: name ?? id };
+  if (threadTypes.has(type) && parent_id) return { ...channel, kind: { is: "thread", parent: parent_id } };
+  return { ...channel, kind: { is: flatTypes.has(type) ? "flat" : "channel" } };
 }
 
 /** The channel of the list that the room is, or is in. */
-export function channelOf(room: Room): string {
-  return room.kind.is === "thread" ? room.kind.parent : room.id;
+export function parentChannelOf(channel: ChannelInfo): string {
+  return channel.kind.is === "thread" ? channel.kind.parent : channel.id;
 }
 
 /** The thread that is talked in there; in a channel the one that starts at the message. */
-export function threadAt(room: Room, message: string): ThreadRef {
-  const thread = room.kind.is === "channel" ? message : room.id;
-  return { platform: "discord", workspace: room.workspace, channel: channelOf(room), thread };
+export function threadOfMessageIn(channel: ChannelInfo, message: string): ThreadRef {
+  const thread = channel.kind.is === "channel" ? message : channel.id;
+  return { platform: "discord", workspace: channel.workspace, channel: parentChannelOf(channel), thread };
 }

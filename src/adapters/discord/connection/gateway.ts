@@ -7,7 +7,7 @@ import {
   SimpleShardingStrategy,
 } from "discord.js";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
-import { closedFor } from "../installation/check.ts";
+import { explainClosing } from "../installation/check.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
 /** Which part of all servers this process listens to. */
@@ -86,7 +86,7 @@ export function createGateway(
   });
   client.on(Events.ShardDisconnect, ({ code }, shard) => {
     handlers.disconnected(shard);
-    log.error(`Discord has closed the connection for good: ${closedFor(code)} Then start Heddle again.`);
+    log.error(`Discord has closed the connection for good: ${explainClosing(code)} Then start Heddle again.`);
   });
   client.on(Events.ShardError, (error) =>
     log.warn({ err: error }, "The connection to Discord has a problem."),

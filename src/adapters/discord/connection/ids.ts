@@ -14,7 +14,7 @@ import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 export const directWorkspace = "dm";
 
 /** A place as Discord's API knows it: a channel or thread, and a message in it. */
-export interface Spot {
+export interface MessageLocation {
   where: string;
   message: string;
 }
@@ -22,12 +22,12 @@ export interface Spot {
 /** The message, by the channel that people see. */
 export function messageRef(
   { workspace, channel }: Omit<ThreadRef, "thread" | "platform">,
-  spot: Spot,
+  location: MessageLocation,
 ): MessageRef {
-  return { platform: "discord", workspace, channel, message: `${spot.where}/${spot.message}` };
+  return { platform: "discord", workspace, channel, message: `${location.where}/${location.message}` };
 }
 
-export function spotOf(ref: MessageRef): Spot {
+export function locateMessage(ref: MessageRef): MessageLocation {
   const [where, message] = ref.message.split("/");
   if (!where || !message)
     throw new Error(`"${ref.message}" is no message of Discord: expected channel/message.`);
@@ -38,16 +38,16 @@ export function spotOf(ref: MessageRef): Spot {
 const epochMs = 1_420_070_400_000;
 
 /** When the thing with that id was made, ms since 1970 by Discord's clock. */
-export function timeOf(snowflake: string): number {
+export function readTime(snowflake: string): number {
   return Number(BigInt(snowflake) >> 22n) + epochMs;
 }
 
 /** The smallest id that something made at that time can have. */
-export function snowflakeAt(ms: number): string {
+export function toSnowflake(ms: number): string {
   return String(BigInt(Math.max(0, Math.floor(ms) - epochMs)) << 22n);
 }
 
 /** Orders ids by their time. */
-export function byTime(a: string, b: string): number {
+export function compareByTime(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 }

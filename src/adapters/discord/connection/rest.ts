@@ -42,7 +42,7 @@ export function refusalCode(error: unknown): number | undefined {
 const ids = new WeakMap<REST, Promise<string>>();
 
 /** The id of the bot itself. */
-export function ownId(rest: REST): Promise<string> {
+export function fetchOwnId(rest: REST): Promise<string> {
   const known = ids.get(rest);
   if (known) return known;
   const asked = rest.get(Routes.user("@me")).then((user) => z.object({ id: z.string() }).parse(user).id);

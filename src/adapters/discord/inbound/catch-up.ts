@@ -3,10 +3,10 @@ import type { BaseLogger } from "pino";
 import { z } from "zod";
 import type { OpenMessage } from "../../../chat/downtime.ts";
 import type { InboundEvent } from "../../../chat/inbound.ts";
-import type { EventReader } from "./events.ts";
+import { compareByTime, directWorkspace, locateMessage, readTime, toSnowflake } from "../connection/ids.ts";
 import type { People } from "../connection/people.ts";
-import { byTime, directWorkspace, snowflakeAt, spotOf, timeOf } from "../connection/ids.ts";
 import { refusalCode } from "../connection/rest.ts";
+import type { EventReader } from "./events.ts";
 
 /** A busy channel is not read back for ever. */
 const mostPages = 10;
@@ -27,7 +27,7 @@ const messageSchema = z.looseObject({
 type Found = z.infer<typeof messageSchema>;
 
 /** Where to look. */
-export interface Ground {
+export interface CatchUpDeps {
   /** A client that sits out rate limits: nobody waits for it. */
   rest: REST;
   /** Servers whose channels are looked through. */
@@ -47,12 +47,12 @@ export interface Ground {
  * became of those that are worked on or wait: edits, deletions, a 🛑. What is known is dropped by whoever receives it.
  * Archived threads are not looked through: writing opens a thread.
  */
-export async function catchUp(
-  { rest, guilds, directs, open, reader, people, signal, log }: Ground,
+export async function readMissedEvents(
+  { rest, guilds, directs, open, reader, people, signal, log }: CatchUpDeps,
   since: number,
   hand: (event: InboundEvent) => Promise<unknown>,
 ): Promise<void> {
-  const start = snowflakeAt(since);
+  const start = toSnowflake(since);
   const missed: Found[] = [];
   const receive = async (event: InboundEvent | undefined) => {
     if (event && !signal.aborted) await hand(event);
@@ -74,14 +74,14 @@ export async function catchUp(
       const page = z.array(messageSchema).parse(await rest.get(Routes.channelMessages(channel), { query }));
       for (const message of page) {
         missed.push({ ...message, ...(guild !== undefined && { guild_id: guild }) });
-        if (byTime(message.id, after) > 0) after = message.id;
+        if (compareByTime(message.id, after) > 0) after = message.id;
       }
       if (page.length < pageSize) return;
     }
   };
   const readIfNew = async (channels: unknown, guild: string) => {
     for (const { id, last_message_id: last } of z.array(channelSchema).parse(channels)) {
-      if (last && byTime(last, start) >= 0) await tolerant(`Channel ${id}`, () => read(id, guild));
+      if (last && compareByTime(last, start) >= 0) await tolerant(`Channel ${id}`, () => read(id, guild));
     }
   };
   for (const guild of guilds) {
@@ -94,7 +94,7 @@ export async function catchUp(
     });
   }
   for (const channel of directs) await tolerant(`Direct conversation ${channel}`, () => read(channel));
-  const inOrder = missed.toSorted((a, b) => byTime(a.id, b.id));
+  const inOrder = missed.toSorted((a, b) => compareByTime(a.id, b.id));
   for (const message of inOrder) await receive(await reader.created(message));
 
   const stopsOn = async ({ id, channel_id, guild_id, reactions }: Found) => {
@@ -108,7 +108,7 @@ export async function catchUp(
     }
   };
   for (const { thread, ref, written } of open) {
-    const { where, message } = spotOf(ref);
+    const { where, message } = locateMessage(ref);
     await tolerant(`Message ${message}`, async () => {
       const now = await rest.get(Routes.channelMessage(where, message)).catch((error: unknown) => {
         if (refusalCode(error) === unknownMessage) return undefined;
@@ -117,7 +117,7 @@ export async function catchUp(
       if (now === undefined) {
         if (!written) return;
         const author = await people(written.author.id, ref.workspace);
-        return receive({ kind: "delete", thread, ref, author, at: Math.max(since, timeOf(message)) });
+        return receive({ kind: "delete", thread, ref, author, at: Math.max(since, readTime(message)) });
       }
       const guild = ref.workspace === directWorkspace ? {} : { guild_id: ref.workspace };
       const found = { ...messageSchema.parse(now), ...guild };

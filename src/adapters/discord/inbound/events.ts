@@ -2,13 +2,18 @@ import { MessageType } from "discord.js";
 import { z } from "zod";
 import type { Author, InboundEvent } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
-import { attachmentHandle, attachmentSchema } from "../surface/attachments.ts";
-import { readId } from "../surface/buttons.ts";
-import { emojiName } from "./text.ts";
+import {
+  type ChannelInfo,
+  type Channels,
+  parentChannelOf,
+  threadOfMessageIn,
+} from "../connection/channels.ts";
+import { messageRef, readTime } from "../connection/ids.ts";
 import { describePerson, memberSchema, type People, userSchema } from "../connection/people.ts";
-import { messageRef, timeOf } from "../connection/ids.ts";
-import { quote, textOf, writtenSchema } from "../surface/quotes.ts";
-import { channelOf, type Room, type Rooms, threadAt } from "../connection/channels.ts";
+import { attachmentHandle, attachmentSchema } from "../surface/attachments.ts";
+import { readComponentId } from "../surface/buttons.ts";
+import { fetchQuote, textOf, writtenSchema } from "../surface/quotes.ts";
+import { readEmojiName } from "./text.ts";
 
 /** Who we are, as the application tells. */
 export interface Identity {
@@ -81,15 +86,15 @@ const remembered = 10_000;
 /** @param options.stopReactions emoji that stop a turn; of custom ones the name */
 export function createEventReader(options: {
   identity: Identity;
-  rooms: Rooms;
+  channels: Channels;
   people: People;
   /** Whether messages without a mention can be read. */
   messageContent: boolean;
   stopReactions: readonly string[];
 }): EventReader {
-  const { identity, rooms, people } = options;
-  const stopReactions = new Set(options.stopReactions.map(emojiName));
-  const isStop = (emoji: string) => stopReactions.has(emojiName(emoji));
+  const { identity, channels, people } = options;
+  const stopReactions = new Set(options.stopReactions.map(readEmojiName));
+  const isStop = (emoji: string) => stopReactions.has(readEmojiName(emoji));
   const seen = new Map<string, Seen>();
   let latest = 0;
 
@@ -108,12 +113,12 @@ export function createEventReader(options: {
     return { ...data, content, mentions: [{ id: identity.botId, username: "agent" }, ...data.mentions] };
   };
 
-  const authorOf = async (message: Message, room: Room): Promise<Author> => {
+  const authorOf = async (message: Message, channel: ChannelInfo): Promise<Author> => {
     const { author, member, webhook_id } = message;
     if (author.bot || webhook_id) return describePerson({ ...author, bot: true }, member);
     // Without a member where there should be one, the message was fetched.
     if (member || message.guild_id === undefined) return describePerson(author, member);
-    return people(author.id, room.workspace);
+    return people(author.id, channel.workspace);
   };
 
   const remember = (message: string, what: Seen) => {
@@ -123,8 +128,11 @@ export function createEventReader(options: {
     if (seen.size > remembered && oldest !== undefined) seen.delete(oldest);
   };
 
-  const refOf = (room: Room, message: string) =>
-    messageRef({ workspace: room.workspace, channel: channelOf(room) }, { where: room.id, message });
+  const refOf = (channel: ChannelInfo, message: string) =>
+    messageRef(
+      { workspace: channel.workspace, channel: parentChannelOf(channel) },
+      { where: channel.id, message },
+    );
 
   return {
     learnRole(guild) {
@@ -137,30 +145,30 @@ export function createEventReader(options: {
       const message = parse(event);
       if (!message || message.author.id === identity.botId) return undefined;
       if (!written.has(message.type)) return undefined;
-      latest = Math.max(latest, timeOf(message.id));
+      latest = Math.max(latest, readTime(message.id));
       const isMention = message.mentions.some(({ id }) => id === identity.botId);
-      const room = await rooms.room(message.channel_id);
-      const addressed = addressee(message, room, isMention);
+      const channel = await channels.channel(message.channel_id);
+      const addressed = addressee(message, channel, isMention);
       if (!addressed || isProgress(message)) return undefined;
-      const thread = threadAt(room, message.id);
-      const author = await authorOf(message, room);
+      const thread = threadOfMessageIn(channel, message.id);
+      const author = await authorOf(message, channel);
       const text = textOf(message, identity.botId);
       remember(message.id, { author, thread, text });
-      const about = await quote(message.referenced_message, {
+      const about = await fetchQuote(message.referenced_message, {
         ...identity,
         people,
-        workspace: room.workspace,
+        workspace: channel.workspace,
       });
       return {
         kind: "message",
         thread,
-        ref: refOf(room, message.id),
+        ref: refOf(channel, message.id),
         author,
         text,
         attachments: message.attachments.map(attachmentHandle),
         ...(about && { about }),
         addressed,
-        at: timeOf(message.id),
+        at: readTime(message.id),
       };
     },
 
@@ -172,12 +180,12 @@ export function createEventReader(options: {
       const isHidden = message.content === "" && message.guild_id !== undefined && !options.messageContent;
       // Also told when a link gets its preview.
       if (text === (before ?? known?.text) || isHidden) return undefined;
-      const room = await rooms.room(message.channel_id);
-      const thread = known?.thread ?? threadAt(room, message.id);
-      const author = await authorOf(message, room);
+      const channel = await channels.channel(message.channel_id);
+      const thread = known?.thread ?? threadOfMessageIn(channel, message.id);
+      const author = await authorOf(message, channel);
       remember(message.id, { author, thread, text });
       const at = Date.parse(message.edited_timestamp);
-      return { kind: "edit", thread, ref: refOf(room, message.id), author, text, at };
+      return { kind: "edit", thread, ref: refOf(channel, message.id), author, text, at };
     },
 
     async deleted(event) {
@@ -187,9 +195,9 @@ export function createEventReader(options: {
       const events = ids.map(async (id): Promise<InboundEvent[]> => {
         const known = seen.get(id);
         if (!known) return [];
-        const room = await rooms.room((one ?? many)?.channel_id ?? "");
+        const channel = await channels.channel((one ?? many)?.channel_id ?? "");
         const { author, thread } = known;
-        return [{ kind: "delete", thread, ref: refOf(room, id), author, at: now() }];
+        return [{ kind: "delete", thread, ref: refOf(channel, id), author, at: now() }];
       });
       return (await Promise.all(events)).flat();
     },
@@ -199,23 +207,23 @@ export function createEventReader(options: {
     async learn(event, thread) {
       const message = parse(event);
       if (!message) return;
-      const author = await authorOf(message, await rooms.room(message.channel_id));
+      const author = await authorOf(message, await channels.channel(message.channel_id));
       remember(message.id, { author, thread, text: textOf(message, identity.botId) });
     },
 
     async reacted(event, at = now()) {
       const { data } = reactionSchema.safeParse(event);
       if (!data || data.user_id === identity.botId || !isStop(data.emoji.name ?? "")) return undefined;
-      const room = await rooms.room(data.channel_id);
+      const channel = await channels.channel(data.channel_id);
       const author = data.member
         ? describePerson(data.member.user, data.member)
-        : await people(data.user_id, room.workspace);
+        : await people(data.user_id, channel.workspace);
       return {
         kind: "stop",
-        target: { thread: threadAt(room, data.message_id) },
+        target: { thread: threadOfMessageIn(channel, data.message_id) },
         author,
-        at: Math.max(at, timeOf(data.message_id)),
-        deed: data.message_id,
+        at: Math.max(at, readTime(data.message_id)),
+        dedupeKey: data.message_id,
       };
     },
   };
@@ -224,11 +232,11 @@ export function createEventReader(options: {
 /** Whether another Heddle shows in it what it does: that is not yet what it has to say. */
 function isProgress({ author, components: rows }: Message): boolean {
   const ids = rows.flatMap(({ components }) => components.map(({ custom_id = "" }) => custom_id));
-  return author.bot === true && ids.some((id) => readId(id)?.kind === "stop");
+  return author.bot === true && ids.some((id) => readComponentId(id)?.kind === "stop");
 }
 
-function addressee(message: Message, room: Room, isMention: boolean) {
+function addressee(message: Message, channel: ChannelInfo, isMention: boolean) {
   if (message.guild_id === undefined) return "direct";
   if (isMention) return "mention";
-  return room.kind.is === "thread" ? "follow-up" : undefined;
+  return channel.kind.is === "thread" ? "follow-up" : undefined;
 }

@@ -1,5 +1,5 @@
 /** Work that is done one after the other in each line, and side by side in different lines. */
-export interface Lines {
+export interface KeyedQueue {
   /** @param line undefined: waits for nobody */
   add(line: string | undefined, work: () => Promise<void>): void;
   /** Takes no more. */
@@ -9,7 +9,7 @@ export interface Lines {
 }
 
 /** @remarks `work` must not reject. */
-export function createLines(): Lines {
+export function createKeyedQueue(): KeyedQueue {
   const last = new Map<string | symbol, Promise<void>>();
   let isClosed = false;
   return {

@@ -22,6 +22,6 @@ export function readableText(
 }
 
 /** Names of reactions, so that 🛑 is the same with and without the mark that asks for colour. */
-export function emojiName(name: string): string {
+export function readEmojiName(name: string): string {
   return name.replaceAll("\uFE0F", "");
 }

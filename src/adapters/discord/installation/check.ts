@@ -1,12 +1,12 @@
 import { GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
-import { networkCode } from "../../../agent/network-code.ts";
+import { readNetworkCode } from "../../../agent/network-code.ts";
 import type { Finding } from "../../../chat/adapter.ts";
-import { areRegistered } from "../interactions/commands.ts";
-import type { Identity } from "../inbound/events.ts";
-import { inviteLink } from "./manifest.ts";
-import { missingFrom, surveyGuild } from "./permissions.ts";
 import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
+import type { Identity } from "../inbound/events.ts";
+import { areRegistered } from "../interactions/commands.ts";
+import { inviteLink } from "./manifest.ts";
+import { findMissing, surveyGuild } from "./permissions.ts";
 
 const whereToFind =
   "copy it from Bot → Reset Token of your app at https://discord.com/developers/applications";
@@ -53,7 +53,7 @@ export async function identify(
   const guilds = guildsSchema.parse(await rest.get(Routes.userGuilds()));
   const invite = inviteLink(applicationId);
   const warnings = guilds.flatMap(({ name, permissions }) => {
-    const missing = missingFrom(permissions);
+    const missing = findMissing(permissions);
     return missing.length === 0
       ? []
       : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
@@ -85,7 +85,7 @@ export function tokenError(cause: unknown): Error {
 const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
 
 /** Why Discord has ended a connection for good, in one sentence. @param code of the close */
-export function closedFor(code: GatewayCloseCodes): string {
+export function explainClosing(code: GatewayCloseCodes): string {
   switch (code) {
     case GatewayCloseCodes.AuthenticationFailed:
       return tokenUnknown;
@@ -108,7 +108,7 @@ function problem(cause: unknown): string {
   if (/invalid shard|sharding is required/i.test(text)) {
     return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or leave it away.`;
   }
-  const why = networkCode(cause) ?? text;
+  const why = readNetworkCode(cause) ?? text;
   return `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
 }
 

@@ -1,6 +1,6 @@
 import { ChannelType, OverwriteType, PermissionFlagsBits, type REST, Routes } from "discord.js";
 import { z } from "zod";
-import { ownId, refusalCode } from "../connection/rest.ts";
+import { fetchOwnId, refusalCode } from "../connection/rest.ts";
 
 /** The least that the bot must be allowed to do, by the names that Discord shows. */
 const needed: Record<string, bigint> = {
@@ -17,7 +17,7 @@ export const neededNames = Object.keys(needed);
 export const neededBits = Object.values(needed).reduce((all, bit) => all | bit, 0n);
 
 /** Names of what is missing, given a set of permissions as Discord writes it. */
-export function missingFrom(granted: string | bigint): string[] {
+export function findMissing(granted: string | bigint): string[] {
   const bits = BigInt(granted);
   if (bits & PermissionFlagsBits.Administrator) return [];
   return Object.entries(needed).flatMap(([name, bit]) => (bits & bit ? [] : [name]));
@@ -49,17 +49,17 @@ const textual = new Set<number>([ChannelType.GuildText, ChannelType.GuildAnnounc
 /** Looks at all text channels of a server in three calls. Throws when Discord does not tell. */
 export async function surveyGuild(rest: REST, guild: string): Promise<GuildSurvey> {
   const [bot, all, channels] = await Promise.all([
-    ownId(rest),
+    fetchOwnId(rest),
     rest.get(Routes.guildRoles(guild)).then((list) => z.array(roleSchema).parse(list)),
     rest.get(Routes.guildChannels(guild)).then((list) => z.array(placeSchema).parse(list)),
   ]);
   const { roles } = memberSchema.parse(await rest.get(Routes.guildMember(guild, bot)));
   const who = { guild, member: bot, roles, all };
-  const everywhere = missingFrom(permissionsIn({ name: "", permission_overwrites: [] }, who));
+  const everywhere = findMissing(permissionsIn({ name: "", permission_overwrites: [] }, who));
   const survey: GuildSurvey = { seen: 0, hidden: 0, lacking: [] };
   for (const { type, ...channel } of channels) {
     if (!textual.has(type)) continue;
-    const missing = missingFrom(permissionsIn(channel, who));
+    const missing = findMissing(permissionsIn(channel, who));
     if (missing.includes("View Channels")) {
       survey.hidden += 1;
       continue;
@@ -79,12 +79,12 @@ export async function explainMissing(
 ): Promise<string | undefined> {
   try {
     const [bot, roles, place] = await Promise.all([
-      ownId(rest),
+      fetchOwnId(rest),
       rest.get(Routes.guildRoles(guild)).then((list) => z.array(roleSchema).parse(list)),
       rest.get(Routes.channel(channel)).then((found) => channelSchema.parse(found)),
     ]);
     const member = memberSchema.parse(await rest.get(Routes.guildMember(guild, bot)));
-    const missing = missingFrom(
+    const missing = findMissing(
       permissionsIn(place, { guild, member: bot, roles: member.roles, all: roles }),
     );
     if (missing.length === 0) return undefined;

@@ -1,44 +1,47 @@
 import { InteractionResponseType, type InteractionType } from "discord.js";
-import { channelOf, threadAt } from "../connection/channels.ts";
-import { messageRef, timeOf } from "../connection/ids.ts";
-import { readId, sentenceForm } from "../surface/buttons.ts";
+import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
+import { messageRef, readTime } from "../connection/ids.ts";
+import { readComponentId, sentenceForm } from "../surface/buttons.ts";
 import type { InteractionOptions } from "./options.ts";
-import { respond, settle, tellOnly } from "./replies.ts";
+import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { authorOf, type Base, type Of } from "./schema.ts";
 
 /** Takes the presses of buttons, and the sentences that some of them ask for. */
-export function createPresses({ rest, rooms, receive }: InteractionOptions) {
+export function createComponentInteractions({ rest, channels, receive }: InteractionOptions) {
   const act = async (
     interaction: Base,
     { action, message, text }: { action: string; message: string; text?: string },
   ): Promise<void> => {
-    const room = await rooms.room(interaction.channel_id);
+    const channel = await channels.channel(interaction.channel_id);
     const event = {
       kind: "action" as const,
-      thread: threadAt(room, message),
-      ref: messageRef({ workspace: room.workspace, channel: channelOf(room) }, { where: room.id, message }),
+      thread: threadOfMessageIn(channel, message),
+      ref: messageRef(
+        { workspace: channel.workspace, channel: parentChannelOf(channel) },
+        { where: channel.id, message },
+      ),
       author: authorOf(interaction),
       action,
       tellsRefusal: true as const,
       ...(text !== undefined && { text }),
-      at: timeOf(interaction.id),
+      at: readTime(interaction.id),
     };
-    await settle(rest, interaction, () => receive(event));
+    await replyWithResult(rest, interaction, () => receive(event));
   };
 
   return {
     act,
 
     async press(interaction: Of<InteractionType.MessageComponent>): Promise<void> {
-      const meaning = readId(interaction.data.custom_id);
+      const meaning = readComponentId(interaction.data.custom_id);
       const message = interaction.message.id;
       switch (meaning?.kind) {
         case "stop": {
-          const room = await rooms.room(interaction.channel_id);
+          const channel = await channels.channel(interaction.channel_id);
           const author = authorOf(interaction);
-          const at = timeOf(interaction.id);
-          const target = { thread: threadAt(room, message) };
-          return settle(rest, interaction, () => receive({ kind: "stop", target, author, at }));
+          const at = readTime(interaction.id);
+          const target = { thread: threadOfMessageIn(channel, message) };
+          return replyWithResult(rest, interaction, () => receive({ kind: "stop", target, author, at }));
         }
         case "act":
           return act(interaction, { action: meaning.action, message });
@@ -50,7 +53,7 @@ export function createPresses({ rest, rooms, receive }: InteractionOptions) {
         case "said":
         case "about":
         case undefined:
-          return tellOnly(
+          return replyEphemeral(
             rest,
             interaction,
             "This button is from an earlier version and does nothing any more.",

@@ -1,8 +1,8 @@
 import type { REST } from "discord.js";
 import type { BaseLogger } from "pino";
-import type { Author, InboundEvent, Verdict } from "../../../chat/inbound.ts";
+import type { Author, InboundEvent, IntakeResult } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
-import type { Rooms } from "../connection/channels.ts";
+import type { Channels } from "../connection/channels.ts";
 import type { People } from "../connection/people.ts";
 import type { Identity } from "../inbound/events.ts";
 
@@ -15,12 +15,12 @@ export interface Choices {
 export interface InteractionOptions {
   rest: REST;
   identity: Identity;
-  rooms: Rooms;
+  channels: Channels;
   people: People;
   /** Whether messages without a mention can be read. */
   messageContent: boolean;
   mayAsk(workspace: string, author: Author): boolean;
   choices(place: ThreadRef, author: Author): Promise<Choices>;
-  receive(event: InboundEvent): Promise<Verdict>;
+  receive(event: InboundEvent): Promise<IntakeResult>;
   log: BaseLogger;
 }

@@ -7,12 +7,12 @@ import {
   Routes,
 } from "discord.js";
 import { z } from "zod";
-import { problemOf, type Verdict } from "../../../chat/inbound.ts";
-import { nobody } from "../surface/render.ts";
+import { explainResult, type IntakeResult } from "../../../chat/inbound.ts";
 import { refusalCode } from "../connection/rest.ts";
+import { nobody } from "../surface/render.ts";
 
 /** What an interaction is answered with. Its token is good for 15 minutes, of which we use some seconds. */
-export interface Ticket {
+export interface InteractionToken {
   id: string;
   token: string;
   application_id: string;
@@ -31,7 +31,7 @@ const tooLate = new Set([40_060, 10_062]);
  */
 export async function respond(
   rest: REST,
-  { id, token }: Ticket,
+  { id, token }: InteractionToken,
   body: APIInteractionResponse,
 ): Promise<{ message?: string } | undefined> {
   const query = new URLSearchParams({ with_response: "true" });
@@ -46,8 +46,8 @@ export async function respond(
 }
 
 /** Answers so that only the person sees it. */
-export async function tellOnly(rest: REST, ticket: Ticket, content: string): Promise<void> {
-  await respond(rest, ticket, {
+export async function replyEphemeral(rest: REST, token: InteractionToken, content: string): Promise<void> {
+  await respond(rest, token, {
     type: InteractionResponseType.ChannelMessageWithSource,
     data: { content, flags: MessageFlags.Ephemeral, allowed_mentions: nobody },
   });
@@ -60,25 +60,29 @@ export const notStored =
 const giveWayMs = 300;
 
 /** Persists what a press means, and only then acknowledges it: a second gateway may do the same. */
-export async function settle(rest: REST, ticket: Ticket, receive: () => Promise<Verdict>): Promise<void> {
-  let verdict: Verdict;
+export async function replyWithResult(
+  rest: REST,
+  token: InteractionToken,
+  receive: () => Promise<IntakeResult>,
+): Promise<void> {
+  let result: IntakeResult;
   try {
-    verdict = await receive();
+    result = await receive();
   } catch (error) {
-    await tellOnly(rest, ticket, notStored).catch(() => undefined);
+    await replyEphemeral(rest, token, notStored).catch(() => undefined);
     throw error;
   }
-  const problem = problemOf(verdict);
+  const problem = explainResult(result);
   if (problem) await delay(giveWayMs);
-  const words = verdict.kind === "acted" ? verdict.reply : problem;
-  if (words) return tellOnly(rest, ticket, words);
-  await respond(rest, ticket, { type: InteractionResponseType.DeferredMessageUpdate });
+  const words = result.kind === "acted" ? result.reply : problem;
+  if (words) return replyEphemeral(rest, token, words);
+  await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
 }
 
 /** Changes the message that the first answer has made. */
 export async function changeReply(
   rest: REST,
-  { application_id, token }: Ticket,
+  { application_id, token }: InteractionToken,
   content: string,
 ): Promise<void> {
   const body = { content, allowed_mentions: nobody };

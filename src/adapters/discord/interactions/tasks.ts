@@ -1,16 +1,16 @@
 import { ApplicationCommandType, InteractionResponseType, type InteractionType, Routes } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import type { Author, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
-import { threadWord } from "../../../chat/thread-command.ts";
+import { readThreadCommand } from "../../../chat/thread-command.ts";
 import { cutText } from "../../../chat/title.ts";
-import { channelOf, threadAt } from "../connection/channels.ts";
-import { messageRef, timeOf } from "../connection/ids.ts";
-import { missingFrom } from "../installation/permissions.ts";
+import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
+import { messageRef, readTime } from "../connection/ids.ts";
+import { findMissing } from "../installation/permissions.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
 import { taskForm } from "../surface/buttons.ts";
-import { quote } from "../surface/quotes.ts";
+import { fetchQuote } from "../surface/quotes.ts";
 import type { InteractionOptions } from "./options.ts";
-import { changeReply, notStored, respond, settle, tellOnly } from "./replies.ts";
+import { changeReply, notStored, replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { authorOf, type Base, type Of } from "./schema.ts";
 
 interface Task {
@@ -38,7 +38,7 @@ function help(readsAll: boolean): string {
 
 /** Takes the tasks that are given with commands. */
 export function createTasks(options: InteractionOptions) {
-  const { rest, rooms, people, identity, receive, log } = options;
+  const { rest, channels, people, identity, receive, log } = options;
   const pending = new Map<string, RoomMessage>();
 
   /**
@@ -46,27 +46,30 @@ export function createTasks(options: InteractionOptions) {
    * first; it promises nothing. What is stored is marked by whoever stored it.
    */
   const take = async (interaction: Base, task: Task): Promise<void> => {
-    const room = await rooms.room(interaction.channel_id);
-    const missing = interaction.guild_id === undefined ? [] : missingFrom(interaction.app_permissions);
+    const channel = await channels.channel(interaction.channel_id);
+    const missing = interaction.guild_id === undefined ? [] : findMissing(interaction.app_permissions);
     if (missing.length > 0) {
-      const text = `I cannot work in #${room.name}: I lack ${missing.join(", ")}. Ask somebody who manages this server to grant it.`;
-      return tellOnly(rest, interaction, text);
+      const text = `I cannot work in #${channel.name}: I lack ${missing.join(", ")}. Ask somebody who manages this server to grant it.`;
+      return replyEphemeral(rest, interaction, text);
     }
     const author = authorOf(interaction);
     const eventAt = (message: string): Extract<InboundEvent, { kind: "message" }> => ({
       kind: "message",
-      thread: threadAt(room, message),
-      ref: messageRef({ workspace: room.workspace, channel: channelOf(room) }, { where: room.id, message }),
+      thread: threadOfMessageIn(channel, message),
+      ref: messageRef(
+        { workspace: channel.workspace, channel: parentChannelOf(channel) },
+        { where: channel.id, message },
+      ),
       author,
       attachments: [],
       ...task,
       addressed: interaction.guild_id === undefined ? "direct" : "mention",
-      at: timeOf(interaction.id),
+      at: readTime(interaction.id),
     });
-    if (!options.mayAsk(room.workspace, author)) {
+    if (!options.mayAsk(channel.workspace, author)) {
       // Without a message of its own there is nothing in the channel to answer.
       const event = { ...eventAt(interaction.id), tellsRefusal: true } as const;
-      return settle(rest, interaction, () => receive(event));
+      return replyWithResult(rest, interaction, () => receive(event));
     }
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
     const reply = await respond(rest, interaction, { type });
@@ -84,9 +87,13 @@ export function createTasks(options: InteractionOptions) {
     }
   };
 
-  const fetchQuote = async (where: string, message: string): Promise<RoomMessage | undefined> => {
-    const { workspace } = await rooms.room(where);
-    return quote(await rest.get(Routes.channelMessage(where, message)), { ...identity, people, workspace });
+  const fetchMessage = async (where: string, message: string): Promise<RoomMessage | undefined> => {
+    const { workspace } = await channels.channel(where);
+    return fetchQuote(await rest.get(Routes.channelMessage(where, message)), {
+      ...identity,
+      people,
+      workspace,
+    });
   };
 
   return {
@@ -96,12 +103,13 @@ export function createTasks(options: InteractionOptions) {
       if (data.type === ApplicationCommandType.ChatInput) {
         const value = (name: string) => data.options.find((option) => option.name === name)?.value;
         const text = (value("prompt") ?? "").trim();
-        if (text.toLowerCase() === "help") return tellOnly(rest, interaction, help(options.messageContent));
-        const { kind } = await rooms.room(interaction.channel_id);
-        const word = threadWord(text);
+        if (text.toLowerCase() === "help")
+          return replyEphemeral(rest, interaction, help(options.messageContent));
+        const { kind } = await channels.channel(interaction.channel_id);
+        const word = readThreadCommand(text);
         if (word && kind.is === "channel") {
           const how = `I cannot know which thread you mean: use \`/agent ${word}\` in it.`;
-          return tellOnly(rest, interaction, how);
+          return replyEphemeral(rest, interaction, how);
         }
         const [model, skill, file] = [
           value("model"),
@@ -114,9 +122,13 @@ export function createTasks(options: InteractionOptions) {
           ...((model || skill) && { options: { ...(model && { model }), ...(skill && { skill }) } }),
         });
       }
-      const { workspace } = await rooms.room(interaction.channel_id);
+      const { workspace } = await channels.channel(interaction.channel_id);
       // What the bot may not read by itself comes with the command, but not with the form.
-      const about = await quote(data.resolved.messages[data.target_id], { ...identity, people, workspace });
+      const about = await fetchQuote(data.resolved.messages[data.target_id], {
+        ...identity,
+        people,
+        workspace,
+      });
       if (about) {
         pending.set(`${interaction.channel_id}/${data.target_id}`, about);
         const [oldest] = pending.keys();
@@ -128,7 +140,7 @@ export function createTasks(options: InteractionOptions) {
 
     /** What is suggested while somebody types into a command. */
     async suggest(interaction: Of<InteractionType.ApplicationCommandAutocomplete>): Promise<void> {
-      const place = threadAt(await rooms.room(interaction.channel_id), interaction.id);
+      const place = threadOfMessageIn(await channels.channel(interaction.channel_id), interaction.id);
       const { models, skills } = await options.choices(place, authorOf(interaction));
       const focused = interaction.data.options.find((option) => option.focused);
       const typed = focused?.value.toLowerCase() ?? "";
@@ -143,7 +155,7 @@ export function createTasks(options: InteractionOptions) {
     /** The task that somebody has written about a message of the channel. */
     async about(interaction: Base, message: string, text: string): Promise<void> {
       const { channel_id: where } = interaction;
-      const about = pending.get(`${where}/${message}`) ?? (await fetchQuote(where, message));
+      const about = pending.get(`${where}/${message}`) ?? (await fetchMessage(where, message));
       return take(interaction, { text, ...(about && { about }) });
     },
   };

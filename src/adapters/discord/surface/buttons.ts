@@ -18,7 +18,7 @@ const labelChars = 80;
 /** Of one row. */
 const rowButtons = 5;
 
-export type Press =
+export type ComponentAction =
   | { kind: "stop" }
   | { kind: "act"; action: string }
   /** The press asks for a sentence first. */
@@ -31,7 +31,7 @@ export type Press =
 const stopId = "stop";
 
 /** What pressing the button with that id, or sending the form with that id, means. */
-export function readId(id: string): Press | undefined {
+export function readComponentId(id: string): ComponentAction | undefined {
   if (id === stopId) return { kind: "stop" };
   const [, kind, rest = ""] = /^(act|ask|said|about):(.*)$/s.exec(id) ?? [];
   switch (kind) {

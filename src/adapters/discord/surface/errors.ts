@@ -31,7 +31,7 @@ const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
 
 const defaultRetryMs = 1_000;
 
-/** @param what the deed, to follow “Discord refuses …”: `posting` */
+/** @param what the action, to follow “Discord refuses …”: `posting` */
 export function surfaceError(what: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
   if (cause instanceof RateLimitError) return tooSoon(what, cause.retryAfter || defaultRetryMs, cause);

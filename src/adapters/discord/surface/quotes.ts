@@ -2,10 +2,10 @@ import { type REST, Routes } from "discord.js";
 import { z } from "zod";
 import type { RoomMessage } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
-import { readableText } from "../inbound/text.ts";
+import { compareByTime, readTime } from "../connection/ids.ts";
 import { describePerson, type People, userSchema } from "../connection/people.ts";
-import { byTime, timeOf } from "../connection/ids.ts";
-import { ownId, refusalCode } from "../connection/rest.ts";
+import { fetchOwnId, refusalCode } from "../connection/rest.ts";
+import { readableText } from "../inbound/text.ts";
 
 export const writtenSchema = z.object({
   id: z.string(),
@@ -37,7 +37,7 @@ export function textOf({ content, mentions }: z.infer<typeof writtenSchema>, bot
 }
 
 /** What somebody else than the bot has written, with the names of its files; undefined without any of it. */
-export async function quote(
+export async function fetchQuote(
   message: unknown,
   { botId, people, workspace }: { botId: string; people: People; workspace: string },
 ): Promise<RoomMessage | undefined> {
@@ -48,14 +48,14 @@ export async function quote(
   const text = parts.filter(Boolean).join("\n").trim();
   if (text === "") return undefined;
   const author = data.author.bot ? describePerson(data.author) : await people(data.author.id, workspace);
-  return { author, text, at: timeOf(data.id) };
+  return { author, text, at: readTime(data.id) };
 }
 
 /**
  * What was written in a thread before a message, oldest first: the message of the channel that it starts from, which
  * says what it is about, and the newest, at most 100, which is what Discord gives at once.
  */
-export async function quotesBefore(
+export async function fetchQuotesBefore(
   rest: REST,
   people: People,
   thread: ThreadRef,
@@ -74,9 +74,9 @@ export async function quotesBefore(
     .catch((error: unknown) => {
       if (refusalCode(error) === undefined) throw error;
     });
-  const botId = await ownId(rest);
-  const quotes = [start, ...list.toSorted((a, b) => byTime(a.id, b.id))].map((found) =>
-    quote(found, { botId, people, workspace: thread.workspace }),
+  const botId = await fetchOwnId(rest);
+  const quotes = [start, ...list.toSorted((a, b) => compareByTime(a.id, b.id))].map((found) =>
+    fetchQuote(found, { botId, people, workspace: thread.workspace }),
   );
   return (await Promise.all(quotes)).flatMap((found) => found ?? []);
 }

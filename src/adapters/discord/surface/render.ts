@@ -1,5 +1,5 @@
 import { MessageFlags, type RESTPostAPIChannelMessageJSONBody } from "discord.js";
-import { cutMarkdown, splitMarkdown, wholeAnswer } from "../../../chat/markdown.ts";
+import { cutMarkdown, keepWholeAnswer, splitMarkdown } from "../../../chat/markdown.ts";
 import type { OutboundMessage } from "../../../chat/outbound.ts";
 import { buttonRows } from "./buttons.ts";
 import { discordMarkdown } from "./markdown.ts";
@@ -32,7 +32,7 @@ export function renderParts(message: OutboundMessage): RenderedMessage[] {
 export function renderFile(
   message: OutboundMessage,
 ): { beginning: RenderedMessage; file: { name: string; data: Buffer } } | undefined {
-  const file = wholeAnswer(message.markdown, mostChars);
+  const file = keepWholeAnswer(message.markdown, mostChars);
   if (!file) return undefined;
   return {
     beginning: renderOne({ ...message, footer: [file.comment, message.footer].filter(Boolean).join(" · ") }),

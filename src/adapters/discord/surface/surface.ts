@@ -3,17 +3,17 @@ import { type REST, Routes } from "discord.js";
 import { z } from "zod";
 import type { RoomMessage } from "../../../chat/inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "../../../chat/outbound.ts";
-import { type ChatSurface, isTaken, SurfaceError } from "../../../chat/surface.ts";
+import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
+import { directWorkspace, locateMessage, messageRef } from "../connection/ids.ts";
+import { createPeople } from "../connection/people.ts";
+import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
+import { explainMissing } from "../installation/permissions.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { surfaceError } from "./errors.ts";
-import { createPeople } from "../connection/people.ts";
-import { explainMissing } from "../installation/permissions.ts";
-import { directWorkspace, messageRef, spotOf } from "../connection/ids.ts";
-import { quotesBefore } from "./quotes.ts";
+import { fetchQuotesBefore } from "./quotes.ts";
 import { messageChars, nobody, renderFile, renderOne, renderParts } from "./render.ts";
-import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
-import { createInThread, inOpen, tellInChannel } from "./threads.ts";
+import { createInThread, inOpenThread, tellInChannel } from "./threads.ts";
 
 const emojiOf: Record<MessageMark, string> = {
   taken: "👀",
@@ -121,7 +121,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     limits: { budget, editIntervalMs, editableMs, places: numbers.length, status: statusPace, messageChars },
     idempotentMs,
 
-    budgetPlace: (of) => ("thread" in of ? of.thread : spotOf(of).where),
+    budgetPlace: (of) => ("thread" in of ? of.thread : locateMessage(of).where),
 
     async post(thread, message, key, posted = []) {
       // A limit in the middle of a long answer must not begin it anew.
@@ -137,7 +137,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       };
       try {
         const whole = refs.length === 0 ? renderFile(shown) : undefined;
-        if (!(whole && (await isTaken(postNext(whole.beginning, whole.file))))) {
+        if (!(whole && (await wasAccepted(postNext(whole.beginning, whole.file))))) {
           for (const part of renderParts(shown).slice(refs.length)) await postNext(part);
         }
       } catch (error) {
@@ -155,21 +155,21 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     },
 
     async edit(ref, message) {
-      const { where, message: id } = spotOf(ref);
+      const { where, message: id } = locateMessage(ref);
       const body = renderOne(message);
       await call("editing", ref, () =>
-        inOpen(rest, where, () => rest.patch(Routes.channelMessage(where, id), { body })),
+        inOpenThread(rest, where, () => rest.patch(Routes.channelMessage(where, id), { body })),
       );
     },
 
     async remove(ref) {
-      const { where, message } = spotOf(ref);
+      const { where, message } = locateMessage(ref);
       await call("deleting", ref, () => rest.delete(Routes.channelMessage(where, message)), [10_008]);
     },
 
     async threadOf(ref) {
       const { platform, workspace, channel } = ref;
-      const { where, message } = spotOf(ref);
+      const { where, message } = locateMessage(ref);
       const found = await call(
         "looking",
         ref,
@@ -183,7 +183,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
     async mark(ref, mark, how = {}) {
       await call("marking", ref, () =>
-        inOpen(rest, spotOf(ref).where, () => showMark(rest, emoji, ref, mark, how)),
+        inOpenThread(rest, locateMessage(ref).where, () => showMark(rest, emoji, ref, mark, how)),
       );
     },
 
@@ -223,11 +223,12 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     download: (file, signal) => downloadAttachment(rest, file, signal, options.cdnUrl),
 
     async earlier(thread, before, limit): Promise<RoomMessage[]> {
-      const { where, message } = spotOf(before);
+      const { where, message } = locateMessage(before);
       // The message that a thread starts with is in the channel, and nothing is before it in the thread.
       if (where !== thread.thread) return [];
       return (
-        (await call("reading", thread, () => quotesBefore(rest, people, thread, { message, limit }))) ?? []
+        (await call("reading", thread, () => fetchQuotesBefore(rest, people, thread, { message, limit }))) ??
+        []
       );
     },
   };
@@ -249,7 +250,7 @@ async function showMark(
   mark: MessageMark,
   { place, isFirst }: MarkOptions,
 ): Promise<void> {
-  const { where, message } = spotOf(ref);
+  const { where, message } = locateMessage(ref);
   const own = (name: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(name));
   const wanted = [emoji[mark], place && emoji[mark] ? numbers[Math.min(place, numbers.length) - 1] : ""];
   if (isFirst && !place) {

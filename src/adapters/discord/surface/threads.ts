@@ -1,10 +1,10 @@
 import { type REST, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { z } from "zod";
 import type { ThreadRef } from "../../../chat/threads.ts";
-import { titleOf } from "../../../chat/title.ts";
+import { makeTitle } from "../../../chat/title.ts";
+import { refusalCode } from "../connection/rest.ts";
 import { readableText } from "../inbound/text.ts";
 import { nobody } from "./render.ts";
-import { refusalCode } from "../connection/rest.ts";
 
 /** Discord's limit is 100. */
 const nameChars = 90;
@@ -53,7 +53,7 @@ export function createInThread(): InThread {
 }
 
 /** Does what must not be done in an archived thread. */
-export async function inOpen<T>(rest: REST, where: string, work: () => Promise<T>): Promise<T> {
+export async function inOpenThread<T>(rest: REST, where: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -92,7 +92,7 @@ const messageSchema = z.object({
 function nameFor({ content, mentions }: z.infer<typeof messageSchema>): string {
   const names = new Map(mentions.map(({ id, username, global_name }) => [id, global_name || username]));
   const text = readableText(content.replace(/^(?:\s*<@!?\d+>)+/, ""), "", (id) => names.get(id));
-  return titleOf(text, nameChars) || "Task";
+  return makeTitle(text, nameChars) || "Task";
 }
 
 /** Says why nothing can be said in a thread in its channel, if that is allowed; once in some minutes, by the nonce. */

@@ -1,5 +1,5 @@
 import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
-import { type DeskOf, NotInstalled } from "./team.ts";
+import { type ConnectionOf, NotInstalled } from "./team.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 /**
@@ -39,13 +39,17 @@ class PersistFirstApp extends App {
   }
 }
 
-/** A Bolt app that makes no call of its own and knows from `deskOf` on whose behalf it listens. */
-export function createApp(receiver: Receiver, access: SlackServer, deskOf: DeskOf): PersistFirstApp {
+/** A Bolt app that makes no call of its own and knows from `connectionOf` on whose behalf it listens. */
+export function createApp(
+  receiver: Receiver,
+  access: SlackServer,
+  connectionOf: ConnectionOf,
+): PersistFirstApp {
   const sdk = clientOptions(access);
   const app = new PersistFirstApp({
     receiver,
     authorize: async ({ teamId }) => {
-      const { botToken, identity } = await deskOf(teamId);
+      const { botToken, identity } = await connectionOf(teamId);
       return { botToken, botId: identity.botId, botUserId: identity.botUserId };
     },
     // The event reader decides about our own messages, as about those of all bots.

@@ -4,7 +4,7 @@ import { HTTPReceiver } from "@slack/bolt";
 import { InstallationRefused, type Installations } from "../installation/installations.ts";
 import { botScopes, eventsPath, installPath, redirectPath } from "../installation/manifest.ts";
 import type { OAuthClient } from "../installation/oauth-client.ts";
-import { type Line, logUnacknowledged } from "./transport.ts";
+import { type EventTransport, logUnacknowledged } from "./transport.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 export interface HttpAddress {
@@ -20,12 +20,12 @@ export interface HttpAddress {
  *
  * @param installing lets workspaces install the app at `/slack/install`
  */
-export function openHttpLine(
+export function openHttpTransport(
   access: SlackServer,
   signingSecret: string,
   { host, port }: HttpAddress,
   installing?: { client: OAuthClient; installations: Installations },
-): Line {
+): EventTransport {
   const { log } = access;
   const sdk = clientOptions(access);
   const receiver = new HTTPReceiver({

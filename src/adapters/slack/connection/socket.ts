@@ -3,7 +3,7 @@ import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
 import { tokenError } from "../installation/check.ts";
-import { type Line, logUnacknowledged } from "./transport.ts";
+import { type EventTransport, logUnacknowledged } from "./transport.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 type SocketModeClient = SocketModeReceiver["client"];
@@ -16,7 +16,7 @@ const longestRetryMs = 30_000;
 const helloMs = 8_000;
 
 /** Events over a WebSocket that we open: nothing on our side needs to be reachable. */
-export function openSocketLine(access: SlackServer, appToken: string): Line {
+export function openSocketTransport(access: SlackServer, appToken: string): EventTransport {
   const sdk = clientOptions(access);
   const receiver = new SocketModeReceiver({
     appToken,

@@ -4,14 +4,14 @@ import { createPeople, type People } from "../inbound/people.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
 /** What is needed to receive people of one workspace. */
-export interface Desk {
+export interface TeamConnection {
   botToken: string;
   identity: Identity;
   people: People;
   reader: EventReader;
   client: WebClient;
   /** Tells one person something that nobody else sees. It is a courtesy: a failure is only logged. */
-  whisper(to: { user: string; channel: string; thread: string }, text: string): Promise<void>;
+  postEphemeral(to: { user: string; channel: string; thread: string }, text: string): Promise<void>;
 }
 
 /** Slack waits three seconds for us. What is only read may be asked for again. */
@@ -22,11 +22,15 @@ export function createReceivingClient(access: SlackAccess, retries: 0 | 2): WebC
 /** The app is not installed in a workspace, or not allowed there. */
 export class NotInstalled extends Error {}
 
-/** The desk of a workspace. @throws NotInstalled */
-export type DeskOf = (teamId: string | undefined) => Promise<Desk>;
+/** The connection of a workspace. @throws NotInstalled */
+export type ConnectionOf = (teamId: string | undefined) => Promise<TeamConnection>;
 
 /** @param stopReactions names of the reactions that stop a turn, without colons */
-export function createDesk(access: SlackAccess, identity: Identity, stopReactions: readonly string[]): Desk {
+export function createTeamConnection(
+  access: SlackAccess,
+  identity: Identity,
+  stopReactions: readonly string[],
+): TeamConnection {
   const { botToken, log } = access;
   const client = createReceivingClient(access, 0);
   const people = createPeople(createReceivingClient(access, 2), identity.teamId, log);
@@ -36,7 +40,7 @@ export function createDesk(access: SlackAccess, identity: Identity, stopReaction
     people,
     reader: createEventReader(identity, people, stopReactions),
     client,
-    async whisper({ user, channel, thread }, text) {
+    async postEphemeral({ user, channel, thread }, text) {
       try {
         await client.chat.postEphemeral({ channel, user, thread_ts: thread, text });
       } catch (error) {

@@ -2,36 +2,42 @@ import { checkToken, identify, isDeadToken, missingScopes } from "../installatio
 import { UnreadableInstallation } from "../installation/installations.ts";
 import { installPath } from "../installation/manifest.ts";
 import type { SlackAdapterOptions } from "../options.ts";
-import { createDesk, createReceivingClient, type Desk, type DeskOf, NotInstalled } from "./team.ts";
+import {
+  type ConnectionOf,
+  createReceivingClient,
+  createTeamConnection,
+  NotInstalled,
+  type TeamConnection,
+} from "./team.ts";
 
-export interface Reception {
-  deskOf: DeskOf;
+export interface TeamRegistry {
+  connectionOf: ConnectionOf;
   /** Those of all workspaces that this process listens to, but for such as cannot be listened to. */
-  desks(): Promise<Desk[]>;
+  connections(): Promise<TeamConnection[]>;
   /** Forgets a workspace that has removed the app. */
   leave(teamId: string | undefined): Promise<void>;
 }
 
 /** Rejects with an error that names the wrong token or setting and the fix. */
-export async function openReception(options: SlackAdapterOptions): Promise<Reception> {
+export async function openTeamRegistry(options: SlackAdapterOptions): Promise<TeamRegistry> {
   const { workspaces, stopReactions, log } = options;
   if ("botToken" in workspaces) {
     const access = { ...options, botToken: workspaces.botToken };
     checkToken("SLACK_BOT_TOKEN", access.botToken);
     const { identity, warning } = await identify(createReceivingClient(access, 2));
     if (warning) log.warn(warning);
-    const desk = createDesk(access, identity, stopReactions);
+    const team = createTeamConnection(access, identity, stopReactions);
     return {
-      deskOf: async () => desk,
-      desks: async () => [desk],
+      connectionOf: async () => team,
+      connections: async () => [team],
       leave: async () => log.error("The Slack app was removed from the workspace: install it again."),
     };
   }
 
   const { installations } = workspaces;
-  /** A desk is good as long as the token is the same. */
-  const known = new Map<string, Desk>();
-  const deskOf = async (teamId: string | undefined): Promise<Desk> => {
+  /** A connection is good as long as the token is the same. */
+  const known = new Map<string, TeamConnection>();
+  const connectionOf = async (teamId: string | undefined): Promise<TeamConnection> => {
     const installation = teamId === undefined ? undefined : await installations.find(teamId);
     if (teamId === undefined || !installation) {
       throw new NotInstalled(
@@ -41,36 +47,36 @@ export async function openReception(options: SlackAdapterOptions): Promise<Recep
     const { botToken, identity } = installation;
     const before = known.get(teamId);
     if (before?.botToken === botToken) return before;
-    const desk = createDesk({ ...options, botToken }, identity, stopReactions);
-    known.set(teamId, desk);
-    return desk;
+    const team = createTeamConnection({ ...options, botToken }, identity, stopReactions);
+    known.set(teamId, team);
+    return team;
   };
   /** Whether Slack takes the token that we have for a workspace. Rejects when Slack does not answer. */
   const isGood = async (teamId: string): Promise<boolean> => {
     try {
-      return (await (await deskOf(teamId)).client.auth.test()).ok;
+      return (await (await connectionOf(teamId)).client.auth.test()).ok;
     } catch (error) {
       const isBad = error instanceof NotInstalled || error instanceof UnreadableInstallation;
       if (isBad || isDeadToken(error)) return false;
       throw error;
     }
   };
-  /** Workspaces whose trouble was told: the desks are asked for every few seconds. */
+  /** Workspaces whose trouble was told: the connections are asked for every few seconds. */
   const told = new Set<string>();
-  const allDesks = async (): Promise<Desk[]> => {
-    const desks: Desk[] = [];
+  const listConnections = async (): Promise<TeamConnection[]> => {
+    const connections: TeamConnection[] = [];
     for (const teamId of await installations.all()) {
       try {
-        desks.push(await deskOf(teamId));
+        connections.push(await connectionOf(teamId));
       } catch (error) {
         if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) throw error;
         if (!told.has(teamId)) log.warn(error.message);
         told.add(teamId);
       }
     }
-    return desks;
+    return connections;
   };
-  const compareScopes = async ({ client, identity: { teamId } }: Desk) => {
+  const compareScopes = async ({ client, identity: { teamId } }: TeamConnection) => {
     const answer = await client.auth.test().catch(() => undefined);
     const missing = answer ? missingScopes(answer) : [];
     if (missing.length > 0) {
@@ -80,10 +86,10 @@ export async function openReception(options: SlackAdapterOptions): Promise<Recep
     }
   };
   // Nobody waits for it: Slack may be slow to answer for one of them.
-  for (const desk of await allDesks()) void compareScopes(desk);
+  for (const team of await listConnections()) void compareScopes(team);
   return {
-    deskOf,
-    desks: allDesks,
+    connectionOf,
+    connections: listConnections,
     async leave(teamId) {
       // The event may come late, when the app is installed again: then the token that we hold is a good one.
       if (teamId === undefined || (await isGood(teamId))) return;

@@ -2,7 +2,7 @@ import type { Receiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 
 /** How Slack's events reach this process. */
-export interface Line {
+export interface EventTransport {
   receiver: Receiver;
   /** Resolves when events can arrive; throws an error that names the wrong token or setting and the fix. */
   open(heard: { connected(): void; disconnected(): void }): Promise<void>;

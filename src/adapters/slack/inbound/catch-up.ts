@@ -1,10 +1,10 @@
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import type { Attendance } from "../../../chat/downtime.ts";
+import type { Downtime } from "../../../chat/downtime.ts";
 import type { InboundEvent } from "../../../chat/inbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../../chat/threads.ts";
-import type { EventReader } from "./events.ts";
 import { refusalCode } from "../connection/web.ts";
+import type { EventReader } from "./events.ts";
 
 /** A busy channel is not read back for ever. */
 const mostPages = 10;
@@ -13,7 +13,7 @@ const pageSize = 200;
 export interface CatchUpOptions {
   /** A client that sits out rate limits: nobody waits for it. */
   client: WebClient;
-  attendance: Attendance;
+  downtime: Downtime;
   teamId: string;
   reader: EventReader;
   receive(event: InboundEvent): Promise<unknown>;
@@ -39,9 +39,9 @@ interface Found {
  * it. Read are the conversations that the bot is in, and the threads that it lately worked in; a mention in any other
  * old thread is not found.
  */
-export async function catchUp(options: CatchUpOptions): Promise<void> {
-  const { attendance, teamId, reader, signal, log, client } = options;
-  const since = await attendance.missedSince("slack", teamId);
+export async function readMissedEvents(options: CatchUpOptions): Promise<void> {
+  const { downtime, teamId, reader, signal, log, client } = options;
+  const since = await downtime.lastConnectedAt("slack", teamId);
   if (since === undefined) return;
   const start = (since / 1_000).toFixed(6);
   const latest = (ts: string) => (Number(ts) > Number(start) ? ts : start);
@@ -82,9 +82,9 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
     if (event && !signal.aborted) await options.receive(event);
   };
 
-  const open = (await attendance.open("slack", [teamId])).filter(({ ref }) => Number(ref.message) > 0);
+  const open = (await downtime.open("slack", [teamId])).filter(({ ref }) => Number(ref.message) > 0);
   const threads = new Map<ThreadId, ThreadRef>();
-  for (const thread of await attendance.threads("slack", teamId)) threads.set(threadId(thread), thread);
+  for (const thread of await downtime.threads("slack", teamId)) threads.set(threadId(thread), thread);
   for (const { thread } of open) threads.set(threadId(thread), thread);
   const channels = new Set([...threads.values()].map(({ channel }) => channel));
   await tolerant("The list of conversations", async () => {

@@ -4,8 +4,8 @@ import type { InboundEvent } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { stopAction } from "../surface/buttons.ts";
 import { fileHandle } from "../surface/files.ts";
-import { mentions, readableText } from "./text.ts";
 import type { People } from "./people.ts";
+import { mentionsUser, readableText } from "./text.ts";
 
 /** Who we are in the workspace, as `auth.test` tells. */
 export interface Identity {
@@ -186,7 +186,7 @@ export function createEventReader(
 /** A channel's mention comes twice, as `app_mention` and as `message`; both must be read alike. */
 function addressee(message: z.infer<typeof messageSchema>, botUserId: string) {
   if (message.channel.startsWith("D")) return "direct";
-  if (message.type === "app_mention" || mentions(message.text, botUserId)) return "mention";
+  if (message.type === "app_mention" || mentionsUser(message.text, botUserId)) return "mention";
   return message.thread_ts === undefined ? undefined : "follow-up";
 }
 

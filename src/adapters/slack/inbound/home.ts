@@ -1,10 +1,10 @@
 import type { types } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 import type { DayBudgets, RecentThread, RecentThreads } from "../../../chat/home.ts";
-import { titleOf } from "../../../chat/title.ts";
-import { escape, inert, mrkdwn } from "../surface/render.ts";
-import type { Desk } from "../connection/team.ts";
+import { makeTitle } from "../../../chat/title.ts";
+import type { TeamConnection } from "../connection/team.ts";
 import { slashCommand } from "../installation/manifest.ts";
+import { escapeMentions, escapeText, toMrkdwn } from "../surface/render.ts";
 
 interface HomeOptions {
   recentThreads: RecentThreads;
@@ -27,34 +27,35 @@ const introduction = `Mention me in a channel, write to me in *Messages*, or use
  * courtesy: a failure is only logged.
  */
 export async function showHome(
-  desk: Desk,
+  team: TeamConnection,
   person: string,
   { recentThreads, dayBudgets, log }: HomeOptions,
 ): Promise<void> {
   try {
-    const threads = await recentThreads.of("slack", desk.identity.teamId, person);
-    const budgets = await dayBudgets.of("slack", desk.identity.teamId, person);
-    const lines = await Promise.all(threads.map((thread) => line(desk, thread)));
+    const threads = await recentThreads.of("slack", team.identity.teamId, person);
+    const budgets = await dayBudgets.of("slack", team.identity.teamId, person);
+    const lines = await Promise.all(threads.map((thread) => line(team, thread)));
     const blocks: types.KnownBlock[] = [
       { type: "header", text: { type: "plain_text", text: "Your recent threads" } },
       ...(lines.length > 0 ? lines : [section("There are none yet.")]),
       ...(budgets.length > 0 ? [section(`*Your budget today:* ${budgets.join(", ")}`)] : []),
-      { type: "context", elements: [mrkdwn(introduction)] },
+      { type: "context", elements: [toMrkdwn(introduction)] },
     ];
-    await desk.client.views.publish({ user_id: person, view: { type: "home", blocks } });
+    await team.client.views.publish({ user_id: person, view: { type: "home", blocks } });
   } catch (error) {
     log.warn({ err: error }, "The home tab of a person could not be shown.");
   }
 }
 
 async function line(
-  desk: Desk,
+  team: TeamConnection,
   { thread, beginning, status, activeAt }: RecentThread,
 ): Promise<types.SectionBlock> {
-  const link = await desk.client.chat
+  const link = await team.client.chat
     .getPermalink({ channel: thread.channel, message_ts: thread.thread })
     .catch(() => undefined);
-  const text = escape(inert(titleOf(beginning, titleChars))).replaceAll("|", "¦") || "(no text)";
+  const text =
+    escapeText(escapeMentions(makeTitle(beginning, titleChars))).replaceAll("|", "¦") || "(no text)";
   const linked = link?.permalink ? `<${link.permalink}|${text}>` : text;
   const fallback = `${new Date(activeAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const date = `<!date^${Math.floor(activeAt / 1_000)}^{date_short_pretty} {time}|${fallback}>`;
@@ -62,5 +63,5 @@ async function line(
 }
 
 function section(text: string): types.SectionBlock {
-  return { type: "section", text: mrkdwn(text) };
+  return { type: "section", text: toMrkdwn(text) };
 }

@@ -1,11 +1,17 @@
 import type { App, types } from "@slack/bolt";
 import { z } from "zod";
-import { type Door, type InboundEvent, problemOf } from "../../../chat/inbound.ts";
-import { actNow, askFirst, offeredId, stopAction } from "../surface/buttons.ts";
-import type { Desk, DeskOf } from "../connection/team.ts";
-import { milliseconds } from "./events.ts";
-import { askForSentence, pressSchema, problemInModal, readSubmission, sentenceModal } from "./modals.ts";
+import { explainResult, type InboundEvent, type Intake } from "../../../chat/inbound.ts";
+import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
+import { actNow, askFirst, readOfferedAction, stopAction } from "../surface/buttons.ts";
+import { milliseconds } from "./events.ts";
+import {
+  askForSentence,
+  problemInModal,
+  readSubmission,
+  sentenceModal,
+  sentenceStateSchema,
+} from "./modals.ts";
 
 const pressedSchema = z.object({
   user: z.object({ id: z.string() }),
@@ -25,56 +31,56 @@ const pressedSchema = z.object({
 const userSchema = z.object({ user: z.object({ id: z.string() }) });
 
 /**
- * Takes what people do with buttons and with the modals behind them. Slack is told that it has arrived when the door has it;
+ * Takes what people do with buttons and with the modals behind them. Slack is told that it has arrived when intake has it;
  * whatever did not work is told to the person alone.
  *
- * @param deskOf the desk of the workspace where it happened
+ * @param connectionOf the connection of the workspace where it happened
  */
-export function listenToButtons(app: App, deskOf: DeskOf, door: Door) {
+export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: Intake) {
   app.action(stopAction, async ({ body, context }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { channel, thread, user, action } = readPress(body);
-    const verdict = await door.receive({
+    const result = await intake.receive({
       kind: "stop",
-      target: { thread: { ...placeOf(desk, channel), thread } },
-      author: await desk.people.author(user),
+      target: { thread: { ...resolveChannel(team, channel), thread } },
+      author: await team.people.author(user),
       at: milliseconds(action.action_ts),
     });
-    const problem = problemOf(verdict);
-    if (problem) await desk.whisper({ user, channel, thread }, problem);
+    const problem = explainResult(result);
+    if (problem) await team.postEphemeral({ user, channel, thread }, problem);
   });
 
   app.action(actNow, async ({ body, context }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { channel, thread, user, message, action } = readPress(body);
-    const press = { channel, thread, message, action: offeredId(action.action_id) };
-    const verdict = await door.receive({
-      ...(await actionOf(desk, user, press)),
+    const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
+    const result = await intake.receive({
+      ...(await actionOf(team, user, press)),
       at: milliseconds(action.action_ts),
     });
-    const words = verdict.kind === "acted" ? verdict.reply : problemOf(verdict);
-    if (words) await desk.whisper({ user, channel, thread }, words);
+    const words = result.kind === "acted" ? result.reply : explainResult(result);
+    if (words) await team.postEphemeral({ user, channel, thread }, words);
   });
 
   app.action(askFirst, async ({ body, context }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { channel, thread, user, message, trigger, action } = readPress(body);
-    const press = { channel, thread, message, action: offeredId(action.action_id) };
+    const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
     const button = { label: action.text?.text ?? "Answer", asksFor: action.value ?? "Your answer" };
-    const problem = await openModal(desk, trigger, askForSentence(button, press));
-    if (problem) await desk.whisper({ user, channel, thread }, problem);
+    const problem = await openModal(team, trigger, askForSentence(button, press));
+    if (problem) await team.postEphemeral({ user, channel, thread }, problem);
   });
 
   app.view(sentenceModal, async ({ body, view, context, ack }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { user } = userSchema.parse(body);
-    const { text, about: press } = readSubmission(view, pressSchema);
-    const verdict = await door.receive({
-      ...(await actionOf(desk, user.id, press)),
+    const { text, about: press } = readSubmission(view, sentenceStateSchema);
+    const result = await intake.receive({
+      ...(await actionOf(team, user.id, press)),
       text,
       at: Date.now(),
     });
-    const problem = problemOf(verdict);
+    const problem = explainResult(result);
     if (problem) await ack(problemInModal(problem));
   });
 }
@@ -85,26 +91,26 @@ function readPress(body: unknown) {
   return { user: user.id, channel: channel.id, thread, message: ts, trigger, action: actions[0] };
 }
 
-export function placeOf({ identity }: Desk, channel: string) {
+export function resolveChannel({ identity }: TeamConnection, channel: string) {
   return { platform: "slack", workspace: identity.teamId, channel };
 }
 
 type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
 async function actionOf(
-  desk: Desk,
+  team: TeamConnection,
   user: string,
-  { channel, thread, message, action }: z.infer<typeof pressSchema>,
+  { channel, thread, message, action }: z.infer<typeof sentenceStateSchema>,
 ): Promise<Omit<ActionEvent, "at">> {
-  const place = placeOf(desk, channel);
-  const author = await desk.people.author(user);
+  const place = resolveChannel(team, channel);
+  const author = await team.people.author(user);
   const where = { thread: { ...place, thread }, ref: { ...place, message } };
   return { kind: "action", ...where, author, action, tellsRefusal: true };
 }
 
 /** Opens a modal, which Slack allows for three seconds; gives a sentence for the person if it did not open. */
 export async function openModal(
-  { client }: Desk,
+  { client }: TeamConnection,
   trigger: string,
   view: types.ModalView,
 ): Promise<string | undefined> {

@@ -15,7 +15,7 @@ const inputChars = 3_000;
 const input = "text";
 
 /** Where a button was pressed, kept in its modal. */
-export const pressSchema = z.object({
+export const sentenceStateSchema = z.object({
   channel: z.string(),
   thread: z.string(),
   message: z.string(),
@@ -52,7 +52,7 @@ function modal(
 
 export function askForSentence(
   button: { label: string; asksFor: string },
-  press: z.infer<typeof pressSchema>,
+  press: z.infer<typeof sentenceStateSchema>,
 ): types.ModalView {
   return modal(sentenceModal, { title: button.label, label: button.asksFor, submit: "Send" }, press);
 }

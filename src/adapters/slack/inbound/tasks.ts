@@ -1,17 +1,17 @@
 import type { App } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, Door, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
+import type { Author, InboundEvent, Intake, RoomMessage } from "../../../chat/inbound.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
-import { threadWord } from "../../../chat/thread-command.ts";
-import { escape, inert, messageChars, mrkdwn } from "../surface/render.ts";
-import type { Desk, DeskOf } from "../connection/team.ts";
-import { milliseconds } from "./events.ts";
-import { readableText } from "./text.ts";
-import { openModal, placeOf } from "./interactions.ts";
-import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
-import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
+import { readThreadCommand } from "../../../chat/thread-command.ts";
+import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
+import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
+import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
+import { milliseconds } from "./events.ts";
+import { openModal, resolveChannel } from "./interactions.ts";
+import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
+import { readableText } from "./text.ts";
 
 const commandSchema = z.object({ user_id: z.string(), channel_id: z.string(), text: z.string().default("") });
 
@@ -39,44 +39,44 @@ function forThreads(word: string): string {
  * The ways to ask that are no message: the slash command and the shortcut of a message. A message of ours stands for the
  * question, so that all can read it and its thread has a beginning.
  *
- * @param deskOf the desk of the workspace where it happened
+ * @param connectionOf the connection of the workspace where it happened
  */
-export function listenToQuestions(app: App, deskOf: DeskOf, intake: Intake) {
+export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDeps) {
   app.command(slashCommand, async ({ command, context, ack }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
-    const { text, options } = taskIn(readable(desk, written));
+    const { text, options } = taskIn(readable(team, written));
     if (["", "help"].includes(text.toLowerCase())) return ack(help);
-    const word = threadWord(text);
+    const word = readThreadCommand(text);
     if (word) return ack(forThreads(word));
-    const author = await desk.people.author(user);
-    const problem = await ask(desk, intake, { author, channel, text, options });
+    const author = await team.people.author(user);
+    const problem = await ask(team, deps, { author, channel, text, options });
     if (problem) await ack(problem);
   });
 
   app.shortcut({ type: "message_action", callback_id: aboutShortcut }, async ({ body, context }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { user, channel, message, trigger_id } = shortcutSchema.parse(body);
     const point = { channel: channel.id, message: message.ts };
-    const problem = await openModal(desk, trigger_id, askAbout(point));
+    const problem = await openModal(team, trigger_id, askAbout(point));
     const thread = message.thread_ts ?? message.ts;
-    if (problem) await desk.whisper({ user: user.id, channel: channel.id, thread }, problem);
+    if (problem) await team.postEphemeral({ user: user.id, channel: channel.id, thread }, problem);
   });
 
   app.view(aboutModal, async ({ body, view, context, ack }) => {
-    const desk = await deskOf(context.teamId);
+    const team = await connectionOf(context.teamId);
     const { user } = userSchema.parse(body);
     const { text, about: point } = readSubmission(view, pointSchema);
-    const found = await readMessage(desk, point);
+    const found = await readMessage(team, point);
     if (typeof found === "string") return ack(problemInModal(found));
-    const author = await desk.people.author(user.id);
-    const problem = await ask(desk, intake, { author, channel: point.channel, text, ...found });
+    const author = await team.people.author(user.id);
+    const problem = await ask(team, deps, { author, channel: point.channel, text, ...found });
     if (problem) await ack(problemInModal(problem));
   });
 }
 
-interface Intake {
-  door: Door;
+interface TaskDeps {
+  intake: Intake;
   mayAsk(workspace: string, author: Author): boolean;
 }
 
@@ -104,24 +104,28 @@ function taskIn(written: string): { text: string; options: Options } {
 }
 
 /** Posts the question and hands it in; gives a sentence for the person if that did not work. */
-async function ask(desk: Desk, { door, mayAsk }: Intake, question: Question): Promise<string | undefined> {
+async function ask(
+  team: TeamConnection,
+  { intake, mayAsk }: TaskDeps,
+  question: Question,
+): Promise<string | undefined> {
   const { author, channel } = question;
-  if (!mayAsk(desk.identity.teamId, author)) {
+  if (!mayAsk(team.identity.teamId, author)) {
     // Without a message of its own there is nothing in the channel to answer.
     const at = { ts: (Date.now() / 1_000).toFixed(6) };
-    const verdict = await door.receive({ ...eventOf(desk, question, at), tellsRefusal: true });
-    return verdict.kind === "refused" ? verdict.reply : "That was not taken.";
+    const result = await intake.receive({ ...eventOf(team, question, at), tellsRefusal: true });
+    return result.kind === "refused" ? result.reply : "That was not taken.";
   }
-  const posted = await post(desk, question).catch((error: unknown) => whyNotPosted(error));
+  const posted = await post(team, question).catch((error: unknown) => whyNotPosted(error));
   if ("problem" in posted) return posted.problem;
-  const event = eventOf(desk, question, posted);
-  const takeBack = () => desk.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
+  const event = eventOf(team, question, posted);
+  const takeBack = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
   try {
-    const verdict = await door.receive(event);
+    const result = await intake.receive(event);
     // A refusal with a reply stands in the thread.
-    if (verdict.kind !== "ignored") return undefined;
+    if (result.kind !== "ignored") return undefined;
     await takeBack();
-    return `That was not taken: ${verdict.why}.`;
+    return `That was not taken: ${result.why}.`;
   } catch (error) {
     await takeBack();
     throw error;
@@ -129,11 +133,11 @@ async function ask(desk: Desk, { door, mayAsk }: Intake, question: Question): Pr
 }
 
 function eventOf(
-  desk: Desk,
+  team: TeamConnection,
   { author, channel, text, thread, about, options }: Question,
   { ts }: { ts: string },
 ): Extract<InboundEvent, { kind: "message" }> {
-  const place = placeOf(desk, channel);
+  const place = resolveChannel(team, channel);
   return {
     kind: "message",
     thread: { ...place, thread: thread ?? ts },
@@ -150,28 +154,28 @@ function eventOf(
 
 /** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */
 async function post(
-  desk: Desk,
+  team: TeamConnection,
   { author, channel, text, thread, about, options = {} }: Question,
 ): Promise<{ ts: string }> {
   const chosen = (["model", "skill"] as const).flatMap((name) =>
-    options[name] ? [`${name} ${escape(inert(options[name]))}`] : [],
+    options[name] ? [`${name} ${escapeText(escapeMentions(options[name]))}`] : [],
   );
   const how = chosen.length > 0 ? ` (${chosen.join(", ")})` : "";
   const heading = `<@${author.id}> asks${about ? " about a message" : ""}${how}:`;
-  const shown = cutMarkdown(inert(text), messageChars);
+  const shown = cutMarkdown(escapeMentions(text), messageChars);
   const question: ChatPostMessageArguments = {
     channel,
     ...(thread !== undefined && { thread_ts: thread }),
-    text: `${heading} ${escape(shown)}`.slice(0, 3_000),
+    text: `${heading} ${escapeText(shown)}`.slice(0, 3_000),
     blocks: [
-      { type: "section", text: mrkdwn(heading) },
+      { type: "section", text: toMrkdwn(heading) },
       { type: "markdown", text: shown },
     ],
     unfurl_links: false,
     unfurl_media: false,
   };
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
-  const { ts } = await desk.client.chat.postMessage(question);
+  const { ts } = await team.client.chat.postMessage(question);
   if (ts === undefined) throw new Error("Slack's answer has no ts.");
   return { ts };
 }
@@ -192,18 +196,18 @@ function whyNotPosted(error: unknown): { problem: string } {
 
 /** The message that somebody points at, with its thread, or a sentence for the person. */
 async function readMessage(
-  desk: Desk,
+  team: TeamConnection,
   { channel, message: ts }: z.infer<typeof pointSchema>,
 ): Promise<{ about: RoomMessage; thread: string } | string> {
   try {
-    const { messages = [] } = await desk.client.conversations.replies({ channel, ts, limit: 1 });
+    const { messages = [] } = await team.client.conversations.replies({ channel, ts, limit: 1 });
     const [message] = messages;
     if (!message) return "That message is no longer there.";
     const { user, bot_id: bot, text = "", thread_ts: thread = ts } = message;
     const author: Author = user
-      ? await desk.people.author(user)
+      ? await team.people.author(user)
       : { id: bot ?? "unknown", name: bot ?? "unknown", standing: "bot", roles: [] };
-    return { about: { author, text: readable(desk, text), at: milliseconds(ts) }, thread };
+    return { about: { author, text: readable(team, text), at: milliseconds(ts) }, thread };
   } catch (error) {
     const code = refusalCode(error);
     if (code === undefined) throw error;
@@ -213,6 +217,6 @@ async function readMessage(
   }
 }
 
-function readable({ identity, people }: Desk, text: string): string {
+function readable({ identity, people }: TeamConnection, text: string): string {
   return readableText(text, identity.botUserId, (id) => people.knownName(id)).trim();
 }

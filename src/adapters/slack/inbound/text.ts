@@ -4,7 +4,7 @@
  */
 
 /** Whether the text mentions that user. */
-export function mentions(text: string, userId: string): boolean {
+export function mentionsUser(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }
 

@@ -1,13 +1,13 @@
 import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { pino } from "pino";
-import { networkCode } from "../../../agent/network-code.ts";
+import { readNetworkCode } from "../../../agent/network-code.ts";
 import type { Finding } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import type { SlackAdapterOptions } from "../options.ts";
 import { neededScope } from "../surface/errors.ts";
 import { botScopes, eventsPath, installPath } from "./manifest.ts";
-import type { chooseWorkspaces } from "./resolve-teams.ts";
+import type { resolveWorkspaces } from "./resolve-teams.ts";
 
 /** The two tokens, by the name of the variable that an operator sets. */
 type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";
@@ -78,7 +78,7 @@ export async function checkSlack({
   events,
   apiUrl,
 }: {
-  workspaces: ReturnType<typeof chooseWorkspaces>;
+  workspaces: ReturnType<typeof resolveWorkspaces>;
   events: SlackAdapterOptions["events"];
   apiUrl?: string;
 }): Promise<Finding[]> {
@@ -171,7 +171,7 @@ function problem(name: TokenName, cause: unknown): string {
       return `lacks the scope ${scope}: ${whereToFind}.`;
     }
     case undefined: {
-      const why = networkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+      const why = readNetworkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
       return `could not be checked because Slack was not reached (${why}): check the network and SLACK_API_URL.`;
     }
     default:

@@ -13,7 +13,7 @@ export interface SlackVariables {
 }
 
 /** For whom we listen: the workspace of the bot token, or all that install the app. Throws what to set. */
-export function chooseWorkspaces(
+export function resolveWorkspaces(
   variables: SlackVariables,
   allowed: readonly string[],
 ): { botToken: string } | { client: OAuthClient } {
@@ -45,7 +45,7 @@ export function chooseWorkspaces(
 }
 
 /** How events come in; Socket Mode where there is a token for it. Throws what to set. */
-export function chooseEvents(
+export function resolveTransport(
   { SLACK_APP_TOKEN, SLACK_SIGNING_SECRET, SLACK_CLIENT_ID }: SlackVariables,
   address: HttpAddress,
 ): SlackAdapterOptions["events"] {

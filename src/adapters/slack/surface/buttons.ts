@@ -36,6 +36,6 @@ function button({ id, label, style, asksFor }: ActionButton): types.Button {
 }
 
 /** The id of a button as its message has offered it. */
-export function offeredId(action: string): string {
+export function readOfferedAction(action: string): string {
   return action.slice(action.indexOf(":") + 1);
 }

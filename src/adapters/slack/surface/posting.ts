@@ -1,7 +1,7 @@
 import type { ChatPostMessageArguments, WebClient } from "@slack/web-api";
 import type { ThreadRef } from "../../../chat/threads.ts";
-import type { Layout, RenderedMessage } from "./render.ts";
 import { refusesLayout } from "./errors.ts";
+import type { Layout, RenderedMessage } from "./render.ts";
 
 /** How far Slack's clock may be behind ours when we look for a message that we may have posted. */
 const clockToleranceMs = 60_000;
@@ -11,7 +11,7 @@ const clockToleranceMs = 60_000;
  *
  * @param onRefused told about a layout that was refused
  */
-export async function inLayout<T>(
+export async function withFallbackLayout<T>(
   [layout, ...plainer]: RenderedMessage,
   write: (layout: Layout) => Promise<T>,
   onRefused: (layout: Layout) => void,
@@ -22,7 +22,7 @@ export async function inLayout<T>(
     const [next, ...others] = plainer;
     if (!next || !refusesLayout(error)) throw error;
     onRefused(layout);
-    return await inLayout([next, ...others], write, onRefused);
+    return await withFallbackLayout([next, ...others], write, onRefused);
   }
 }
 

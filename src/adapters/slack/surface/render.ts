@@ -36,24 +36,24 @@ export const mostChars = 3 * messageChars;
 
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
-  const parts = splitMarkdown(inert(message.markdown), messageChars);
+  const parts = splitMarkdown(escapeMentions(message.markdown), messageChars);
   return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
 }
 
 /** The first message of an answer that is too long for messages. */
 export function renderBeginning(message: OutboundMessage): RenderedMessage {
-  const [beginning] = splitMarkdown(inert(message.markdown), messageChars);
+  const [beginning] = splitMarkdown(escapeMentions(message.markdown), messageChars);
   return render(beginning, message);
 }
 
 /** The one message that shows it, cut if it is too long. @param withCards whether calls may be cards */
 export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
-  const plainer = render(cutMarkdown(inert(message.markdown), messageChars), message);
+  const plainer = render(cutMarkdown(escapeMentions(message.markdown), messageChars), message);
   const { calls } = message;
   if (!calls?.items.length || !withCards) return plainer;
   // Notifications and screen readers get the list.
   const [{ text }] = plainer;
-  const beside = (markdown: string) => markdownBlocks(cutMarkdown(inert(markdown), besideChars));
+  const beside = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
   const blocks = [
     ...[...beside(calls.above), planBlock(calls), ...beside(calls.below)],
     ...footerBlocks(smallPrint(message)),
@@ -74,7 +74,7 @@ function planBlock({ title, items }: CallList): types.PlanBlock {
     tasks: items.map(({ id, name, about, state, result }) => ({
       type: "task_card",
       task_id: id,
-      title: inert(`${name} ${about}`).trim().slice(0, cardChars),
+      title: escapeMentions(`${name} ${about}`).trim().slice(0, cardChars),
       status: cardStatus[state],
       ...(result !== undefined && { output: outputBlock(result) }),
     })),
@@ -87,7 +87,11 @@ const cardStatus = {
 } as const satisfies Record<ShownCall["state"], types.TaskCardBlock["status"]>;
 
 function outputBlock(result: string): types.RichTextBlock {
-  const text = { type: "text" as const, text: inert(cutText(result, outputChars)), style: { code: true } };
+  const text = {
+    type: "text" as const,
+    text: escapeMentions(cutText(result, outputChars)),
+    style: { code: true },
+  };
   return { type: "rich_text", elements: [{ type: "rich_text_section", elements: [text] }] };
 }
 
@@ -97,11 +101,11 @@ function markdownBlocks(text: string): types.KnownBlock[] {
 }
 
 function footerBlocks(small: string): types.KnownBlock[] {
-  return small === "" ? [] : [{ type: "context", elements: [mrkdwn(small)] }];
+  return small === "" ? [] : [{ type: "context", elements: [toMrkdwn(small)] }];
 }
 
 function smallPrint({ footer = "" }: Pick<OutboundMessage, "footer">): string {
-  return escape(inert(footer)).slice(0, footerChars);
+  return escapeText(escapeMentions(footer)).slice(0, footerChars);
 }
 
 function render(
@@ -112,10 +116,10 @@ function render(
   const small = smallPrint(message);
   const buttons = buttonRow(message);
   const blocks = [...markdownBlocks(text), ...footerBlocks(small), ...buttons];
-  const short = escape(text).slice(0, fallbackChars);
-  const section: types.SectionBlock = { type: "section", text: mrkdwn(short) };
+  const short = escapeText(text).slice(0, fallbackChars);
+  const section: types.SectionBlock = { type: "section", text: toMrkdwn(short) };
   const plainest: Layout = {
-    text: small ? `${escape(text)}\n${small}` : escape(text),
+    text: small ? `${escapeText(text)}\n${small}` : escapeText(text),
     // The text shows only where there are no blocks, and there are no buttons without.
     blocks: buttons.length > 0 ? [section, ...buttons] : [],
   };
@@ -126,7 +130,7 @@ function render(
  * The text with every mention, channel link and Slack command made inert by a zero-width space, also where it is
  * written as an entity. What a model writes must never notify people; in code, where this can be, it stays readable.
  */
-export function inert(text: string): string {
+export function escapeMentions(text: string): string {
   return text.replaceAll(
     /(?:<|&lt;?|&#0*60;?|&#x0*3c;?)(?=@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)/gi,
     "$&\u200B",
@@ -134,11 +138,11 @@ export function inert(text: string): string {
 }
 
 /** Text in Slack's own markup, in which Slack looks for no names: "@here" stays a word. */
-export function mrkdwn(text: string): types.MrkdwnElement {
+export function toMrkdwn(text: string): types.MrkdwnElement {
   return { type: "mrkdwn", text, verbatim: true };
 }
 
 /** For text that Slack reads as its own markup. */
-export function escape(text: string): string {
+export function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

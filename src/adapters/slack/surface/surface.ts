@@ -1,8 +1,14 @@
 import type { WebClient } from "@slack/web-api";
-import { wholeAnswer } from "../../../chat/markdown.ts";
+import { keepWholeAnswer } from "../../../chat/markdown.ts";
 import type { MarkOptions, MessageMark } from "../../../chat/outbound.ts";
-import { type ChatSurface, isTaken, SurfaceError } from "../../../chat/surface.ts";
+import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
+import { createWebClient, refusalCode, type SlackAccess } from "../connection/web.ts";
+import { createPeople, type People } from "../inbound/people.ts";
+import { earlierMessages } from "./earlier-messages.ts";
+import { surfaceError } from "./errors.ts";
+import { downloadFile, fileDetails } from "./files.ts";
+import { findPosted, postOnce, shareFile, withFallbackLayout } from "./posting.ts";
 import {
   type Layout,
   messageChars,
@@ -12,13 +18,7 @@ import {
   renderOne,
   renderParts,
 } from "./render.ts";
-import { surfaceError } from "./errors.ts";
-import { downloadFile, fileDetails } from "./files.ts";
-import { createPeople, type People } from "../inbound/people.ts";
-import { findPosted, inLayout, postOnce, shareFile } from "./posting.ts";
-import { earlierMessages } from "./earlier-messages.ts";
 import { createThreadStatus } from "./status.ts";
-import { createWebClient, refusalCode, type SlackAccess } from "../connection/web.ts";
 
 const reactionOf: Record<MessageMark, string> = {
   taken: "eyes",
@@ -77,16 +77,20 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       const refs = [...posted];
       const postNext = async (part: RenderedMessage) => {
         const partKey = `${key}#${refs.length}`;
-        const ts = await inLayout(part, (layout) => postOnce(posts, thread, layout, partKey), noteRefused);
+        const ts = await withFallbackLayout(
+          part,
+          (layout) => postOnce(posts, thread, layout, partKey),
+          noteRefused,
+        );
         refs.push(refOf(thread, ts));
       };
       try {
-        const whole = wholeAnswer(message.markdown, mostChars);
+        const whole = keepWholeAnswer(message.markdown, mostChars);
         if (whole && refs.length === 0) await postNext(renderBeginning(message));
         const isShared =
           whole &&
           refs.length === 1 &&
-          (await isTaken(call("files.uploadV2", () => shareFile(files, thread, whole))));
+          (await wasAccepted(call("files.uploadV2", () => shareFile(files, thread, whole))));
         if (!isShared) {
           const parts = message.calls ? [renderOne(message, hasCards)] : renderParts(message);
           for (const part of parts.slice(refs.length)) await postNext(part);
@@ -109,7 +113,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       // Slack would look for names in an edit ("client"), which it does not in a new message.
       const change = ({ text, blocks }: Layout) =>
         edits.chat.update({ ...place, text, blocks, parse: "none" });
-      await call("chat.update", () => inLayout(renderOne(message, hasCards), change, noteRefused));
+      await call("chat.update", () => withFallbackLayout(renderOne(message, hasCards), change, noteRefused));
     },
 
     async remove(ref) {

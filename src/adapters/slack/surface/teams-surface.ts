@@ -1,11 +1,11 @@
 import { type ChatSurface, SurfaceError } from "../../../chat/surface.ts";
-import { workspaceOf } from "./files.ts";
-import type { Installations } from "../installation/installations.ts";
-import { createSlackSurface } from "./surface.ts";
 import type { SlackServer } from "../connection/web.ts";
+import type { Installations } from "../installation/installations.ts";
+import { workspaceOf } from "./files.ts";
+import { createSlackSurface } from "./surface.ts";
 
 /** A way to write into threads of every workspace that has installed the app, each with its own token. */
-export function createWorkspacesSurface(installations: Installations, server: SlackServer): ChatSurface {
+export function createTeamsSurface(installations: Installations, server: SlackServer): ChatSurface {
   const known = new Map<string, { botToken: string; surface: ChatSurface }>();
   const surfaceOf = async ({ workspace }: { workspace: string }): Promise<ChatSurface> => {
     const installation = await installations.find(workspace);

@@ -4,9 +4,9 @@ import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt.ts";
 import { callUsage } from "../cost.ts";
-import { networkFailure, notAModel, serviceFailure } from "../errors.ts";
-import { defaultRetryPolicy, retriedModel, type RetryPolicy } from "../retry.ts";
-import { serverSentEvents } from "../server-sent-events.ts";
+import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
+import { readServerSentEvents } from "../server-sent-events.ts";
 import { type AnthropicAccount, createClient } from "./client.ts";
 import { readReply } from "./reply.ts";
 import { wireRequests } from "./request.ts";
@@ -51,7 +51,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
    * tools or the system prompt, or with another key, the service refuses it, and so every further request of
    * the thread. What was refused once is not sent again; what the model thinks from then on is.
    */
-  const forgives = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
+  const recoverable = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
     if (!refusesThinking(failure)) return false;
     const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
     for (const message of thoughtful) forgotten.add(message);
@@ -77,7 +77,12 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     };
   }
 
-  return retriedModel({ id, limits }, attempt, { ...defaultRetryPolicy, ...options.retry }, forgives);
+  return createRetryingModel(
+    { id, limits },
+    attempt,
+    { ...defaultRetryPolicy, ...options.retry },
+    recoverable,
+  );
 }
 
 function thinks(message: Message): boolean {
@@ -94,10 +99,10 @@ async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<str
   const type = response.headers.get("content-type");
   if (type !== null && !type.includes("event-stream")) {
     await response.body?.cancel();
-    throw notAModel(type);
+    throw createNotAModelError(type);
   }
   try {
-    for await (const { data } of serverSentEvents(response)) if (data !== "") yield data;
+    for await (const { data } of readServerSentEvents(response)) if (data !== "") yield data;
   } catch (error) {
     throw failureOf(error, apiKey);
   }
@@ -109,8 +114,8 @@ function failureOf(error: unknown, apiKey: string): AttemptFailed {
   if (error instanceof APIError && error.status !== undefined) {
     const { status, type, errorCode, apiMessage, message, headers } = error;
     const code = `${type ?? ""} ${errorCode ?? ""}`;
-    return serviceFailure({ status, code, detail: masked(apiMessage ?? message), headers });
+    return toServiceFailure({ status, code, detail: masked(apiMessage ?? message), headers });
   }
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  return networkFailure(cause, masked(String(cause)));
+  return toNetworkFailure(cause, masked(String(cause)));
 }

@@ -4,8 +4,8 @@ import type { AssistantPart, StopReason, ToolCall } from "../../messages.ts";
 import type { ModelEvent } from "../../model.ts";
 import { AttemptFailed } from "../attempt.ts";
 import type { CallTokens } from "../cost.ts";
-import { serviceFailure } from "../errors.ts";
-import { signOfLife } from "../retry.ts";
+import { toServiceFailure } from "../errors.ts";
+import { heartbeat } from "../retry.ts";
 import { isObject, parseArguments } from "../wire-calls.ts";
 
 /** What the model said in one call. */
@@ -42,7 +42,7 @@ export async function* readReply(
       case "message_start":
         reply.id = event.message.id ?? "";
         reply.tokens = counted(reply.tokens, event.message.usage);
-        yield signOfLife;
+        yield heartbeat;
         break;
       case "content_block_start": {
         const block = started(event.content_block);
@@ -56,18 +56,18 @@ export async function* readReply(
       case "message_delta":
         if (event.delta.stop_reason) reply.stop = stopReasons.get(event.delta.stop_reason) ?? "other";
         reply.tokens = counted(reply.tokens, event.usage);
-        yield signOfLife;
+        yield heartbeat;
         break;
       case "message_stop":
         return { ...reply, parts: partsOf([...blocks.values()], reply.stop) };
       case "error":
-        throw serviceFailure({
+        throw toServiceFailure({
           status: errorStatus.get(event.error.type) ?? 500,
           code: event.error.type,
           detail: event.error.message,
         });
       case "other":
-        yield signOfLife;
+        yield heartbeat;
         break;
     }
   }
@@ -219,7 +219,7 @@ function started(block: z.infer<typeof startedBlock>): Block {
 function shown(block: Block): ModelEvent {
   if (block.type === "text") return { type: "text", delta: block.text };
   if (block.type === "thinking") return { type: "thinking", delta: block.raw.thinking };
-  return signOfLife;
+  return heartbeat;
 }
 
 function grown(block: Block | undefined, delta: z.infer<typeof blockDelta>): ModelEvent {
@@ -233,7 +233,7 @@ function grown(block: Block | undefined, delta: z.infer<typeof blockDelta>): Mod
   }
   if (block?.type === "thinking" && delta.type === "signature_delta") block.raw.signature += delta.signature;
   if (block?.type === "call" && delta.type === "input_json_delta") block.json += delta.partial_json;
-  return signOfLife;
+  return heartbeat;
 }
 
 /**

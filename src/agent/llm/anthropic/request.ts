@@ -9,12 +9,25 @@ import type {
   ToolUnion,
 } from "@anthropic-ai/sdk/resources/messages";
 import { z } from "zod";
-import { userText } from "../../messages.ts";
-import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from "../../messages.ts";
-import { wellFormed } from "../../well-formed.ts";
+import {
+  type AssistantMessage,
+  type Image,
+  type Message,
+  type ToolMessage,
+  type UserMessage,
+  userText,
+} from "../../messages.ts";
 import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
+import { toWellFormed } from "../../well-formed.ts";
 import { isObject } from "../wire-calls.ts";
-import { assertPaired, growing, hashedId, resultText, summaryText, wireName } from "../wire-history.ts";
+import {
+  assertPaired,
+  hashId,
+  memoizedByPrefix,
+  resultText,
+  summaryText,
+  wireName,
+} from "../wire-history.ts";
 
 /** How a model wants to be asked. */
 interface RequestStyle {
@@ -36,7 +49,7 @@ interface RequestStyle {
  */
 export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits } = style;
-  const converted = growing(
+  const converted = memoizedByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
     (state, message) => convert(message, state, style),
   );
@@ -91,7 +104,7 @@ function convert(message: Message, { turns, ids }: Converted, style: RequestStyl
       break;
     case "assistant": {
       const content = assistantBlocks(message, style, ids);
-      if (content.length > 0) turns.push(...urge(turns), { role: "assistant", content });
+      if (content.length > 0) turns.push(...ensureTrailingUserMessage(turns), { role: "assistant", content });
       break;
     }
     case "tool":
@@ -107,13 +120,13 @@ function addUser(turns: Turn[], blocks: UserBlock[]): void {
 }
 
 /** The models refuse a request that ends with their own words: behind each turn of theirs stands a word of ours. */
-function urge(turns: readonly Turn[]): Turn[] {
+function ensureTrailingUserMessage(turns: readonly Turn[]): Turn[] {
   return turns.at(-1)?.role === "assistant" ? [{ role: "user", content: [textBlock("Continue.")] }] : [];
 }
 
 /** The turns of one request. What later requests continue stays as it is: the marks move. */
 function finished(turns: readonly Turn[]): Turn[] {
-  const all = [...turns, ...urge(turns)];
+  const all = [...turns, ...ensureTrailingUserMessage(turns)];
   for (const at of [all.length - 1, all.length - 3]) {
     const turn = all[at];
     const last = turn?.role === "user" && turn.content.at(-1);
@@ -136,7 +149,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
     switch (part.type) {
       case "thinking":
         return replaysThinking && part.protocol === "anthropic" && isThinkingBlock(part.raw)
-          ? [wellFormed(part.raw)]
+          ? [toWellFormed(part.raw)]
           : [];
       case "text":
         return part.text.trim() === "" ? [] : [textBlock(part.text)];
@@ -147,7 +160,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
             type: "tool_use",
             id: ids.add(id),
             name: wireName(name),
-            input: isObject(input) ? wellFormed(input) : {},
+            input: isObject(input) ? toWellFormed(input) : {},
           },
         ];
       }
@@ -203,7 +216,7 @@ class WireIds {
 
   /** The id of a call that is new in the history. */
   add(id: string): string {
-    const legal = /^[a-zA-Z0-9_-]+$/.test(id) ? id : hashedId(id);
+    const legal = /^[a-zA-Z0-9_-]+$/.test(id) ? id : hashId(id);
     let wire = legal;
     for (let copy = 2; this.#used.has(wire); copy += 1) wire = `${legal}_${copy}`;
     this.#used.add(wire);

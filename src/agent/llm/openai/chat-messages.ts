@@ -10,25 +10,25 @@ import {
   type Message,
   textOf,
   type ToolCall,
-  type ToolMessage,
   toolCalls,
+  type ToolMessage,
   userText,
 } from "../../messages.ts";
-import { wellFormed } from "../../well-formed.ts";
 import type { ModelRequest } from "../../model.ts";
-import { chatThinking } from "./chat-reply.ts";
+import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
-  dataUrl,
-  growing,
   isBlank,
+  memoizedByPrefix,
   type Reader,
   resultText,
   summaryText,
-  wireId,
+  toDataUrl,
+  toWireId,
   wireName,
   withoutImages,
 } from "../wire-history.ts";
+import { chatThinking } from "./chat-reply.ts";
 
 /** Characters of a tool call's id that OpenAI takes in this protocol. */
 const idLimit = 40;
@@ -39,8 +39,8 @@ const idLimit = 40;
  * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
  * without its call
  */
-export function chatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
-  const converted = growing(
+export function createChatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
+  const converted = memoizedByPrefix(
     (): Converted => ({ wire: [], images: [] }),
     (state, message) => convert(message, state, reader),
   );
@@ -70,26 +70,26 @@ function convert(message: Message, state: Converted, reader: Reader): void {
   switch (message.role) {
     case "user":
       wire.push(
-        wellFormed({ role: "user", content: userContent(userText(message), message.images, reader) }),
+        toWellFormed({ role: "user", content: userContent(userText(message), message.images, reader) }),
       );
       break;
     case "summary":
       wire.push({ role: "user", content: summaryText(message).toWellFormed() });
       break;
     case "assistant":
-      if (!isBlank(message)) wire.push(wellFormed(assistant(message, reader)));
+      if (!isBlank(message)) wire.push(toWellFormed(assistant(message, reader)));
       break;
     case "tool":
       wire.push(
-        wellFormed({
+        toWellFormed({
           role: "tool",
-          tool_call_id: wireId(message.callId, idLimit),
+          tool_call_id: toWireId(message.callId, idLimit),
           content: reader.images
             ? resultText(message.text)
             : withoutImages(resultText(message.text), message.images ?? []),
         }),
       );
-      if (reader.images) state.images.push(...wellFormed(resultImages(message)));
+      if (reader.images) state.images.push(...toWellFormed(resultImages(message)));
       break;
   }
 }
@@ -118,9 +118,9 @@ function thinkingOf(message: AssistantMessage) {
 
 function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionToolCall {
   return {
-    id: wireId(id, idLimit),
+    id: toWireId(id, idLimit),
     type: "function",
-    function: { name: wireName(name), arguments: JSON.stringify(wellFormed(input)) },
+    function: { name: wireName(name), arguments: JSON.stringify(toWellFormed(input)) },
   };
 }
 
@@ -139,5 +139,5 @@ function resultImages({ name, images = [] }: ToolMessage): ChatCompletionContent
 }
 
 function imagePart(image: Image): ChatCompletionContentPart {
-  return { type: "image_url", image_url: { url: dataUrl(image) } };
+  return { type: "image_url", image_url: { url: toDataUrl(image) } };
 }

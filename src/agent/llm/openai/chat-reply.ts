@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AssistantMessage, AssistantPart, StopReason } from "../../messages.ts";
-import { signOfLife } from "../retry.ts";
-import type { CallTokens } from "../cost.ts";
 import type { ModelEvent } from "../../model.ts";
+import type { CallTokens } from "../cost.ts";
+import { heartbeat } from "../retry.ts";
 import { readCall, type WireCall } from "../wire-calls.ts";
 import { Reasoning, reasoningFields } from "./reasoning.ts";
 import { baseResp } from "./service.ts";
@@ -121,7 +121,7 @@ export class ChatReply {
     this.#thinking += thinking;
     this.#text += text;
     if (thinking !== "") yield { type: "thinking", delta: thinking };
-    yield text === "" ? signOfLife : { type: "text", delta: text };
+    yield text === "" ? heartbeat : { type: "text", delta: text };
   }
 
   #pushCall(delta: CallDelta): void {

@@ -1,10 +1,10 @@
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
-import { retriedModel } from "../retry.ts";
+import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
 import { callUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
-import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
-import { chatMessages } from "./chat-messages.ts";
+import { createChatMessages } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
   checkBaseResp,
@@ -12,7 +12,7 @@ import {
   type OpenAIModelOptions,
   openAIRetryPolicy,
   parseChunk,
-  streamed,
+  streamWithErrors,
 } from "./service.ts";
 
 /** A model behind the Chat Completions protocol: OpenAI's, MiniMax's, or one of the many compatible servers'. */
@@ -23,7 +23,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
-  const messagesOf = chatMessages({ id, images: limits.images });
+  const messagesOf = createChatMessages({ id, images: limits.images });
 
   const body = (request: ModelRequest): ChatCompletionCreateParamsStreaming => ({
     model,
@@ -45,7 +45,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const reply = new ChatReply({ snapshots: miniMax, calls: request.toolChoice !== "none" });
     const sent = client.chat.completions.create(body(request), { signal });
-    for await (const chunk of streamed(sent, options.apiKey)) {
+    for await (const chunk of streamWithErrors(sent, options.apiKey)) {
       const parsed = parseChunk(chatChunk, chunk);
       checkBaseResp(parsed.base_resp);
       yield* reply.push(parsed);
@@ -60,5 +60,5 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     };
   }
 
-  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
+  return createRetryingModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
 }

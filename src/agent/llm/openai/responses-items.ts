@@ -6,16 +6,16 @@ import {
   type Message,
   userText,
 } from "../../messages.ts";
-import { wellFormed } from "../../well-formed.ts";
+import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
-  dataUrl,
-  growing,
   isBlank,
+  memoizedByPrefix,
   type Reader,
   resultText,
   summaryText,
-  wireId,
+  toDataUrl,
+  toWireId,
   wireName,
   withoutImages,
 } from "../wire-history.ts";
@@ -34,10 +34,10 @@ const idLimit = 64;
  * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
  * without its call
  */
-export function inputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
-  const converted = growing(
+export function createInputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
+  const converted = memoizedByPrefix(
     (): ResponseInputItem[] => [],
-    (items, message) => items.push(...wellFormed(itemsOf(message, reader))),
+    (items, message) => items.push(...toWellFormed(itemsOf(message, reader))),
   );
   return (messages) => {
     assertPaired(messages);
@@ -57,7 +57,7 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
       return [
         {
           type: "function_call_output",
-          call_id: wireId(message.callId, idLimit),
+          call_id: toWireId(message.callId, idLimit),
           output: content(resultText(message.text), message.images, reader),
         },
       ];
@@ -84,9 +84,9 @@ function toldItem(part: AssistantPart): ResponseInputItem[] {
   if (part.type !== "tool-call") return [];
   const { id, name, input } = part.call;
   const call = {
-    call_id: wireId(id, idLimit),
+    call_id: toWireId(id, idLimit),
     name: wireName(name),
-    arguments: JSON.stringify(wellFormed(input)),
+    arguments: JSON.stringify(toWellFormed(input)),
   };
   return [{ type: "function_call", ...call }];
 }
@@ -102,7 +102,7 @@ function content(
     ...images.map((image) => ({
       type: "input_image" as const,
       detail: "auto" as const,
-      image_url: dataUrl(image),
+      image_url: toDataUrl(image),
     })),
   ];
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AssistantMessage, AssistantPart, StopReason, ToolCall } from "../../messages.ts";
-import { signOfLife } from "../retry.ts";
-import type { CallTokens } from "../cost.ts";
 import type { ModelEvent } from "../../model.ts";
+import type { CallTokens } from "../cost.ts";
+import { heartbeat } from "../retry.ts";
 import { readCall } from "../wire-calls.ts";
 import { isBlank, wireName } from "../wire-history.ts";
 import { parseChunk, streamFailure } from "./service.ts";
@@ -69,7 +69,7 @@ export async function* readResponse(
   for await (const chunk of events) {
     const { type } = parseChunk(anyEvent, chunk);
     if (!knownTypes.has(type)) {
-      yield signOfLife;
+      yield heartbeat;
       continue;
     }
     const event = parseChunk(known, chunk);
@@ -86,12 +86,12 @@ export async function* readResponse(
         yield { type: "thinking", delta: event.delta };
         break;
       case "response.reasoning_summary_part.added":
-        yield event.summary_index > 0 ? { type: "thinking", delta: paragraph } : signOfLife;
+        yield event.summary_index > 0 ? { type: "thinking", delta: paragraph } : heartbeat;
         break;
       case "response.output_item.done":
         // Only here is an item complete: the encrypted reasoning of `output_item.added` may be half of it.
         items.set(event.output_index, event.item);
-        yield signOfLife;
+        yield heartbeat;
         break;
       case "response.completed":
       case "response.incomplete": {

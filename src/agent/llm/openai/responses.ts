@@ -3,11 +3,11 @@ import type { Message } from "../../messages.ts";
 import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt.ts";
 import { callUsage } from "../cost.ts";
-import { retriedModel } from "../retry.ts";
+import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
-import { inputItems } from "./responses-items.ts";
+import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
-import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamed } from "./service.ts";
+import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErrors } from "./service.ts";
 
 /**
  * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
@@ -23,7 +23,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     images: limits.images,
     forgets: (message: Message) => forgotten.has(message),
   };
-  let itemsOf = inputItems(reader);
+  let itemsOf = createInputItems(reader);
 
   const body = (request: ModelRequest): ResponseCreateParamsStreaming => ({
     model,
@@ -49,23 +49,28 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
    * Encrypted reasoning is bound to the account. With a new key the service refuses it for good, and the thread
    * with it; what it has refused once is not sent again.
    */
-  const forgives = ({ detail }: AttemptFailed, { messages }: ModelRequest): boolean => {
+  const recoverable = ({ detail }: AttemptFailed, { messages }: ModelRequest): boolean => {
     if (!/encrypted content/i.test(detail)) return false;
     const known = messages.filter((message) => message.role === "assistant" && !forgotten.has(message));
     for (const message of known) forgotten.add(message);
     // What it has converted it does not look at again.
-    itemsOf = inputItems(reader);
+    itemsOf = createInputItems(reader);
     return known.length > 0;
   };
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const events = streamed(client.responses.create(body(request), { signal }), options.apiKey);
+    const events = streamWithErrors(client.responses.create(body(request), { signal }), options.apiKey);
     const reply = yield* readResponse(events, id, takenCallIds(request.messages));
     if (!reply) return;
     yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
   }
 
-  return retriedModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry }, forgives);
+  return createRetryingModel(
+    { id, limits },
+    attempt,
+    { ...openAIRetryPolicy, ...options.retry },
+    recoverable,
+  );
 }
 
 /** The older models do not reason, and refuse to be asked for it. */

@@ -4,9 +4,9 @@ import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
 import { AttemptFailed } from "../attempt.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
-import { networkFailure, notAModel, type ServiceAnswer, serviceFailure } from "../errors.ts";
+import { createNotAModelError, type ServiceAnswer, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
-import { serverSentEvents } from "../server-sent-events.ts";
+import { readServerSentEvents } from "../server-sent-events.ts";
 
 /** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */
 export interface OpenAIModelOptions {
@@ -67,7 +67,7 @@ export function answerOf(error: unknown): ServiceAnswer | undefined {
 }
 
 /** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
-export async function* streamed(
+export async function* streamWithErrors(
   request: APIPromise<unknown>,
   apiKey: string,
 ): AsyncGenerator<unknown, void, undefined> {
@@ -76,7 +76,7 @@ export async function* streamed(
     const type = response.headers.get("content-type") ?? "";
     // No stream, although the status is 200; read as one it would have no events.
     if (/json|html/.test(type)) throw bodyFailure(type, await response.text());
-    for await (const { event, data } of serverSentEvents(response)) {
+    for await (const { event, data } of readServerSentEvents(response)) {
       if (data === "[DONE]") return;
       if (data === "") continue;
       const chunk: unknown = JSON.parse(data);
@@ -108,7 +108,7 @@ const streamError = z.object({ code: word, type: word, message: word });
 export function streamFailure(error: unknown): AttemptFailed {
   const { code, type, message } = streamError.safeParse(error).data ?? {};
   const words = `${code ?? ""} ${type ?? ""}`;
-  return serviceFailure({
+  return toServiceFailure({
     status: typeof code === "number" ? code : statusOf(words),
     code: words,
     detail: String(message ?? ""),
@@ -123,7 +123,7 @@ export function checkBaseResp(base: z.infer<typeof baseResp> | null | undefined)
   if (!base || base.status_code === 0) return;
   const status = miniMaxStatus.get(base.status_code) ?? 500;
   const filtered = base.status_code === 1026 || base.status_code === 1027;
-  throw serviceFailure({
+  throw toServiceFailure({
     status,
     code: filtered ? "content_filter" : String(base.status_code),
     detail: `${base.status_code} ${base.status_msg ?? ""}`,
@@ -148,13 +148,13 @@ const miniMaxStatus = new Map([
 function failureOf(error: unknown): unknown {
   if (error instanceof APIError && error.status !== undefined) {
     const { status, code, type, message, headers } = error;
-    return serviceFailure({ status, code: `${code ?? ""} ${type ?? ""}`, detail: message, headers });
+    return toServiceFailure({ status, code: `${code ?? ""} ${type ?? ""}`, detail: message, headers });
   }
   if (error instanceof APIError && !(error instanceof APIConnectionError)) return streamFailure(error);
   if (error instanceof SyntaxError) return unreadable(error.message);
   // A connection that breaks while the body is read throws the TypeError of fetch.
   if (error instanceof APIConnectionError || error instanceof TypeError) {
-    return networkFailure(error.cause instanceof Error ? error.cause : error);
+    return toNetworkFailure(error.cause instanceof Error ? error.cause : error);
   }
   return error;
 }
@@ -171,7 +171,7 @@ function bodyFailure(type: string, body: string): AttemptFailed {
     .safeParse(type.includes("json") ? JSON.parse(body) : {});
   checkBaseResp(parsed.data?.base_resp);
   if (parsed.data?.error) return streamFailure(parsed.data.error);
-  return notAModel(type);
+  return createNotAModelError(type);
 }
 
 function unreadable(detail: string): AttemptFailed {

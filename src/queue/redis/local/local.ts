@@ -3,9 +3,9 @@ import { delimiter, join } from "node:path";
 import type { Redis } from "ioredis";
 import { type RedisLog, type RedisServer, redisServer } from "../server.ts";
 import { RedisUnavailable } from "../unavailable.ts";
-import { joinServer, openSite, type Site } from "./paths.ts";
+import { joinServer, type LocalRedisPaths, prepareLocalRedisPaths } from "./paths.ts";
 import { isServed, withLock } from "./socket.ts";
-import { useSystem } from "./system.ts";
+import { useSystemServer } from "./system.ts";
 
 interface LocalSettings {
   dataDir: string;
@@ -30,21 +30,21 @@ export async function connectLocal(settings: LocalSettings): Promise<RedisServer
 const notWritable = new Set(["EACCES", "EPERM", "EROFS", "ENOSPC", "ENOTDIR", "EEXIST"]);
 
 async function connectIn(settings: LocalSettings): Promise<RedisServer> {
-  const site = await openSite(settings.dataDir, settings.log);
+  const paths = await prepareLocalRedisPaths(settings.dataDir, settings.log);
   // Two servers on one folder would write the same files.
-  return await withLock(site.lock, async () => {
-    const control = await joinServer(site.embedded, site.log);
-    if (control) return guestOfEmbedded(site, control);
+  return await withLock(paths.lock, async () => {
+    const control = await joinServer(paths.embedded, paths.log);
+    if (control) return joinEmbedded(paths, control);
     const binary = await findOnPath(["valkey-server", "redis-server"], settings.searchPath);
-    if (binary !== undefined || (await isServed(site.system))) return await useSystem(site, binary);
-    if (!settings.production || settings.allowEmbedded) return await runEmbedded(site);
+    if (binary !== undefined || (await isServed(paths.system))) return await useSystemServer(paths, binary);
+    if (!settings.production || settings.allowEmbedded) return await runEmbedded(paths);
     throw new RedisUnavailable(
       "There is no Redis: REDIS_URL is not set, and neither valkey-server nor redis-server is on PATH. Install one (`apt install valkey-server`, `apt install redis-server`, `brew install valkey`) or set REDIS_URL; EMBEDDED_REDIS=1 allows the embedded one for a demonstration.",
     );
   });
 }
 
-async function runEmbedded({ embedded, snapshot, log }: Site): Promise<RedisServer> {
+async function runEmbedded({ embedded, snapshot, log }: LocalRedisPaths): Promise<RedisServer> {
   // Loaded only where it is used: it brings a Lua interpreter.
   const { startEmbedded, snapshotEveryMs } = await import("./embedded.ts");
   const server = await startEmbedded(embedded, snapshot, log);
@@ -60,7 +60,7 @@ async function runEmbedded({ embedded, snapshot, log }: Site): Promise<RedisServ
 }
 
 /** The embedded server lives in another process and ends with it. */
-function guestOfEmbedded({ embedded }: Site, control: Redis): RedisServer {
+function joinEmbedded({ embedded }: LocalRedisPaths, control: Redis): RedisServer {
   return redisServer({
     kind: "embedded",
     describe: `embedded, in another process, at ${embedded}`,

@@ -1,13 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Redis } from "ioredis";
-import { openControl } from "../connect-with-retry.ts";
+import { connectWithRetry } from "../connect-with-retry.ts";
 import type { RedisLog } from "../server.ts";
 import { RedisUnavailable } from "../unavailable.ts";
 import { isServed, socketAddress } from "./socket.ts";
 
 /** The folder of the servers that run on this machine, and what lies in it. */
-export interface Site {
+export interface LocalRedisPaths {
   folder: string;
   /** Addresses of sockets. */
   lock: string;
@@ -19,7 +19,7 @@ export interface Site {
 }
 
 /** @throws {RedisUnavailable} when the path is too long */
-export async function openSite(dataDir: string, log: RedisLog): Promise<Site> {
+export async function prepareLocalRedisPaths(dataDir: string, log: RedisLog): Promise<LocalRedisPaths> {
   const folder = join(resolve(dataDir), "redis");
   // Users of a root bot's sandboxes walk through the data folder to their workspaces.
   await mkdir(resolve(dataDir), { recursive: true, mode: 0o711 });
@@ -41,7 +41,7 @@ export async function openSite(dataDir: string, log: RedisLog): Promise<Site> {
  */
 export async function joinServer(address: string, log: RedisLog): Promise<Redis | undefined> {
   if (!(await isServed(address))) return undefined;
-  const link = await openControl(
+  const link = await connectWithRetry(
     { options: { path: address } },
     { patienceMs: 10_000, mayBeLate: false, log },
   );

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Redis } from "ioredis";
-import { openControl } from "../connect-with-retry.ts";
-import { inspect } from "../inspect.ts";
+import { connectWithRetry } from "../connect-with-retry.ts";
+import { inspectServer } from "../inspect.ts";
 import { type RedisServer, redisServer } from "../server.ts";
 import { RedisUnavailable } from "../unavailable.ts";
-import { joinServer, type Site } from "./paths.ts";
+import { joinServer, type LocalRedisPaths } from "./paths.ts";
 import { withLock } from "./socket.ts";
 
 /** A large append-only file takes its time to load. */
@@ -33,15 +33,18 @@ const settings = (socket: string) => ({
  *
  * @param binary Absent: only a server that runs already will do.
  */
-export async function useSystem(site: Site, binary: string | undefined): Promise<RedisServer> {
-  const { lock, snapshot, system, log } = site;
+export async function useSystemServer(
+  paths: LocalRedisPaths,
+  binary: string | undefined,
+): Promise<RedisServer> {
+  const { lock, snapshot, system, log } = paths;
   let own: OwnServer | undefined;
   const provide = async (): Promise<Redis> => {
     const joined = await joinServer(system, log);
     if (joined) return joined;
     if (binary === undefined)
       throw new RedisUnavailable(`The server at ${system} has just ended: start again.`);
-    own = await startServer(binary, site);
+    own = await startServer(binary, paths);
     return own.control;
   };
 
@@ -54,7 +57,7 @@ export async function useSystem(site: Site, binary: string | undefined): Promise
       .finally(() => (reviving = undefined));
   });
 
-  const { name, warnings } = await inspect(control);
+  const { name, warnings } = await inspectServer(control);
   if (existsSync(snapshot)) {
     warnings.push(
       `${snapshot} holds what the embedded Redis kept, and ${name} does not read it: remove it when you do not need it.`,
@@ -78,7 +81,7 @@ interface OwnServer {
   end(): Promise<void>;
 }
 
-async function startServer(binary: string, { folder, system, log }: Site): Promise<OwnServer> {
+async function startServer(binary: string, { folder, system, log }: LocalRedisPaths): Promise<OwnServer> {
   const args = Object.entries(settings(basename(system))).flatMap(([name, value]) => [`--${name}`, value]);
   // It needs none of our environment, which holds tokens. Ctrl-C must not end it while turns are being saved,
   // so it has a process group of its own.
@@ -101,7 +104,7 @@ async function startServer(binary: string, { folder, system, log }: Site): Promi
   for (const child of [server, watcher]) child.unref();
 
   const patience = { patienceMs: startPatienceMs, mayBeLate: true, signal: gone.signal, log };
-  const link = await openControl({ options: { path: system } }, patience);
+  const link = await connectWithRetry({ options: { path: system } }, patience);
   if (!link.ok) {
     server.kill();
     const words = (await lastWords(join(folder, "redis.log"))) ?? link.cause;

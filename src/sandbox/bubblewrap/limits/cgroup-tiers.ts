@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { SandboxLimits } from "../../limits.ts";
 
 /** The limits that a group holds. */
-export type CagedLimits = Pick<SandboxLimits, "memoryBytes" | "processes" | "cpus">;
+export type GroupLimits = Pick<SandboxLimits, "memoryBytes" | "processes" | "cpus">;
 
 /** A group to make for each command. */
 export interface GroupPlan {
@@ -30,7 +30,7 @@ export interface Tier {
 const ownProcesses = 8;
 const cpuPeriodUs = 100_000;
 /** Whole, as the kernel takes nothing else: 1.1 CPUs are no whole number of microseconds in binary. */
-const quotaUs = ({ cpus }: CagedLimits) => Math.round(cpus * cpuPeriodUs);
+const quotaUs = ({ cpus }: GroupLimits) => Math.round(cpus * cpuPeriodUs);
 
 /**
  * What might work here, the strictest first. Whether it does, only trying tells.
@@ -38,14 +38,14 @@ const quotaUs = ({ cpus }: CagedLimits) => Math.round(cpus * cpuPeriodUs);
  * @param groups the content of /proc/self/cgroup
  * @param mounts the content of /proc/mounts
  */
-export function possibleTiers(limits: CagedLimits, groups: string, mounts: string): Tier[] {
+export function possibleTiers(limits: GroupLimits, groups: string, mounts: string): Tier[] {
   return [unifiedTier(limits, groups, mounts), legacyTier(limits, groups, mounts)].filter(
     (tier) => tier !== undefined,
   );
 }
 
 /** Tier 1: in a subgroup of a systemd unit that delegates (see unit-group.ts), or at the very top. */
-function unifiedTier(limits: CagedLimits, groups: string, mounts: string): Tier | undefined {
+function unifiedTier(limits: GroupLimits, groups: string, mounts: string): Tier | undefined {
   const mount = /^\S+ (\S+) cgroup2 /m.exec(mounts)?.[1];
   const own = /^0::(\/.*)$/m.exec(groups)?.[1];
   if (mount === undefined || own === undefined) return undefined;
@@ -70,7 +70,7 @@ function unifiedTier(limits: CagedLimits, groups: string, mounts: string): Tier 
 }
 
 /** Tier 2: cgroup v1, which only root can write. */
-function legacyTier(limits: CagedLimits, groups: string, mounts: string): Tier | undefined {
+function legacyTier(limits: GroupLimits, groups: string, mounts: string): Tier | undefined {
   const folderOf = (controller: string): string | undefined => {
     const mount = new RegExp(`^\\S+ (\\S+) cgroup \\S*\\b${controller}\\b`, "m").exec(mounts)?.[1];
     const own = new RegExp(`^\\d+:(?:\\S+,)?${controller}(?:,\\S+)?:(/.*)$`, "m").exec(groups)?.[1];

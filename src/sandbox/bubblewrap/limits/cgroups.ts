@@ -3,29 +3,29 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isCalled } from "../../system-error.ts";
-import { type CagedLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
-import { type Cage, type Cages, watchingCages } from "./resource-group.ts";
-import { leaveUnitGroup, unitGroup } from "./unit-group.ts";
+import { hasErrorCode } from "../../system-error.ts";
+import { type GroupLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
+import { pollingLimits, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
+import { findUnitGroup, leaveUnitGroup } from "./unit-group.ts";
 
 /** The strictest way that works here, tried with a real process. */
-export async function findCages(limits: CagedLimits): Promise<Cages> {
+export async function findResourceGroups(limits: GroupLimits): Promise<ResourceGroups> {
   const readGroups = () => readFileSync("/proc/self/cgroup", "utf8");
   const mounts = readFileSync("/proc/mounts", "utf8");
-  leaveUnitGroup(unitGroup(readGroups(), mounts));
+  leaveUnitGroup(findUnitGroup(readGroups(), mounts));
   for (const tier of possibleTiers(limits, readGroups(), mounts)) {
-    const cages: Cages = {
+    const groups: ResourceGroups = {
       summary: tier.summary,
       countsEverything: true,
-      enclose: (pid) => enclose(tier, pid),
+      attach: (pid) => attach(tier, pid),
     };
-    if (await works(tier, cages)) return cages;
+    if (await works(tier, groups)) return groups;
   }
-  return watchingCages(limits.memoryBytes);
+  return pollingLimits(limits.memoryBytes);
 }
 
 /** @throws when a group cannot be made; nothing of it is left then */
-function enclose(tier: Tier, pid: number): Cage {
+function attach(tier: Tier, pid: number): ResourceGroup {
   const name = randomBytes(6).toString("hex");
   const plans = [tier.memory, ...tier.others];
   const release = () => {
@@ -110,7 +110,7 @@ function ifThere<T>(read: () => T, absent: T): T {
     return read();
   } catch (error) {
     // ENODEV: the group went while its file was open.
-    if (isCalled(error, "ENOENT", "ENODEV")) return absent;
+    if (hasErrorCode(error, "ENOENT", "ENODEV")) return absent;
     throw error;
   }
 }
@@ -123,16 +123,16 @@ function remove(group: string): void {
   }
 }
 
-async function works(tier: Tier, cages: Cages): Promise<boolean> {
+async function works(tier: Tier, groups: ResourceGroups): Promise<boolean> {
   const child = spawn("/bin/sh", ["-c", "read -r go"], { env: {}, stdio: ["pipe", "ignore", "ignore"] });
   const ended = once(child, "close");
   try {
     if (child.pid === undefined) return false;
     sweep(tier);
-    const cage = cages.enclose(child.pid);
+    const group = groups.attach(child.pid);
     child.stdin.end();
     await ended;
-    cage.release();
+    group.release();
     return true;
   } catch {
     return false; // Not writable, not delegated, or a controller is missing.

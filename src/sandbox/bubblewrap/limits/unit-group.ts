@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isCalled } from "../../system-error.ts";
+import { hasErrorCode } from "../../system-error.ts";
 import { launchEnvironment } from "../command-line.ts";
 
 /** The control group (version 2) of a systemd service in which this process is directly. */
@@ -16,7 +16,7 @@ export interface UnitGroup {
  * @param groups the content of /proc/self/cgroup
  * @param mounts the content of /proc/mounts
  */
-export function unitGroup(groups: string, mounts: string): UnitGroup | undefined {
+export function findUnitGroup(groups: string, mounts: string): UnitGroup | undefined {
   const mount = /^\S+ (\S+) cgroup2 /m.exec(mounts)?.[1];
   const own = /^0::(\/.*\.service)$/m.exec(groups)?.[1];
   if (mount === undefined || own === undefined) return undefined;
@@ -78,6 +78,6 @@ function move(pid: string, to: string): void {
     writeFileSync(join(to, "cgroup.procs"), pid);
   } catch (error) {
     // It has ended.
-    if (!isCalled(error, "ESRCH")) throw error;
+    if (!hasErrorCode(error, "ESRCH")) throw error;
   }
 }

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../../src/agent/llm/anthropic/anthropic.ts";
 import { readReply } from "../../../../src/agent/llm/anthropic/reply.ts";
-import { signOfLife } from "../../../../src/agent/llm/retry.ts";
-import type { ModelEvent } from "../../../../src/agent/model.ts";
+import { heartbeat } from "../../../../src/agent/llm/retry.ts";
 import type { Message } from "../../../../src/agent/messages.ts";
-import { startFakeAnthropic } from "../../../fakes/anthropic.ts";
-import type { FakeReply } from "../../../fakes/anthropic.ts";
+import type { ModelEvent } from "../../../../src/agent/model.ts";
+import { type FakeReply, startFakeAnthropic } from "../../../fakes/anthropic.ts";
 import { startWireServer } from "../../../fakes/wire.ts";
 import { ask, call, closing, failure, limits, retry, says, setUp } from "./setup.ts";
 
@@ -197,7 +196,7 @@ describe("when the service fails", () => {
     }
     const shown: ModelEvent[] = [];
     for await (const event of readReply(data())) shown.push(event);
-    expect(shown).toEqual(events.map(() => signOfLife));
+    expect(shown).toEqual(events.map(() => heartbeat));
   });
 
   test("nobody answering is a transient failure that names no address", async () => {

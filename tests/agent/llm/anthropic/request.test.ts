@@ -2,19 +2,17 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../../src/agent/llm/anthropic/anthropic.ts";
 import { wireRequests } from "../../../../src/agent/llm/anthropic/request.ts";
-import { toolCalls } from "../../../../src/agent/messages.ts";
-import type {
-  AssistantMessage,
-  AssistantPart,
-  Message,
-  ToolMessage,
-  UserMessage,
+import {
+  type AssistantMessage,
+  type AssistantPart,
+  type Message,
+  toolCalls,
+  type ToolMessage,
+  type UserMessage,
 } from "../../../../src/agent/messages.ts";
-import { wellFormed } from "../../../../src/agent/well-formed.ts";
-import { startFakeAnthropic } from "../../../fakes/anthropic.ts";
-import type { FakeBlock } from "../../../fakes/anthropic.ts";
-import { parseBody, refusalOf, turnsOf } from "../../../fakes/anthropic-rules.ts";
-import type { Turn } from "../../../fakes/anthropic-rules.ts";
+import { toWellFormed } from "../../../../src/agent/well-formed.ts";
+import { parseBody, refusalOf, type Turn, turnsOf } from "../../../fakes/anthropic-rules.ts";
+import { type FakeBlock, startFakeAnthropic } from "../../../fakes/anthropic.ts";
 
 const own = "anthropic/claude-sonnet-5-5";
 const service = { contextTokens: 10_000_000, maxOutputTokens: 128_000, adaptiveThinking: true };
@@ -166,7 +164,7 @@ describe("wireRequests", () => {
         const returned = sent(messages).flatMap(({ content }) =>
           content.filter(({ type }) => type.includes("thinking")),
         );
-        expect(returned).toEqual(JSON.parse(JSON.stringify(wellFormed(expected))));
+        expect(returned).toEqual(JSON.parse(JSON.stringify(toWellFormed(expected))));
       }),
     );
   });
