@@ -14,7 +14,7 @@ const replaced: readonly [old: RegExp, term: string][] = [
   [/\bcreateDrive\b|\bdrive(Session|Turns)\b|\bDriven\b/, "runSession"],
   [/[pP]urse\b|PaidModel|\bUsedUp\b/, "TurnBudget, meteredModel, BudgetExhausted"],
   [/\bEnclosures?\b/, "MessageExtras"],
-  [/\bReception\b|\bDesk\b|\bdeskOf\b|\bephemeral message\b/, "TeamRegistry, TeamConnection, postEphemeral"],
+  [/\bReception\b|\bDesk\b|\bdeskOf\b|\bwhisper\b/, "TeamRegistry, TeamConnection, postEphemeral"],
   [/[aA]ttendance\b|\bmissedSince\b/, "Downtime, lastConnectedAt"],
   [/\boverhear\b|\brehear\b/, "storeUnauthorized"],
   [/\bWithdrawals\b|\btoldOf\b|\buntold\b/, "CancelledMessages, markNotified, listUnnotified"],
