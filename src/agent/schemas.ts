@@ -1,0 +1,312 @@
+import { z } from "zod";
+import type { InnerCall, InnerCalls, StopOrder, TurnOutcome } from "./events.ts";
+import type { JournalRecord } from "./journal.ts";
+import type {
+  AssistantMessage,
+  AssistantPart,
+  AttachmentHandle,
+  Enclosed,
+  Image,
+  Quote,
+  Speaker,
+  SummaryMessage,
+  ToolCall,
+  ToolMessage,
+  UserMessage,
+} from "./messages.ts";
+import type { Usage } from "./model.ts";
+import type { Decision, Question } from "./questions.ts";
+import type { BudgetExhausted } from "./turn-budget.ts";
+
+/**
+ * What the agent's types look like where they were stored: their first version. The types, with what each field
+ * means, stand in the files that use them; here every field has to be named, and the compiler holds both together.
+ * A field that is not named passes, so that a later Heddle may add some.
+ */
+
+/** Every field of a type, the optional ones too. */
+export type Fields<T> = { [Name in keyof T]-?: z.ZodType };
+
+const oneOf = <const Values extends readonly string[]>(...values: Values) => z.literal(values);
+const optional = z.exactOptional;
+
+const speakerFields = z.looseObject({ id: z.string(), name: z.string() } satisfies Fields<Speaker>);
+export const speakerSchema: z.ZodType<Speaker> = speakerFields;
+
+const usageFields = z.looseObject({
+  input: z.number(),
+  output: z.number(),
+  cacheRead: z.number(),
+  cacheWrite: z.number(),
+  cost: z.number(),
+  priceUnknown: optional(z.literal(true)),
+  calls: z.number(),
+} satisfies Fields<Usage>);
+
+const imageFields = z.looseObject({
+  mediaType: oneOf("image/png", "image/jpeg", "image/gif", "image/webp"),
+  data: z.string(),
+} satisfies Fields<Image>);
+
+const attachmentFields = z.looseObject({
+  name: z.string(),
+  mediaType: z.string(),
+  bytes: z.number(),
+  handle: z.string(),
+} satisfies Fields<AttachmentHandle>);
+
+const quoteFields = z.looseObject({
+  author: speakerFields,
+  text: z.string(),
+  at: z.number(),
+} satisfies Fields<Quote>);
+
+const enclosedFields = z.looseObject({
+  files: optional(z.array(attachmentFields)),
+  about: optional(quoteFields),
+  overheard: optional(z.array(quoteFields)),
+  room: optional(z.literal(true)),
+  model: optional(z.string()),
+  skill: optional(z.string()),
+} satisfies Fields<Enclosed>);
+
+const userMessageFields = z.looseObject({
+  role: z.literal("user"),
+  id: z.string(),
+  author: speakerFields,
+  text: z.string(),
+  enclosed: optional(enclosedFields),
+  beside: optional(z.string()),
+  images: optional(z.array(imageFields)),
+  at: z.number(),
+  trace: optional(z.string()),
+  scheduled: optional(z.literal(true)),
+  paidBy: optional(z.string()),
+  tokens: optional(z.number()),
+} satisfies Fields<UserMessage>);
+
+const toolCallFields = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  input: z.unknown(),
+  malformed: optional(z.string()),
+} satisfies Fields<ToolCall>);
+
+type Part<Type extends AssistantPart["type"]> = Extract<AssistantPart, { type: Type }>;
+
+const assistantMessageFields = z.looseObject({
+  role: z.literal("assistant"),
+  id: z.string(),
+  parts: z.array(
+    z.discriminatedUnion("type", [
+      z.looseObject({
+        type: z.literal("thinking"),
+        text: z.string(),
+        protocol: oneOf("anthropic", "openai-chat", "openai-responses", "demo"),
+        raw: z.unknown(),
+      } satisfies Fields<Part<"thinking">>),
+      z.looseObject({ type: z.literal("text"), text: z.string() } satisfies Fields<Part<"text">>),
+      z.looseObject({ type: z.literal("tool-call"), call: toolCallFields } satisfies Fields<
+        Part<"tool-call">
+      >),
+    ]),
+  ),
+  model: z.string(),
+  stop: oneOf("end", "tool-calls", "max-tokens", "pause", "refusal", "context-window", "other"),
+  tokens: optional(z.number()),
+} satisfies Fields<AssistantMessage>);
+
+const toolStatus = oneOf("ok", "error", "partial", "stopped", "unknown");
+
+const toolMessageFields = z.looseObject({
+  role: z.literal("tool"),
+  callId: z.string(),
+  name: z.string(),
+  status: toolStatus,
+  text: z.string(),
+  images: optional(z.array(imageFields)),
+  tokens: optional(z.number()),
+} satisfies Fields<ToolMessage>);
+
+const summaryMessageFields = z.looseObject({
+  role: z.literal("summary"),
+  text: z.string(),
+  intents: optional(z.array(z.string())),
+  pinned: optional(z.array(z.string())),
+  plan: optional(z.string()),
+  tokens: optional(z.number()),
+} satisfies Fields<SummaryMessage>);
+
+const innerCallsFields = z.looseObject({
+  calls: z.array(
+    z.looseObject({
+      name: z.string(),
+      input: z.string(),
+      status: toolStatus,
+      text: z.string(),
+      durationMs: z.number(),
+    } satisfies Fields<InnerCall>),
+  ),
+  omitted: z.number(),
+} satisfies Fields<InnerCalls>);
+
+const stopOrderFields = z.looseObject({
+  by: z.string(),
+  at: z.number(),
+  heardAt: optional(z.number()),
+} satisfies Fields<StopOrder>);
+export const stopOrderSchema: z.ZodType<StopOrder> = stopOrderFields;
+
+const turnBasis = { steps: z.number(), usage: usageFields };
+type Outcome<Kind extends TurnOutcome["kind"]> = Extract<TurnOutcome, { kind: Kind }>;
+
+const outcomeFields = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("answered"), text: z.string(), ...turnBasis } satisfies Fields<
+    Outcome<"answered">
+  >),
+  z.looseObject({ kind: z.literal("stopped"), order: stopOrderFields, ...turnBasis } satisfies Fields<
+    Outcome<"stopped">
+  >),
+  z.looseObject({
+    kind: oneOf("step-limit", "budget"),
+    text: z.string(),
+    limit: z.string(),
+    usedUp: optional(
+      z.looseObject({
+        budget: z.string(),
+        limit: z.string(),
+        resets: z.string(),
+        extension: z.string(),
+      } satisfies Fields<BudgetExhausted>),
+    ),
+    ...turnBasis,
+  } satisfies Fields<Outcome<"step-limit" | "budget">>),
+  z.looseObject({ kind: oneOf("refused", "model-error"), text: z.string(), ...turnBasis }),
+  z.looseObject({ kind: oneOf("waiting", "suspended", "lost-lease"), ...turnBasis }),
+]);
+export const turnOutcomeSchema: z.ZodType<TurnOutcome> = outcomeFields;
+
+const questionBasis = {
+  id: z.string(),
+  callId: z.string(),
+  tool: z.string(),
+  requester: speakerFields,
+  askedAt: z.number(),
+  expiresAt: z.number(),
+};
+type Asked<Kind extends Question["kind"]> = Extract<Question, { kind: Kind }>;
+
+const questionFields = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("approval"), why: z.string(), ...questionBasis } satisfies Fields<
+    Asked<"approval">
+  >),
+  z.looseObject({
+    kind: z.literal("choice"),
+    text: z.string(),
+    choices: z.array(z.string()),
+    ...questionBasis,
+  } satisfies Fields<Asked<"choice">>),
+]);
+export const questionSchema: z.ZodType<Question> = questionFields;
+
+const decided = { by: speakerFields, at: z.number() };
+type Decided<Kind extends Decision["kind"]> = Extract<Decision, { kind: Kind }>;
+
+const decisionFields = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("approved"), ...decided } satisfies Fields<Decided<"approved">>),
+  z.looseObject({ kind: z.literal("denied"), reason: optional(z.string()), ...decided } satisfies Fields<
+    Decided<"denied">
+  >),
+  z.looseObject({ kind: z.literal("answered"), text: optional(z.string()), ...decided } satisfies Fields<
+    Decided<"answered">
+  >),
+  z.looseObject({ kind: z.literal("expired"), at: z.number() } satisfies Fields<Decided<"expired">>),
+  z.looseObject({ kind: z.literal("unasked"), why: z.string(), at: z.number() } satisfies Fields<
+    Decided<"unasked">
+  >),
+]);
+export const decisionSchema: z.ZodType<Decision> = decisionFields;
+
+export const usageSchema: z.ZodType<Usage> = usageFields;
+export const userMessageSchema: z.ZodType<UserMessage> = userMessageFields;
+export const assistantMessageSchema: z.ZodType<AssistantMessage> = assistantMessageFields;
+export const toolCallSchema: z.ZodType<ToolCall> = toolCallFields;
+export const toolMessageSchema: z.ZodType<ToolMessage> = toolMessageFields;
+export const summaryMessageSchema: z.ZodType<SummaryMessage> = summaryMessageFields;
+export const innerCallsSchema: z.ZodType<InnerCalls> = innerCallsFields;
+
+type Kept<Type extends JournalRecord["type"]> = Extract<JournalRecord, { type: Type }>;
+
+const userRecord = z.looseObject({ type: z.literal("user"), message: userMessageFields } satisfies Fields<
+  Kept<"user">
+>);
+
+export const journalRecordSchema: z.ZodType<JournalRecord> = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("turn-start"), turn: z.string(), at: z.number() } satisfies Fields<
+    Kept<"turn-start">
+  >),
+  userRecord,
+  z.looseObject({
+    type: z.literal("enclosure"),
+    message: z.string(),
+    beside: z.string(),
+    images: optional(z.array(imageFields)),
+    at: z.number(),
+  } satisfies Fields<Kept<"enclosure">>),
+  z.looseObject({
+    type: z.literal("withdrawn"),
+    id: z.string(),
+    reason: z.literal("stopped"),
+  } satisfies Fields<Kept<"withdrawn">>),
+  z.looseObject({ type: z.literal("nudge"), message: userMessageFields } satisfies Fields<Kept<"nudge">>),
+  z.looseObject({
+    type: z.literal("assistant"),
+    step: z.number(),
+    message: assistantMessageFields,
+    usage: usageFields,
+    troubles: optional(z.array(z.string())),
+    at: z.number(),
+  } satisfies Fields<Kept<"assistant">>),
+  z.looseObject({ type: z.literal("tool-start"), callId: z.string(), at: z.number() } satisfies Fields<
+    Kept<"tool-start">
+  >),
+  z.looseObject({
+    type: z.literal("tool-result"),
+    message: toolMessageFields,
+    durationMs: z.number(),
+    usage: optional(usageFields),
+    inner: optional(innerCallsFields),
+    at: z.number(),
+  } satisfies Fields<Kept<"tool-result">>),
+  z.looseObject({ type: z.literal("question"), question: questionFields, at: z.number() } satisfies Fields<
+    Kept<"question">
+  >),
+  z.looseObject({
+    type: z.literal("decision"),
+    question: z.string(),
+    decision: decisionFields,
+    at: z.number(),
+  } satisfies Fields<Kept<"decision">>),
+  z.looseObject({
+    type: z.literal("trim"),
+    callIds: z.array(z.string()),
+    before: optional(z.number()),
+    after: optional(z.number()),
+    at: z.number(),
+  } satisfies Fields<Kept<"trim">>),
+  z.looseObject({
+    type: z.literal("summary"),
+    message: summaryMessageFields,
+    keep: z.number(),
+    usage: usageFields,
+    before: optional(z.number()),
+    after: optional(z.number()),
+    at: z.number(),
+  } satisfies Fields<Kept<"summary">>),
+  z.looseObject({
+    type: z.literal("turn-end"),
+    turn: z.string(),
+    outcome: outcomeFields,
+    at: z.number(),
+  } satisfies Fields<Kept<"turn-end">>),
+]);

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import type { Fields } from "../agent/schemas.ts";
+import type { ActionButton, CallList, MessageMark, OutboundMessage, ShownCall } from "./outbound.ts";
+import type { MessageRef } from "./threads.ts";
+
+/** What chat's types look like where they were stored: their first version. See `agent/schemas.ts`. */
+
+const optional = z.exactOptional;
+
+export const messageMarkSchema = z.literal([
+  "taken",
+  "waiting",
+  "answered",
+  "stopped",
+  "failed",
+]) satisfies z.ZodType<MessageMark>;
+
+export const messageRefSchema: z.ZodType<MessageRef> = z.looseObject({
+  platform: z.string(),
+  workspace: z.string(),
+  channel: z.string(),
+  message: z.string(),
+} satisfies Fields<MessageRef>);
+
+const shownCall = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  about: z.string(),
+  state: z.literal(["ok", "error", "partial", "stopped", "unknown", "running", "pending"]),
+  result: optional(z.string()),
+} satisfies Fields<ShownCall>);
+
+const callList = z.looseObject({
+  above: z.string(),
+  below: z.string(),
+  title: z.string(),
+  items: z.array(shownCall),
+} satisfies Fields<CallList>);
+
+const actionButton = z.looseObject({
+  id: z.string(),
+  label: z.string(),
+  style: z.literal(["plain", "primary", "danger"]),
+  asksFor: optional(z.string()),
+} satisfies Fields<ActionButton>);
+
+/** For those who store it with more. */
+export const outboundMessageFields = {
+  markdown: z.string(),
+  kind: z.literal(["progress", "question", "answer", "notice", "receipt"]),
+  footer: optional(z.string()),
+  stoppable: optional(z.boolean()),
+  calls: optional(callList),
+  actions: optional(z.array(actionButton)),
+  trace: optional(z.string()),
+} satisfies Fields<OutboundMessage>;
+
+export const outboundMessageSchema: z.ZodType<OutboundMessage> = z.looseObject(outboundMessageFields);
