@@ -145,6 +145,11 @@ export function replay(records: readonly JournalRecord[]): History {
         close();
         messages.push(record.message);
         break;
+      case "unreadable":
+        // It may have told that one of them was started, which must then not be run again.
+        open = open.map((entry) => ({ ...entry, started: true }));
+        if (open.length === 0) messages.push(unreadableNote);
+        break;
       case "assistant":
         close();
         messages.push(record.message);
@@ -159,7 +164,7 @@ export function replay(records: readonly JournalRecord[]): History {
         open = open.map((entry) => (entry.call.id === record.callId ? { ...entry, started: true } : entry));
         break;
       case "tool-result":
-        messages.push(record.message);
+        if (answersCall(messages, record.message)) messages.push(record.message);
         open = open.filter((entry) => entry.call.id !== record.message.callId);
         if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
         setResult(turn, record.message);
@@ -212,6 +217,21 @@ function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {
   if (goesOn) turn.waitingSince = at;
   else delete turn.waitingSince;
 }
+
+/** Whether the call of a result stands before it. Where that could not be read, no provider takes the result. */
+function answersCall(messages: readonly Message[], { callId }: ToolMessage): boolean {
+  const before = messages.findLast(({ role }) => role !== "tool");
+  return before?.role === "assistant" && toolCalls(before).some(({ id }) => id === callId);
+}
+
+/** Stands in place of a record that cannot be read, so that what follows is still an answer to something. */
+const unreadableNote: UserMessage = {
+  role: "user",
+  id: "unreadable",
+  author: heddle,
+  text: "(A part of the conversation cannot be read and is left out here.)",
+  at: 0,
+};
 
 /** Call ids repeat with some models, so the newest call of that id is meant. */
 function setResult(turn: OpenTurn | undefined, result: ToolMessage): void {

@@ -53,4 +53,9 @@ export type JournalRecord =
       after?: number;
       at: number;
     }
-  | { type: "turn-end"; turn: string; outcome: TurnOutcome; at: number };
+  | { type: "turn-end"; turn: string; outcome: TurnOutcome; at: number }
+  /**
+   * Never written: a reader puts it in the place of a record that it cannot read, so that all others keep their
+   * positions. `why` is for people.
+   */
+  | { type: "unreadable"; why: string };

@@ -18,6 +18,7 @@ import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
+import { watchUnreadable } from "../queue/redis/unreadable.ts";
 import { countAhead } from "../queue/turns/slots.ts";
 import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
 import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
@@ -75,6 +76,11 @@ export async function createAppContext(
   });
   const server = await openRedis(config, log);
   const redis = server.connect({ maxRetriesPerRequest: null });
+  watchUnreadable(redis, {
+    warn: (text) => log.warn(text),
+    now: Date.now,
+    onError: (error) => log.warn({ err: error }, "What cannot be read could not be noted."),
+  });
   const queue = openTurnQueue(redis);
   const telemetry = await openTelemetry({ config, redis, masker, log, measures });
   const { observe } = telemetry;

@@ -3,6 +3,7 @@ import type { ConsoleStatus } from "../adapters/console/services.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
+import { reportUnreadable } from "../queue/redis/unreadable.ts";
 import { hasWorker } from "../queue/turns/presence.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
@@ -52,6 +53,7 @@ export async function startGateway(
       adapters: adapters.map(({ platform }) => platform),
     }),
     hasWorker: () => hasWorker(redis),
+    onUnreadable: (place, why) => reportUnreadable(redis, place, why),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),
     log,
   });

@@ -92,6 +92,8 @@ export type TimelineEntry = { position: number; at?: number } & (
   /** `decision` in one word, `by` whoever decided. */
   | { kind: "decision"; question: string; decision: string; by: string; text: Excerpt }
   | { kind: "withdrawn"; id: string }
+  /** `text`: why it cannot be read. */
+  | { kind: "unreadable"; text: Excerpt }
   | { kind: "nudge"; text: Excerpt }
   | {
       kind: "model";

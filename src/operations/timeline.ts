@@ -66,6 +66,8 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
     }
     case "withdrawn":
       return { kind: "withdrawn", id: record.id };
+    case "unreadable":
+      return { kind: "unreadable", text: cut(record.why, detailChars) };
     case "nudge":
       return { kind: "nudge", text: cut(record.message.text) };
     case "assistant": {

@@ -102,6 +102,7 @@ function entriesOf(records: readonly JournalRecord[]): Entry[] {
       case "trim":
       case "summary":
       case "turn-end":
+      case "unreadable":
         return [];
     }
   });

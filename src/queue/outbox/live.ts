@@ -43,15 +43,14 @@ export function createLivePublisher(
 }
 
 /**
- * Calls back for each event from now on. @param subscriber a connection of its own
+ * Calls back with the JSON of each event from now on. @param subscriber a connection of its own
  */
 export async function followLive(
   subscriber: Redis,
   thread: ThreadId,
-  // Only workers of this program publish here.
-  onEvent: (event: unknown) => void,
+  onEvent: (json: string) => void,
 ): Promise<void> {
-  subscriber.on("message", (_channel, event) => onEvent(JSON.parse(event)));
+  subscriber.on("message", (_channel, event) => onEvent(event));
   await subscriber.subscribe(channels.live(thread));
 }
 

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { MessageMark } from "../../chat/outbound.ts";
+import { messageMarkSchema } from "../../chat/schemas.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
@@ -10,6 +12,8 @@ import { loadScript } from "../redis/script.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
 const markScript = loadScript(new URL("scripts/mark.lua", import.meta.url));
+/** The mark that holds, how many others write, and the mark before. */
+const markReply = z.tuple([messageMarkSchema, z.int(), z.union([messageMarkSchema, z.literal("")])]);
 
 const final = 2;
 const rank: Record<MessageMark, number> = {
@@ -47,12 +51,13 @@ export async function markMessage(
   if (!isEnd && place === undefined && (await isKnown())) return;
   const writer = randomUUID();
   const state = async (writingMs: number) =>
-    // See the header of mark.lua; the mark is one of those that it was given.
-    (await markScript.run(
-      redis,
-      [keys.marked(ref), keys.marking(ref)],
-      [mark, rank[mark], daySeconds, writer, writingMs],
-    )) as [MessageMark, number, MessageMark | ""];
+    markReply.parse(
+      await markScript.run(
+        redis,
+        [keys.marked(ref), keys.marking(ref)],
+        [mark, rank[mark], daySeconds, writer, writingMs],
+      ),
+    );
   let hasWritten = false;
   const write = async (): Promise<MessageMark> => {
     const [now, , before] = await state(aliveMs);

@@ -1,13 +1,15 @@
 import type { Redis } from "ioredis";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { SurfaceError } from "../../chat/surface.ts";
-import { type MessageRef, parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
+import { readMessageRef } from "../session/stored.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 import { deliverPost, findPosted, type MarkEntry, maxAttempts, waitBeforeRetry } from "./deliver.ts";
 import { markMessage } from "./marks.ts";
+import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts";
 
 /**
  * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
@@ -19,10 +21,9 @@ export async function flushOutbox(
   options: OutboxOptions,
 ): Promise<{ rest: Promise<void> }> {
   const stored = await options.redis.hgetall(keys.outbox(lease.thread));
-  const entries = Object.entries(stored)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    // Only outbox entries are ever stored there.
-    .map(([key, json]) => ({ key, entry: JSON.parse(json) as OutboxEntry }));
+  const entries = readEntries(options.redis, lease.thread, stored).toSorted((a, b) =>
+    a.key < b.key ? -1 : 1,
+  );
   const untilAborted = (work: Promise<void>) =>
     work.catch((error: unknown) => {
       if (!options.signal.aborted || error !== options.signal.reason) throw error;
@@ -36,18 +37,17 @@ export async function flushOutbox(
         if (entry.do === "settle") await settle(lease, key, entry, mayBeShown, options);
     })(),
   );
-  const rest = entries.map(async ({ key, entry }) => {
-    if (entry.do === "mark") await mark(lease, key, entry, options);
-    if (entry.do === "edit") await edit(lease, key, entry, options);
+  const rest = entries.map(async ({ key, json, entry }) => {
+    if (entry.do === "mark") await mark(lease, { key, json }, entry, options);
+    if (entry.do === "edit") await edit(lease, { key, json }, entry, options);
   });
   return { rest: untilAborted(Promise.all(rest).then(() => undefined)) };
 }
 
 /** Whether the thread must still be told how its turn has ended; marks and edits may come later. */
 export async function hasUnsentEnding(redis: Redis, thread: ThreadId): Promise<boolean> {
-  // Only outbox entries are ever stored there.
-  const entries = (await redis.hvals(keys.outbox(thread))).map((json) => JSON.parse(json) as OutboxEntry);
-  return entries.some((entry) => entry.do === "post" || entry.do === "settle");
+  const entries = readEntries(redis, thread, await redis.hgetall(keys.outbox(thread)));
+  return entries.some(({ entry }) => entry.do === "post" || entry.do === "settle");
 }
 
 /** The marks that say of what a turn's last message answers that it was answered. */
@@ -60,25 +60,27 @@ function marksBeside(key: string, entries: readonly { key: string; entry: Outbox
   );
 }
 
+/** An entry as it was found. */
+type Found = Pick<StoredEntry, "key" | "json">;
+
 async function edit(
   lease: SessionLease,
-  key: string,
+  { key, json }: Found,
   entry: Extract<OutboxEntry, { do: "edit" }>,
   options: OutboxOptions,
 ): Promise<void> {
   const { surface, output, signal } = options;
   const { field, message } = entry;
   await attempt(`A message in ${lease.thread} could not be edited.`, options, async () => {
-    const json = (await lease.head())[field];
-    if (!json) return;
-    const ref = JSON.parse(json) as MessageRef;
+    const ref = readMessageRef(options.redis, lease.thread, field, (await lease.head())[field]);
+    if (!ref) return;
     await output.write(surface, ref, "question", signal, () =>
       failpoint("settle", () => surface.edit(ref, message)),
     );
   });
   // The progress message goes on; a question, or an offer, has ended with its edit.
   const fields = field === "progress" ? {} : { [field]: "" };
-  await lease.append([], { fields, done: { [key]: JSON.stringify(entry) } });
+  await lease.append([], { fields, done: { [key]: json } });
 }
 
 /** Nobody is frozen for longer and then goes on. */
@@ -97,7 +99,7 @@ async function settle(
   await options.redis.set(keys.settled(lease.thread, key), JSON.stringify(message), "EX", settledSeconds);
   await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
     const { progress } = await lease.head();
-    const known = progress ? (JSON.parse(progress) as MessageRef) : undefined;
+    const known = readMessageRef(options.redis, lease.thread, "progress", progress);
     // Posted by a worker that died before it could note so.
     const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since))[0] : undefined);
     if (!ref) return;
@@ -119,20 +121,19 @@ export async function readSettledSince(
 ): Promise<OutboundMessage | null | undefined> {
   if (await lease.holds()) return undefined;
   const last = await redis.get(keys.settled(lease.thread, turn));
-  // Written by `settle` alone.
-  return last === null ? undefined : (JSON.parse(last) as OutboundMessage | null);
+  return last === null ? undefined : readSettled(redis, lease.thread, last);
 }
 
 async function mark(
   lease: SessionLease,
-  key: string,
+  { key, json }: Found,
   entry: Extract<OutboxEntry, { do: "mark" }>,
   options: OutboxOptions,
 ): Promise<void> {
   await attempt(`A message in ${lease.thread} could not be marked as ${entry.mark}.`, options, () =>
     markMessage(options, entry.ref, entry.mark, options.signal),
   );
-  await lease.append([], { done: { [key]: JSON.stringify(entry) } });
+  await lease.append([], { done: { [key]: json } });
 }
 
 /** Does what may be left undone if the platform refuses it. Doing it twice is the same as once. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
@@ -77,8 +78,7 @@ async function permit(
     for (;;) {
       signal.throwIfAborted();
       const args = [ticket, rank[urgency], burst, intervalMs];
-      // The script returns nothing but numbers.
-      const waitMs = (await acquireWriteScript.run(redis, line, args)) as number;
+      const waitMs = z.number().parse(await acquireWriteScript.run(redis, line, args));
       if (waitMs === 0) return;
       await delay(waitMs, undefined, { signal });
     }

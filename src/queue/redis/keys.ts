@@ -96,6 +96,9 @@ export const keys = {
   /** JSON of what a worker says of itself; gone when it is silent. */
   worker: (id: string) => `heddle:worker:${id}`,
 
+  /** Hash: a place whose value cannot be read to JSON of why, for a week after the last one. */
+  unreadable: "heddle:unreadable",
+
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
   names: "heddle:names",
 

@@ -47,6 +47,7 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
       schedule = await readSchedule(redis, thread, id);
     }
     if (!schedule) return "remove";
+    if (schedule === "unreadable") return "keep";
     const remove = async () => {
       await cancelSchedule(redis, thread, id);
       return "remove" as const;

@@ -5,8 +5,9 @@ import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts"
 import type { Schedule, ScheduleStore, When } from "../../agent/schedule-store.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { readStored } from "../redis/unreadable.ts";
 import type { ScheduleClock } from "./clock.ts";
-import type { StoredSchedule } from "./stored-schedule.ts";
+import { parseSchedule, type StoredSchedule } from "./stored-schedule.ts";
 
 /** For the audit log. */
 export interface ScheduleAuditEvent {
@@ -68,17 +69,21 @@ export function createThreadSchedules(options: ThreadSchedulesOptions): Schedule
 
 /** What is planned in a thread, the next one first. */
 export async function listSchedules(redis: Redis, thread: ThreadId, now: number): Promise<Schedule[]> {
-  const stored = await redis.hvals(keys.schedules(thread));
-  return stored.map((json) => shown(parse(json), now)).toSorted((a, b) => a.next - b.next);
+  const stored = Object.entries(await redis.hgetall(keys.schedules(thread)));
+  return stored
+    .flatMap(([id, json]) => parse(redis, thread, id, json) ?? [])
+    .map((schedule) => shown(schedule, now))
+    .toSorted((a, b) => a.next - b.next);
 }
 
+/** `unreadable`: it is there, for a Heddle that can read it. */
 export async function readSchedule(
   redis: Redis,
   thread: ThreadId,
   id: string,
-): Promise<StoredSchedule | undefined> {
+): Promise<StoredSchedule | "unreadable" | undefined> {
   const json = await redis.hget(keys.schedules(thread), id);
-  return json === null ? undefined : parse(json);
+  return json === null ? undefined : (parse(redis, thread, id, json) ?? "unreadable");
 }
 
 /** False when there is no such schedule. */
@@ -86,9 +91,8 @@ export async function cancelSchedule(redis: Redis, thread: ThreadId, id: string)
   return (await redis.hdel(keys.schedules(thread), id)) === 1;
 }
 
-function parse(json: string): StoredSchedule {
-  // Only `add` writes there.
-  return JSON.parse(json) as StoredSchedule;
+function parse(redis: Redis, thread: ThreadId, id: string, json: string): StoredSchedule | undefined {
+  return readStored(redis, parseSchedule, json, `Schedule ${id} of ${thread}`);
 }
 
 function shown({ id, task, when, author }: StoredSchedule, now: number): Schedule {

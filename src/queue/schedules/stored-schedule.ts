@@ -1,5 +1,8 @@
+import { z } from "zod";
 import type { Speaker } from "../../agent/messages.ts";
 import type { When } from "../../agent/schedule-store.ts";
+import { type Fields, speakerSchema } from "../../agent/schemas.ts";
+import { createStoredParser } from "../../agent/parse-stored.ts";
 
 /**
  * What is planned in a thread: a hash in its slot, which expires with its session. It is the truth; the clock
@@ -12,3 +15,17 @@ export interface StoredSchedule {
   when: When;
   author: Speaker;
 }
+
+const whenSchema: z.ZodType<When> = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("once"), at: z.number() }),
+  z.looseObject({ kind: z.literal("cron"), pattern: z.string(), timeZone: z.string() }),
+]);
+
+export const parseSchedule = createStoredParser<StoredSchedule>(
+  z.looseObject({
+    id: z.string(),
+    task: z.string(),
+    when: whenSchema,
+    author: speakerSchema,
+  } satisfies Fields<StoredSchedule>),
+);

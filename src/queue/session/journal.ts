@@ -3,10 +3,11 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { readHeadNumber, readMessage, readRecord, readRecords } from "./stored.ts";
 
-/** A session's records, oldest first; empty when there is none. */
+/** A session's records, oldest first; empty when there is none. Those that cannot be read are there as `unreadable`. */
 export async function readJournal(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
-  return (await redis.lrange(await logOf(redis, thread), 0, -1)).map(parse);
+  return readRecords(redis, thread, 0, await redis.lrange(await logOf(redis, thread), 0, -1));
 }
 
 /** Some records in a row. `from` is the position of the first, counted from 0; a position never changes. */
@@ -32,27 +33,31 @@ export async function readJournalSlice(
   const from = Math.min(where.from ?? Math.max(0, end - limit), length);
   const last = where.from === undefined ? end : Math.min(from + limit, length);
   if (from >= last) return { records: [], from, length };
-  return { records: (await redis.lrange(log, from, last - 1)).map(parse), from, length };
+  const entries = await redis.lrange(log, from, last - 1);
+  return { records: readRecords(redis, thread, from, entries), from, length };
+}
+
+/** The newest record; undefined when there is none. */
+export async function readLastRecord(redis: Redis, thread: ThreadId): Promise<JournalRecord | undefined> {
+  const log = await logOf(redis, thread);
+  const [length, last] = await Promise.all([redis.llen(log), redis.lindex(log, -1)]);
+  return last === null ? undefined : readRecord(redis, thread, length - 1, last);
 }
 
 /** The message that a session began with, also one that still waits. */
 export async function readFirstMessage(redis: Redis, thread: ThreadId): Promise<UserMessage | undefined> {
-  const entries = [
-    // The journal's first list stays when a compaction starts another.
-    ...(await redis.lrange(keys.log(thread, 0), 0, firstRecords - 1)),
-    ...(await redis.lrange(keys.mail(thread), 0, 0)),
-  ];
-  return entries.map(parse).find((record) => record.type === "user")?.message;
+  // The journal's first list stays when a compaction starts another.
+  const records = readRecords(redis, thread, 0, await redis.lrange(keys.log(thread, 0), 0, firstRecords - 1));
+  const first = records.find((record) => record.type === "user");
+  if (first) return first.message;
+  const waiting = await redis.lindex(keys.mail(thread), 0);
+  return waiting === null ? undefined : readMessage(redis, thread, waiting);
 }
 
 /** The first message stands behind the record of the turn's start. */
 const firstRecords = 4;
 
 async function logOf(redis: Redis, thread: ThreadId): Promise<string> {
-  return keys.log(thread, Number((await redis.hget(keys.head(thread), "generation")) ?? 0));
-}
-
-/** Only this program writes journals and mailboxes. */
-function parse(entry: string): JournalRecord {
-  return JSON.parse(entry) as JournalRecord;
+  const generation = await redis.hget(keys.head(thread), "generation");
+  return keys.log(thread, readHeadNumber(redis, thread, "generation", generation));
 }

@@ -1,15 +1,20 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { StopOrder } from "../../agent/events.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript, type Script } from "../redis/script.ts";
+import { readHeadNumber, readMessage, readRecord, readStopOrder } from "./stored.ts";
 
 const claimScript = loadScript(new URL("scripts/claim.lua", import.meta.url));
 const takeScript = loadScript(new URL("scripts/take.lua", import.meta.url));
 const appendScript = loadScript(new URL("scripts/append.lua", import.meta.url));
+/** What these scripts reply; see their headers. */
+const claimReply = z.tuple([z.int(), z.int(), z.int()]);
+const takeReply = z.tuple([z.array(z.string()), z.array(z.string()), z.string()]);
 
 /** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
 export class LeaseLost extends Error {
@@ -71,9 +76,7 @@ export interface SessionLease {
 /** Claims a session: every later write of the earlier holder is refused. */
 export async function claimSession(redis: Redis, thread: ThreadId): Promise<SessionLease> {
   const head = keys.head(thread);
-  // See the header of claim.lua.
-  const claimed = (await claimScript.run(redis, [head], [randomUUID()])) as [number, number, number];
-  const [epoch, generation, stuck] = claimed;
+  const [epoch, generation, stuck] = claimReply.parse(await claimScript.run(redis, [head], [randomUUID()]));
   const log = keys.log(thread, generation);
 
   // Numbered, so that a write which the client repeats after a lost connection is applied once. Always one at
@@ -99,17 +102,12 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
       ...[head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)],
       keys.unauthorized(thread),
     ];
-    // See the header of take.lua.
-    const result = (await write(takeScript, mailbox, [start, takeAll, ...before.map(json)])) as [
-      string[],
-      string[],
-      string,
-    ];
-    const [taken, withdrawn, stop] = result;
+    const args = [start, takeAll, ...before.map(json)];
+    const [taken, withdrawn, stop] = takeReply.parse(await write(takeScript, mailbox, args));
     return {
-      taken: taken.map(messageOf),
-      withdrawn: withdrawn.map(messageOf),
-      stop: stop ? (JSON.parse(stop) as StopOrder) : undefined,
+      taken: taken.flatMap((entry) => readMessage(redis, thread, entry) ?? []),
+      withdrawn: withdrawn.flatMap((entry) => readMessage(redis, thread, entry) ?? []),
+      stop: stop ? readStopOrder(redis, thread, stop) : undefined,
     };
   };
 
@@ -122,7 +120,7 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     async read() {
       const from = read.length;
       for (const [index, entry] of (await redis.lrange(log, from, -1)).entries())
-        read[from + index] = JSON.parse(entry) as JournalRecord;
+        read[from + index] = readRecord(redis, thread, from + index, entry);
       return [...read];
     },
     head: () => redis.hgetall(head),
@@ -154,17 +152,13 @@ function json(record: JournalRecord): string {
   return JSON.stringify(record);
 }
 
-function messageOf(entry: string): UserMessage {
-  // Only `user` records are ever put into a mailbox.
-  return (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message;
-}
-
 /**
  * Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn, and when one
  * begins or goes on: what had nearly expired must not while it is worked on.
  */
 export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
-  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
+  const head = await redis.hget(keys.head(thread), "generation");
+  const generation = readHeadNumber(redis, thread, "generation", head);
   const pipeline = redis.pipeline();
   for (const key of [
     keys.head(thread),

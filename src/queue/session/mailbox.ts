@@ -1,10 +1,12 @@
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
 import { isOutOfMemory, OutOfMemory } from "../redis/out-of-memory.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
+import { readMessage } from "./stored.ts";
 import { enqueueForSweep } from "./sweep-list.ts";
 
 const deliverScript = loadScript(new URL("scripts/deliver.lua", import.meta.url));
@@ -31,9 +33,9 @@ export async function deliver(
   options: { onlyIfSession: boolean; botLimit?: number; now: number },
 ): Promise<Delivery> {
   const record: JournalRecord = { type: "user", message };
-  let result: unknown;
+  let result: number;
   try {
-    result = await deliverScript.run(
+    const reply = await deliverScript.run(
       redis,
       [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
       [
@@ -44,6 +46,8 @@ export async function deliver(
         options.botLimit ?? "",
       ],
     );
+    // See the header of deliver.lua.
+    result = z.int().parse(reply);
   } catch (error) {
     throw isOutOfMemory(error) ? new OutOfMemory(error) : error;
   }
@@ -52,14 +56,11 @@ export async function deliver(
 
   // Also for a duplicate: the first delivery may have died before it came here.
   await enqueueForSweep(redis, thread, options.now);
-  // See the header of deliver.lua.
-  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
+  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
 }
 
 /** The messages that no turn has taken, oldest first. */
 export async function readMailbox(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
-  // Only `user` records are ever put into a mailbox.
-  return (await redis.lrange(keys.mail(thread), 0, -1)).map(
-    (entry) => (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message,
-  );
+  const entries = await redis.lrange(keys.mail(thread), 0, -1);
+  return entries.flatMap((json) => readMessage(redis, thread, json) ?? []);
 }

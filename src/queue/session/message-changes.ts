@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
@@ -27,6 +28,9 @@ const edited = "(I have edited an earlier message. It now reads:)\n";
  */
 export type Edited = "changed" | "passed-on" | "repeated" | "too-late";
 
+/** What edit.lua replies, by its number. */
+const edits = ["too-late", "changed", "passed-on", "repeated"] as const;
+
 /** Once for the same edit, however often it is told. */
 export async function editMessage(
   redis: Redis,
@@ -39,12 +43,14 @@ export async function editMessage(
     [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
     [message, text, scriptJson(correction), daySeconds],
   );
-  // See the header of edit.lua.
-  return (["too-late", "changed", "passed-on", "repeated"] as const)[result as 0 | 1 | 2 | 3];
+  return edits[z.literal([0, 1, 2, 3]).parse(result)];
 }
 
 /** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else; `repeated`: told before. */
 export type Deleted = "withdrawn" | "passed-on" | "stopping" | "repeated" | "too-late";
+
+/** What delete.lua replies, by its number. */
+const deletions = ["too-late", "withdrawn", "passed-on", "stopping", "repeated"] as const;
 
 /** Once for the same deletion, however often it is told. */
 export async function deleteMessage(
@@ -66,10 +72,7 @@ export async function deleteMessage(
     ],
     [message, scriptJson(note), scriptJson(order), daySeconds],
   );
-  // See the header of delete.lua.
-  const done = (["too-late", "withdrawn", "passed-on", "stopping", "repeated"] as const)[
-    result as 0 | 1 | 2 | 3 | 4
-  ];
+  const done = deletions[z.literal([0, 1, 2, 3, 4]).parse(result)];
   if (done === "stopping" || done === "repeated") await redis.publish(channels.stops, thread);
   return done;
 }

@@ -1,11 +1,12 @@
 import type { Redis } from "ioredis";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { OpenMessage } from "../../chat/downtime.ts";
-import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
+import { threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readMailbox } from "./mailbox.ts";
 import { platformMessageId, readCorrection } from "./message-changes.ts";
 import { readLastTurn } from "./requesters.ts";
+import { readMessageRef } from "./stored.ts";
 
 /** What waits in a thread, what its running turn works on, and where that turn shows its progress. */
 export async function listOpenMessages(redis: Redis, thread: ThreadRef): Promise<OpenMessage[]> {
@@ -28,11 +29,8 @@ export async function listOpenMessages(redis: Redis, thread: ThreadRef): Promise
     const ref = { platform, workspace, channel, message: message.id };
     open.set(message.id, { thread, ref, written: { author, text } });
   }
-  return [
-    ...open.values(),
-    // Only the reporter writes it.
-    ...(status === "running" && progress ? [{ thread, ref: JSON.parse(progress) as MessageRef }] : []),
-  ];
+  const shown = status === "running" ? readMessageRef(redis, id, "progress", progress) : undefined;
+  return [...open.values(), ...(shown ? [{ thread, ref: shown }] : [])];
 }
 
 function usersIn(records: readonly JournalRecord[]) {

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import { isUndecided, type OpenCall } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { ToolCall } from "../../agent/messages.ts";
@@ -9,9 +10,12 @@ import type { OutboxEntry } from "../outbox/contracts.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import type { Change } from "./lease.ts";
+import { parseDecision, parseQuestion, readHeadField } from "./stored.ts";
 import { enqueueForSweep } from "./sweep-list.ts";
 
 const decideScript = loadScript(new URL("scripts/decide.lua", import.meta.url));
+/** See its header. */
+const decideReply = z.union([z.literal([0, 1]), z.string()]);
 
 /**
  * Open questions are fields of the session's head, written with the record that asks, so that intake can check a
@@ -26,7 +30,7 @@ export const postedField = (id: string) => `asked:${id}` as const;
 export async function readOpenQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
   const head = await redis.hgetall(keys.head(thread));
   return Object.entries(head).flatMap(([field, json]) =>
-    field.startsWith(openField("")) ? [JSON.parse(json) as Question] : [],
+    field.startsWith(openField("")) ? (readHeadField(redis, thread, field, parseQuestion, json) ?? []) : [],
   );
 }
 
@@ -57,11 +61,11 @@ async function settle(
   decision: Decision,
 ): Promise<DecisionResult> {
   const args = [question, JSON.stringify(decision)];
-  // See the header of decide.lua.
-  const result = (await decideScript.run(redis, [keys.head(thread)], args)) as number | string;
+  const result = decideReply.parse(await decideScript.run(redis, [keys.head(thread)], args));
   if (result === 0) return { kind: "closed" };
   if (result === 1) return { kind: "decided" };
-  return { kind: "earlier", decision: JSON.parse(String(result)) as Decision };
+  const earlier = readDecision(redis, thread, question, result);
+  return earlier ? { kind: "earlier", decision: earlier } : { kind: "closed" };
 }
 
 /** For the write that gives up posting the question: nobody will answer it. */
@@ -116,7 +120,16 @@ async function decisionOn(
     return done.kind === "earlier" ? done.decision : expired;
   }
   const stored = await redis.hget(keys.head(thread), decisionField(question.id));
-  return stored === null ? undefined : (JSON.parse(stored) as Decision);
+  return readDecision(redis, thread, question.id, stored);
+}
+
+function readDecision(
+  redis: Redis,
+  thread: ThreadId,
+  question: string,
+  json: string | null,
+): Decision | undefined {
+  return readHeadField(redis, thread, decisionField(question), parseDecision, json);
 }
 
 /** For the write of the turn's end: what is still open will not be decided. */

@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { readFirstMessage } from "./journal.ts";
+import { readFirstMessage, readLastRecord } from "./journal.ts";
 import { readOpenQuestions } from "./open-questions.ts";
+import { readHeadNumber } from "./stored.ts";
 import { listSessions, readSessionStatus, type SessionSummary } from "./sessions.ts";
 
 /** A session in a list of all of them. */
@@ -65,15 +65,14 @@ export function createOverview(redis: Redis): Overview {
     const { thread, status } = session;
     const beginning = await beginningOf(thread);
     if (!beginning) return undefined;
-    const [generation, cost, unsaid] = await redis.hmget(keys.head(thread), "generation", "cost", "unsaid");
+    const [cost, unsaid] = await redis.hmget(keys.head(thread), "cost", "unsaid");
     const place = status === "waiting" ? waiting.indexOf(thread) + 1 : 0;
-    const last = status === "idle" ? await redis.lindex(keys.log(thread, Number(generation ?? 0)), -1) : null;
-    const record = last && (JSON.parse(last) as JournalRecord); // Only this program writes journals.
+    const record = status === "idle" ? await readLastRecord(redis, thread) : undefined;
     return {
       ...session,
       questions: status === "running" ? (await readOpenQuestions(redis, thread)).length : 0,
       ...beginning,
-      ...(cost && { cost: Number(cost) }),
+      ...(cost && { cost: readHeadNumber(redis, thread, "cost", cost) }),
       ...(place > 0 && { place }),
       ...(record && record.type === "turn-end" && { ended: record.outcome.kind }),
       ...(unsaid && { unsaid: true }),

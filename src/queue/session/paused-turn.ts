@@ -4,7 +4,7 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
-import { keys } from "../redis/keys.ts";
+import { readLastRecord } from "./journal.ts";
 import { postedField } from "./open-questions.ts";
 
 /** A turn that a limit has ended, and that can be gone on with. */
@@ -27,10 +27,7 @@ export function readContinueAction(action: string): string | undefined {
 
 /** The thread's last turn, if a limit has ended it and nothing has happened since. */
 export async function readPausedTurn(redis: Redis, thread: ThreadId): Promise<PausedTurn | undefined> {
-  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
-  const last = await redis.lindex(keys.log(thread, generation), -1);
-  if (last === null) return undefined;
-  return pausedBy(JSON.parse(last) as JournalRecord);
+  return pausedBy(await readLastRecord(redis, thread));
 }
 
 /** What becomes of the message with the button when the next turn has begun, if the head knows it. */

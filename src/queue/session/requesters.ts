@@ -1,8 +1,10 @@
 import type { Redis } from "ioredis";
 import type { JournalRecord } from "../../agent/journal.ts";
-import { heddle } from "../../agent/messages.ts";
+import { heddle, type UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { readJournalSlice } from "./journal.ts";
+import { readMessage } from "./stored.ts";
 
 const page = 100;
 
@@ -13,34 +15,29 @@ export async function listRequesters(redis: Redis, thread: ThreadId): Promise<st
     redis.hget(keys.head(thread), "status"),
   ]);
   return [
-    ...authorsOf(mail.map(parse)),
+    ...authorsOf(mail.flatMap((json) => readMessage(redis, thread, json) ?? [])),
     ...(status === "running" ? await readLastRequesters(redis, thread) : []),
   ];
 }
 
 /** Ids of those who wrote what the thread's last turn has worked on. */
 export async function readLastRequesters(redis: Redis, thread: ThreadId): Promise<string[]> {
-  return authorsOf(await readLastTurn(redis, thread));
+  const records = await readLastTurn(redis, thread);
+  return authorsOf(records.flatMap((record) => (record.type === "user" ? [record.message] : [])));
 }
 
-function authorsOf(records: readonly JournalRecord[]): string[] {
-  const authors = records.flatMap((record) => (record.type === "user" ? [record.message.author.id] : []));
-  return [...new Set(authors)].filter((id) => id !== heddle.id);
+function authorsOf(messages: readonly UserMessage[]): string[] {
+  return [...new Set(messages.map(({ author }) => author.id))].filter((id) => id !== heddle.id);
 }
 
 /** What the journal holds of the thread's last turn, oldest first. */
 export async function readLastTurn(redis: Redis, thread: ThreadId): Promise<JournalRecord[]> {
-  const generation = await redis.hget(keys.head(thread), "generation");
-  const log = keys.log(thread, Number(generation ?? 0));
   const records: JournalRecord[] = [];
-  for (let end = -1; ; end -= page) {
-    const older = (await redis.lrange(log, end - page + 1, end)).map(parse);
+  for (let before: number | undefined; ; ) {
+    const { records: older, from } = await readJournalSlice(redis, thread, { before }, page);
     const start = older.findLastIndex(({ type }) => type === "turn-start");
     records.unshift(...older.slice(Math.max(start, 0)));
-    if (start >= 0 || older.length < page) return records;
+    if (start >= 0 || from === 0) return records;
+    before = from;
   }
-}
-
-function parse(entry: string): JournalRecord {
-  return JSON.parse(entry) as JournalRecord; // Only our own scripts write these lists.
 }

@@ -1,8 +1,11 @@
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { StopOrder } from "../../agent/events.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { type KillReport, nothingKilled } from "../../sandbox/sandbox.ts";
 import { channels, keys } from "../redis/keys.ts";
+import { createStoredParser } from "../../agent/parse-stored.ts";
+import { readStored } from "../redis/unreadable.ts";
 import type { StopWatch } from "./stops.ts";
 
 /**
@@ -35,6 +38,13 @@ interface Report {
   order: number;
   killed: KillReport;
 }
+
+const parseReport = createStoredParser<Report>(
+  z.looseObject({
+    order: z.number(),
+    killed: z.looseObject({ commands: z.number(), processes: z.number(), survivors: z.number() }),
+  }),
+);
 
 interface Held {
   unwatch(): void;
@@ -101,8 +111,9 @@ export function createBackgroundJobs(options: {
       redis.hgetall(keys.endedJobs(thread)),
     ]);
     const pending = Object.keys(holders).filter((name) => order.at >= Number(holders[name]));
-    // Only `end` writes them.
-    const told = Object.values(reports).map((text) => JSON.parse(text) as Report);
+    const told = Object.entries(reports).flatMap(
+      ([name, json]) => readStored(redis, parseReport, json, `What ${name} ended in ${thread}`) ?? [],
+    );
     return {
       pending,
       killed: told.filter((report) => report.order === order.at).map(({ killed }) => killed),

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
-import type { JournalRecord } from "../../agent/journal.ts";
 import { keys } from "../redis/keys.ts";
+import { readMessage } from "../session/stored.ts";
 
 /** What waits and what runs, of all processes together. */
 export interface Backlog {
@@ -30,9 +30,8 @@ export async function readBacklog(redis: Redis, now: number): Promise<Backlog> {
         redis.lindex(keys.mail(thread), 0),
         redis.hlen(keys.outbox(thread)),
       ]);
-      // Only `user` records are ever put into a mailbox.
-      const record = first && (JSON.parse(first) as Extract<JournalRecord, { type: "user" }>);
-      return { messages, outbox, ageMs: record ? Math.max(0, now - record.message.at) : 0 };
+      const message = first === null ? undefined : readMessage(redis, thread, first);
+      return { messages, outbox, ageMs: message ? Math.max(0, now - message.at) : 0 };
     }),
   );
   return each.reduce<Backlog>(

@@ -51,13 +51,13 @@ export async function startPresence(options: {
   };
 }
 
-/** What the workers that were heard of in the last 15 s say of themselves. */
-export async function readPresence(redis: Redis): Promise<unknown[]> {
-  const found: unknown[] = [];
+/** What the workers that were heard of in the last 15 s say of themselves, as JSON. */
+export async function readPresence(redis: Redis): Promise<{ id: string; report: string }[]> {
+  const found: { id: string; report: string }[] = [];
   for (const id of await redis.smembers(keys.workers)) {
-    const told = await redis.get(keys.worker(id));
-    if (told === null) await redis.srem(keys.workers, id);
-    else found.push(JSON.parse(told));
+    const report = await redis.get(keys.worker(id));
+    if (report === null) await redis.srem(keys.workers, id);
+    else found.push({ id, report });
   }
   return found;
 }

@@ -3,13 +3,14 @@ import type { Redis } from "ioredis";
 import { type History, isUndecided, type OpenCall, type OpenTurn, replay } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
-import type { MessageRef, ThreadId } from "../../chat/threads.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import { type CancelledMessages, findCancelled, markNotified } from "../session/cancelled-messages.ts";
 import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "../session/lease.ts";
 import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
 import { closeContinueOffer } from "../session/paused-turn.ts";
 import { readListedAt, unlist } from "../session/sweep-list.ts";
-import type { Verbosity } from "../session/verbosity.ts";
+import { readHeadNumber, readMessageRef } from "../session/stored.ts";
+import { readVerbosity } from "../session/verbosity.ts";
 import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import { runOneTurn } from "./run-turn.ts";
 import { type Flush, notifyStopped, serializeEntries } from "./stop-notice.ts";
@@ -73,7 +74,7 @@ async function runTurns(
     const records = await lease.read();
     let history = replay(records);
     const resumed = history.turn !== undefined;
-    const cancelled = findCancelled(records, Number(head["told"] ?? 0));
+    const cancelled = findCancelled(records, readHeadNumber(options.redis, thread, "told", head["told"]));
     if (!resumed) {
       const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
       const { taken, withdrawn, stop } = await lease.take(start);
@@ -97,15 +98,14 @@ async function runTurns(
     const { turn } = history;
     if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
 
-    const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
+    const progress = readMessageRef(options.redis, thread, "progress", head["progress"]);
     const display = options.display(lease, {
       id: turn.id,
       startedAt: turn.startedAt,
       resumed,
       progress,
       calls: turn.calls,
-      // Only `setVerbosity` writes it.
-      verbosity: head["verbosity"] as Verbosity | undefined,
+      verbosity: readVerbosity(head["verbosity"]),
     });
     const { redis } = options;
     const news = await collectDecisions(redis, thread, history.open, display.settled, options.now());
@@ -151,7 +151,7 @@ async function runTurns(
         receipt,
         cancelled,
         open: history.open,
-        cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
+        cost: readHeadNumber(redis, thread, "cost", head["cost"]) + receipt.outcome.usage.cost,
       });
       await elsewhere?.forget();
     } catch (error) {

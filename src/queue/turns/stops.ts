@@ -4,6 +4,7 @@ import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
+import { readStopOrder } from "../session/stored.ts";
 
 /** Tells running turns and background jobs of this process about stop orders. */
 export interface StopWatch {
@@ -114,5 +115,5 @@ async function redisTime(redis: Redis): Promise<number> {
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {
   const order = await redis.get(keys.stop(thread));
-  return order ? (JSON.parse(order) as StopOrder) : undefined;
+  return order ? readStopOrder(redis, thread, order) : undefined;
 }

@@ -104,6 +104,14 @@ export class Entries {
       }
       case "withdrawn":
         return item("aside-entry", icon("stopped"), "A message was taken back before a model saw it.");
+      case "unreadable":
+        return item(
+          "aside-entry",
+          icon("failed"),
+          element("strong", {}, "A record that cannot be read is left out here"),
+          " ",
+          ...excerptOf(entry.text),
+        );
       case "nudge":
         return item(
           "aside-entry",

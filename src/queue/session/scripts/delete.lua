@@ -13,8 +13,15 @@
     4  the same, and it was told before
     0  not a message that waits or is being worked on
 ]]
+-- What cannot be read is not the message.
+local function decoded(json)
+  local ok, value = pcall(cjson.decode, json)
+  return ok and type(value) == "table" and value or {}
+end
+
 for _, entry in ipairs(redis.call("LRANGE", KEYS[2], 0, -1)) do
-  if cjson.decode(entry).message.id == ARGV[1] then
+  local message = decoded(entry).message
+  if type(message) == "table" and message.id == ARGV[1] then
     redis.call("LREM", KEYS[2], 1, entry)
     return 1
   end
@@ -24,7 +31,8 @@ if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER",
 end
 if redis.call("SCARD", KEYS[3]) == 1 and redis.call("LLEN", KEYS[2]) == 0 then
   local known = redis.call("GET", KEYS[4])
-  if not known or cjson.decode(known).at < cjson.decode(ARGV[3]).at then
+  -- An order that cannot be read is older than any other.
+  if not known or (tonumber(decoded(known).at) or -1) < cjson.decode(ARGV[3]).at then
     redis.call("SET", KEYS[4], ARGV[3], "EX", ARGV[4])
   end
   return redis.call("SET", KEYS[5], "1", "NX", "EX", ARGV[4]) and 3 or 4

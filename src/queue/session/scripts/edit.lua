@@ -12,10 +12,16 @@
     3  told before: nothing was changed
     0  not a message that waits or is being worked on
 ]]
+-- What cannot be read is not the message.
+local function decoded(json)
+  local ok, value = pcall(cjson.decode, json)
+  return ok and type(value) == "table" and value or {}
+end
+
 local mail = redis.call("LRANGE", KEYS[2], 0, -1)
 for index, entry in ipairs(mail) do
-  local record = cjson.decode(entry)
-  if record.message.id == ARGV[1] then
+  local record = decoded(entry)
+  if type(record.message) == "table" and record.message.id == ARGV[1] then
     -- Told again, it must not undo a later one.
     if not redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) then
       return 3

@@ -8,9 +8,15 @@
   ARGV[4] how many are kept, the newest
   ARGV[5] seconds to remember the message    ARGV[6] seconds to keep the quotes
 ]]
+-- What cannot be read is not the message.
+local function decoded(json)
+  local ok, value = pcall(cjson.decode, json)
+  return ok and type(value) == "table" and value or {}
+end
+
 if ARGV[3] == "1" then
   for index, entry in ipairs(redis.call("LRANGE", KEYS[3], 0, -1)) do
-    if cjson.decode(entry).message == ARGV[1] then
+    if decoded(entry).message == ARGV[1] then
       if ARGV[2] == "" then
         redis.call("LREM", KEYS[3], 1, entry)
       else

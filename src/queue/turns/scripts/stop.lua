@@ -12,6 +12,12 @@
     2  the same, and it was told before
     0  nothing to stop: not recorded
 ]]
+-- An order that cannot be read is older than any other.
+local function timeOf(order)
+  local ok, value = pcall(cjson.decode, order)
+  return ok and type(value) == "table" and tonumber(value.at) or -1
+end
+
 if
   redis.call("HGET", KEYS[1], "status") ~= "running"
   and redis.call("LLEN", KEYS[2]) == 0
@@ -20,7 +26,7 @@ then
   return 0
 end
 local newest = redis.call("GET", KEYS[3])
-if not newest or cjson.decode(newest).at < cjson.decode(ARGV[1]).at then
+if not newest or timeOf(newest) < timeOf(ARGV[1]) then
   newest = ARGV[1]
 end
 -- A Redis without memory refuses only a script's first write, and never a DEL: a stop must work then too.
