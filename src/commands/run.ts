@@ -9,7 +9,7 @@ import { type AppContext, createAppContext, type Running } from "../app/context.
 import { type Models, openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
 import { threadId } from "../chat/threads.ts";
-import type { LiveEvent } from "../progress/reporter.ts";
+import { type LiveEvent, parseLiveEvent } from "../progress/live-event.ts";
 import { followLive } from "../queue/outbox/live.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { watchTask } from "./run/task-watch.ts";
@@ -110,7 +110,11 @@ export async function command(args: string[]): Promise<number> {
       }
     };
     // Before the task is given: a worker that already serves may be done with it at once. Only workers publish.
-    await followLive(context.server.connect(), threadId(thread), (event) => take(event as LiveEvent));
+    await followLive(context.server.connect(), threadId(thread), (json) => {
+      const event = parseLiveEvent(json);
+      // What a later Heddle tells, `watchTask` finds in what is stored.
+      if (event.ok) take(event.value);
+    });
 
     let presses = 0;
     process.on("SIGINT", () => {

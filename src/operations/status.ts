@@ -2,18 +2,16 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../chat/threads.ts";
 import { readOpenQuestions } from "../queue/session/open-questions.ts";
 import { readSessionStatus } from "../queue/session/sessions.ts";
-import { readPresence } from "../queue/turns/presence.ts";
 import type { WorkerReport } from "./operations.ts";
+import { readWorkers } from "./workers.ts";
 
 /** What `/status` tells a thread: how it stands there, and which of the agent's tools are missing and why. */
 export async function describeStatus(redis: Redis, thread: ThreadId): Promise<string> {
-  const [state, questions, present] = await Promise.all([
+  const [state, questions, workers] = await Promise.all([
     readSessionStatus(redis, thread),
     readOpenQuestions(redis, thread),
-    readPresence(redis),
+    readWorkers(redis),
   ]);
-  // Only workers of this program write there.
-  const workers = present as WorkerReport[];
   return [
     `**This thread**: ${questions.length > 0 ? "waits for a decision" : inWords[state]}`,
     ...(workers.length === 0

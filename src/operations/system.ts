@@ -1,10 +1,11 @@
 import type { Redis } from "ioredis";
 import type { RedisServer } from "../queue/redis/server.ts";
-import { readPresence } from "../queue/turns/presence.ts";
+import { listUnreadable } from "../queue/redis/unreadable.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
 import type { SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
+import { readWorkers } from "./workers.ts";
 
 /** The skills that there are, as the agent's library lists them. */
 export interface ListedSkills {
@@ -29,11 +30,16 @@ export async function reportSystem(options: {
   mask: Mask;
 }): Promise<SystemReport> {
   const { redis, server, queue, skills, limits, threads, mask } = options;
-  const [depth, present, library] = await Promise.all([queue.depth(), readPresence(redis), skills.current()]);
-  // Only workers of this program write there.
-  const workers = (present as WorkerReport[]).toSorted((a, b) => a.startedAt - b.startedAt);
+  const [depth, present, library, unreadable] = await Promise.all([
+    queue.depth(),
+    readWorkers(redis),
+    skills.current(),
+    listUnreadable(redis),
+  ]);
+  const workers = present.toSorted((a, b) => a.startedAt - b.startedAt);
+  const warnings = [...server.warnings, ...unreadable];
   return {
-    redis: { kind: server.kind, describe: mask(server.describe), warnings: server.warnings.map(mask) },
+    redis: { kind: server.kind, describe: mask(server.describe), warnings: warnings.map(mask) },
     queue: depth,
     workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => titled(worker, threads))),
     limits: limitsInWords(limits),

@@ -1,5 +1,8 @@
 import type { Redis } from "ioredis";
+import { z } from "zod";
+import { agentEventOptions } from "../agent/event-schemas.ts";
 import type { AgentEvent } from "../agent/events.ts";
+import { createStoredParser } from "../agent/parse-stored.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { makeTitle } from "../chat/title.ts";
 import type { LiveFeed } from "../queue/outbox/live.ts";
@@ -16,6 +19,13 @@ import { buildTimeline, describeEnding, toTransientEvent } from "./timeline.ts";
 const listedThreads = 200;
 const pageRecords = 60;
 const titleChars = 100;
+
+const parseLive = createStoredParser<AgentEvent | { type: "turn-start" | "turn-end" }>(
+  z.discriminatedUnion("type", [
+    ...agentEventOptions,
+    z.looseObject({ type: z.literal(["turn-start", "turn-end"]) }),
+  ]),
+);
 
 /** The threads of all platforms, as the console shows them. */
 export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask: Mask }): ThreadIndex {
@@ -74,8 +84,9 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
     watchAll: (onChange) => feed.follow(channels.sessions, () => onChange()),
     watch: (thread, onNews) =>
       feed.follow(channels.live(thread), (message) => {
-        // Only workers of this program publish here.
-        const news = message === null ? null : toTransientEvent(JSON.parse(message) as AgentEvent, mask);
+        const event = message === null ? undefined : parseLive(message);
+        // What a later Heddle tells may be in the journal.
+        const news = event?.ok ? toTransientEvent(event.value, mask) : null;
         if (news !== undefined) onNews(news);
       }),
   };

@@ -1,4 +1,4 @@
-import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
+import type { TurnOutcome } from "../agent/events.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import type { MessageMark, OutboundMessage } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
@@ -13,6 +13,7 @@ import { formatCount, formatDuration, headline, renderClosing, renderPaused } fr
 import { createEditedMessage } from "./edited-message.ts";
 import { maskMessage } from "./mask.ts";
 import { renderDecision, renderQuestion } from "./question-messages.ts";
+import type { LiveEvent } from "./live-event.ts";
 import { createThreadStatus } from "./thread-status.ts";
 import { createWorkView } from "./work-view.ts";
 
@@ -38,12 +39,6 @@ export interface ReporterOptions {
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
 }
-
-/** What live viewers of a thread get: the agent's events, and the end. */
-export type LiveEvent =
-  | AgentEvent
-  | { type: "turn-start"; turn: string; messages: string[] }
-  | { type: "turn-end"; turn: string; outcome: TurnOutcome; messages: string[]; closing: OutboundMessage };
 
 /** Under which a turn's progress message is posted and settled. */
 export function progressKey(turn: string): string {

@@ -8,7 +8,7 @@ import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { answerApi } from "./api.ts";
 import { createAuthGuard, findUnsafeSettings } from "./auth-guard.ts";
-import { Conversations } from "./conversations.ts";
+import { Conversations, type OnUnreadable } from "./conversations.ts";
 import { answerProbe } from "./health.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 import { consoleAuthor, createConsoleIntake } from "./intake.ts";
@@ -32,6 +32,8 @@ export interface ConsoleAdapterOptions {
   /** Whether any worker takes turns. */
   hasWorker(): Promise<boolean>;
   metrics?: MetricsPage;
+  /** Told of what is stored and cannot be read. */
+  onUnreadable?: OnUnreadable;
   log: Pick<BaseLogger, "error">;
 }
 
@@ -62,7 +64,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
       const unsafe = findUnsafeSettings(host, token);
       if (unsafe) throw new Error(unsafe);
 
-      const conversations = new Conversations(redis, Date.now);
+      const conversations = new Conversations(redis, Date.now, options.onUnreadable);
       const onStreamError = (error: unknown) =>
         log.error({ err: error }, "a live stream of the console failed");
       const live = new LiveStreams(conversations, redis.duplicate(), onStreamError);

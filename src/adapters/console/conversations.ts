@@ -2,10 +2,17 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
 import type { AttachmentHandle } from "../../agent/messages.ts";
-import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
+import type { MessageMark } from "../../chat/outbound.ts";
 import { readThreadCommand } from "../../chat/thread-command.ts";
 import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { makeTitle } from "../../chat/title.ts";
+import {
+  type ConsoleChange,
+  type ConsoleContent,
+  type ConsoleMessage,
+  parseKeptFile,
+  parseMessage,
+} from "./console-message.ts";
 
 /**
  * The console's conversations. They live in Redis because the worker that writes an answer and the process
@@ -17,21 +24,6 @@ import { makeTitle } from "../../chat/title.ts";
  * send along). `heddle:local:threads` is the index
  * (sorted set by last activity), `heddle:local:changes` the channel.
  */
-
-export type ConsoleContent =
-  /** `files`: names of those that came with it. */
-  | ({ kind: "person"; name: string; text: string; files?: string[] } & Marked)
-  | (OutboundMessage & Marked)
-  | ({ kind: "file"; name: string; bytes: number } & Marked);
-
-interface Marked {
-  mark?: MessageMark;
-  /** Of one that waits: how many are worked on before it. */
-  ahead?: number | undefined;
-}
-
-/** A message as the page gets it. `place` orders the messages of a thread; there are gaps. */
-type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;
 
 interface KeptFile {
   name: string;
@@ -46,12 +38,6 @@ interface ThreadSummary {
   /** Milliseconds since the epoch. */
   activeAt: number;
   state?: MessageMark;
-}
-
-/** What changed: a message, or the thread's summary where there is no `message`. */
-export interface ConsoleChange {
-  thread: string;
-  message?: string;
 }
 
 export const changesChannel = "heddle:local:changes";
@@ -90,13 +76,19 @@ export function isThreadId(id: string): boolean {
   return /^[a-z0-9]{8,32}$/.test(id);
 }
 
+/** Told of a place whose value cannot be read, and why. */
+export type OnUnreadable = (place: string, why: string) => void;
+
 export class Conversations {
   readonly #redis: Redis;
   readonly #now: () => number;
+  readonly #onUnreadable: OnUnreadable;
 
-  constructor(redis: Redis, now: () => number) {
+  /** `onUnreadable` is told of what is stored and cannot be read: it stays, and no page shows it. */
+  constructor(redis: Redis, now: () => number, onUnreadable: OnUnreadable = () => {}) {
     this.#redis = redis;
     this.#now = now;
+    this.#onUnreadable = onUnreadable;
   }
 
   /** Adds a message, once for every `key`; returns its id. `data` are the bytes of a file message. */
@@ -139,7 +131,8 @@ export class Conversations {
     for (;;) {
       const before = await this.#redis.hget(messages, id);
       if (before === null) return false;
-      const message = parseMessage(before);
+      const message = this.#parse(thread, id, before);
+      if (!message) return false;
       const { place, at } = message;
       const after = JSON.stringify({ id, place, at, ...change(message) });
       if (after === before) return true;
@@ -162,14 +155,18 @@ export class Conversations {
 
   /** The thread's messages in order. */
   async messages(thread: string): Promise<ConsoleMessage[]> {
-    const stored = await this.#redis.hvals(keysOf(thread).messages);
-    return stored.map(parseMessage).toSorted((a, b) => a.place - b.place);
+    const stored = Object.entries(await this.#redis.hgetall(keysOf(thread).messages));
+    return stored
+      .flatMap(([id, json]) => this.#parse(thread, id, json) ?? [])
+      .toSorted((a, b) => a.place - b.place);
   }
 
   /** The messages with these ids; null for those that are gone. */
   async find(thread: string, ids: readonly string[]): Promise<(ConsoleMessage | null)[]> {
     const stored = await this.#redis.hmget(keysOf(thread).messages, ...ids);
-    return stored.map((json) => (json === null ? null : parseMessage(json)));
+    return stored.map((json, position) =>
+      json === null ? null : (this.#parse(thread, ids[position] ?? "", json) ?? null),
+    );
   }
 
   /** Keeps a file that is going to come with a message of the thread; returns its id. */
@@ -189,8 +186,8 @@ export class Conversations {
   /** What is known of a file that was kept; null when there is none. */
   async kept(thread: string, id: string): Promise<AttachmentHandle | null> {
     const about = await this.#redis.hget(keysOf(thread).incoming, `${id} about`);
-    // Only `keep` writes these values.
-    return about === null ? null : { ...JSON.parse(about), handle: `${thread}.${id}` };
+    const parsed = about === null ? undefined : parseKeptFile(about);
+    return parsed?.ok ? { ...parsed.value, handle: `${thread}.${id}` } : null;
   }
 
   /** The bytes of a file that was kept, by its handle. */
@@ -219,6 +216,13 @@ export class Conversations {
     return summaries.filter((summary) => summary !== null);
   }
 
+  #parse(thread: string, id: string, json: string): ConsoleMessage | undefined {
+    const parsed = parseMessage(json);
+    if (parsed.ok) return parsed.value;
+    this.#onUnreadable(`Message ${id} of the console's thread ${thread}`, parsed.why);
+    return undefined;
+  }
+
   async #announce(change: ConsoleChange): Promise<void> {
     await this.#redis.publish(changesChannel, JSON.stringify(change));
   }
@@ -232,11 +236,6 @@ function keysOf(thread: string): { messages: string; thread: string; files: stri
     files: `${prefix}files`,
     incoming: `${prefix}incoming`,
   };
-}
-
-/** Only this file writes these values. */
-function parseMessage(json: string): ConsoleMessage {
-  return JSON.parse(json);
 }
 
 function wordsOf(content: ConsoleContent): string {

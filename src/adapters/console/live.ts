@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { Redis } from "ioredis";
+import { type ConsoleChange, parseChange } from "./console-message.ts";
 import { changesChannel } from "./conversations.ts";
-import type { ConsoleChange, Conversations } from "./conversations.ts";
+import type { Conversations } from "./conversations.ts";
 import { type Stream, Streams } from "./streams.ts";
 
 /**
@@ -33,9 +34,12 @@ export class LiveStreams {
     // It connects again by itself. Nobody waits for it: an outage is reported where commands fail.
     this.#subscriber.on("error", () => {});
     this.#subscriber.on("message", (_channel: string, payload: string) => {
-      // Only Conversations publishes on this channel.
-      const change: ConsoleChange = JSON.parse(payload);
-      for (const page of this.#pages) page.changed(change);
+      const change = parseChange(payload);
+      // What cannot be read was told by a later Heddle: something has changed.
+      for (const page of this.#pages) {
+        if (change.ok) page.changed(change.value);
+        else page.missedSomething();
+      }
     });
     await this.#subscriber.subscribe(changesChannel);
     this.#subscriber.on("ready", () => void this.#catchUp());

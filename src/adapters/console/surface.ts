@@ -2,8 +2,8 @@ import type { Redis } from "ioredis";
 import { cutMarkdown, splitMarkdown } from "../../chat/markdown.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
+import type { ConsoleContent } from "./console-message.ts";
 import {
-  type ConsoleContent,
   consoleMessageRef,
   consoleThread,
   Conversations,

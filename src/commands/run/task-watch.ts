@@ -5,7 +5,7 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { renderClosing } from "../../progress/describe.ts";
-import type { LiveEvent } from "../../progress/reporter.ts";
+import type { LiveEvent } from "../../progress/live-event.ts";
 import { hasUnsentEnding } from "../../queue/outbox/outbox.ts";
 import { readJournal } from "../../queue/session/journal.ts";
 import { readOpenQuestions } from "../../queue/session/open-questions.ts";

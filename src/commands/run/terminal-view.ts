@@ -2,7 +2,7 @@ import type { WriteStream } from "node:tty";
 import type { Masker } from "../../agent/masker.ts";
 import { describeCall, describeCompaction, formatDuration, todoList } from "../../progress/describe.ts";
 import { describeQuestion } from "../../progress/question-messages.ts";
-import type { LiveEvent } from "../../progress/reporter.ts";
+import type { LiveEvent } from "../../progress/live-event.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
 export interface TerminalView {

@@ -14,7 +14,19 @@ export const genesis: Link = { n: 0, hash: "0".repeat(64) };
 /** A line of the log: a fact, its number and time (ms since the epoch), and the hashes that chain it. */
 export type AuditEntry = AuditFact & Link & { at: number; before: string };
 
-const linkSchema = z.looseObject({ n: z.int(), at: z.number(), before: z.string(), hash: z.string() });
+const speaker = z.looseObject({ id: z.string(), name: z.string() });
+
+/** The link, and of the fact what readers of every kind of entry use. */
+const entrySchema = z.looseObject({
+  n: z.int(),
+  at: z.number(),
+  before: z.string(),
+  hash: z.string(),
+  what: z.string(),
+  thread: z.exactOptional(z.string()),
+  by: z.exactOptional(z.union([z.string(), speaker])),
+  asked: z.exactOptional(z.array(z.looseObject({ message: z.string(), by: speaker }))),
+});
 
 /** The fact as the line that follows `last`. */
 export function appendLink(last: Link, fact: AuditFact, at: number): { line: string; link: Link } {
@@ -27,7 +39,7 @@ export type Followed = { ok: true; link: Link; entry: AuditEntry } | { ok: false
 
 /** Whether this line is the one that was written after `last`. */
 export function verifyLink(last: Link, line: string): Followed {
-  const entry = parsed(line);
+  const entry = parseEntry(line);
   if (!entry) return { ok: false, fault: `What follows entry ${last.n} is no entry.` };
   const { hash, ...content } = entry;
   if (hashOf(content) !== hash) return { ok: false, fault: `Entry ${entry.n} was changed.` };
@@ -40,10 +52,11 @@ export function verifyLink(last: Link, line: string): Followed {
   return { ok: true, link: { n: entry.n, hash }, entry };
 }
 
-function parsed(line: string): AuditEntry | undefined {
+/** Undefined for a line that is no entry. Whether it is what Heddle has written, its hash tells. */
+export function parseEntry(line: string): AuditEntry | undefined {
   try {
-    const { success, data } = linkSchema.safeParse(JSON.parse(line));
-    // Its hash tells whether it is what Heddle has written.
+    const { success, data } = entrySchema.safeParse(JSON.parse(line));
+    // Of each kind of fact only what readers use is looked at.
     return success ? (data as unknown as AuditEntry) : undefined;
   } catch {
     return undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/redis/keys.ts";
-import { type AuditEntry, genesis, type Link, verifyLink } from "./chain.ts";
+import { type AuditEntry, genesis, type Link, parseEntry, verifyLink } from "./chain.ts";
 import { readAuditHead, readAuditLines } from "./log.ts";
 
 /** `000000000123.jsonl`: the entries from number 123 on, one a line. */
@@ -54,11 +54,13 @@ export async function moveToFiles(redis: Redis, folder: string, now: number): Pr
 }
 
 async function* past(redis: Redis, today: number): AsyncGenerator<{ n: number; line: string }> {
+  let last = 0;
   for await (const line of readAuditLines(redis, 0)) {
-    // Written by openAuditLog; whether it is still what was written, `verify` tells.
-    const { n, at } = JSON.parse(line) as AuditEntry;
-    if (at >= today) return;
-    yield { n, line };
+    const entry = parseEntry(line);
+    if (entry && entry.at >= today) return;
+    // What is no entry keeps its place among the others; `verify` tells of it.
+    last = entry?.n ?? last + 1;
+    yield { n: last, line };
   }
 }
 
@@ -131,8 +133,8 @@ export async function readLatestEntries(
     if (Number.parseInt(name, 10) < end)
       lines = [...lines, ...(await lastOf(join(folder, name), end, limit - lines.length))];
   }
-  // Whether they are what Heddle has written, `heddle audit verify` tells.
-  return lines.map((line) => JSON.parse(line) as AuditEntry);
+  // Of what is no entry, or not what Heddle has written, `heddle audit verify` tells.
+  return lines.flatMap((line) => parseEntry(line) ?? []);
 }
 
 /** The last lines of a file before that entry, the newest first. */

@@ -1,11 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import { keys } from "../../queue/redis/keys.ts";
 import { loadScript } from "../../queue/redis/script.ts";
 import { appendLink, genesis, type Link } from "./chain.ts";
 import type { AuditFact } from "./fact.ts";
 
 const appendAuditScript = loadScript(new URL("append-audit.lua", import.meta.url));
+/** Whether the entries are in the log, and the number and hash of its newest entry. */
+const appendReply = z.tuple([z.literal([0, 1]), z.int(), z.string()]);
 
 /** Writes the audit log, which all processes share: one chain, in one order. */
 export interface AuditLog {
@@ -57,12 +60,9 @@ export function openAuditLog(
         lines.push(line);
         last = link;
       }
-      // See the header of append-audit.lua.
-      const [written, n, hash] = (await appendAuditScript.run(
-        redis,
-        [keys.audit, keys.auditHead],
-        [before.n + 1, before.hash, last.hash, ...lines],
-      )) as [number, number, string];
+      const args = [before.n + 1, before.hash, last.hash, ...lines];
+      const reply = await appendAuditScript.run(redis, [keys.audit, keys.auditHead], args);
+      const [written, n, hash] = appendReply.parse(reply);
       head = { n, hash };
       if (written === 1) return;
     }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { noUsage } from "../../../src/agent/model.ts";
 import { createAsker } from "../../../src/agent/questions.ts";
 import { watchTask } from "../../../src/commands/run/task-watch.ts";
-import type { LiveEvent } from "../../../src/progress/reporter.ts";
+import type { LiveEvent } from "../../../src/progress/live-event.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { askQuestion } from "../../../src/queue/session/open-questions.ts";

@@ -16,7 +16,7 @@ test("what a model streams comes in a few pieces, before whatever follows it", a
   const seen: { type: string; delta?: string }[] = [];
   const all = Promise.withResolvers<void>();
   await followLive(server.client(), thread, (event) => {
-    seen.push(event as { type: string });
+    seen.push(JSON.parse(event));
     if (seen.at(-1)?.delta?.endsWith("!")) all.resolve();
   });
   for (const delta of ["Let ", "me ", "see."]) publish({ type: "thinking-delta", delta });
