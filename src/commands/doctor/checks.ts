@@ -11,6 +11,7 @@ import { findClosedDiscord } from "../../config/access.ts";
 import { type Config, unknownVariables } from "../../config/load.ts";
 import { chooseModel, namedModel } from "../../config/model-choice.ts";
 import { measureClockAheadMs } from "../../queue/redis/inspect.ts";
+import { listUnreadable } from "../../queue/redis/unreadable.ts";
 import { checkDisk } from "../../sandbox/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "./clock.ts";
 
@@ -95,11 +96,13 @@ async function checkModel({ environment }: Config, name: string, signal: AbortSi
 async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
   const server = await openRedis(config, { info() {}, warn() {} }, redisPatienceMs);
   try {
+    const redis = server.connect();
+    const warnings = [...server.warnings, ...(await listUnreadable(redis))];
     return [
       { level: "ok", text: server.describe },
-      ...server.warnings.map((text): Finding => ({ level: "warning", text })),
+      ...warnings.map((text): Finding => ({ level: "warning", text })),
       ...(config.environment.REDIS_URL
-        ? [checkClockSkew("Redis", await measureClockAheadMs(server.connect(), Date.now))].filter(isTrouble)
+        ? [checkClockSkew("Redis", await measureClockAheadMs(redis, Date.now))].filter(isTrouble)
         : []),
     ];
   } finally {

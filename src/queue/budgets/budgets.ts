@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { OpenTurn } from "../../agent/history.ts";
 import { isFromPerson } from "../../agent/messages.ts";
 import type { Usage } from "../../agent/model.ts";
-import type { BudgetExhausted, TurnBudget } from "../../agent/turn-budget.ts";
+import type { BudgetExhausted, Estimate, TurnBudget } from "../../agent/turn-budget.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
@@ -60,105 +61,40 @@ export interface Budgets {
 const warnPercent = 80;
 const extendedSeconds = 172_800;
 
-type Measure = "cost" | "tokens";
+const told = z.tuple([z.int(), z.enum(["cost", "tokens"]), z.coerce.number()]);
+
+type Measure = z.infer<typeof told>[1];
+
+/** See the header of reserve.lua: behind the word, three values for each budget that it tells of. */
+const reserveReply = z.tuple([z.enum(["held", "refused"])], z.union([z.int(), z.string()]));
+
+/** A budget that a turn uses. */
+interface Concerned {
+  subject: string;
+  budget: DayBudget;
+  /** In words. */
+  whom: string;
+}
 
 export function createBudgets(options: BudgetOptions): Budgets {
-  const { redis, settings, lapseMs = 60_000 } = options;
-  const { timeZone, extensionPercent } = settings;
-  const today = () => formatDay(timeZone, options.now());
-  const resets = `midnight (${timeZone})`;
-
+  const { redis, settings } = options;
+  const today = () => formatDay(settings.timeZone, options.now());
   return {
     turnBudget(thread, turn) {
-      const { platform, workspace, channel } = parseThreadId(thread);
-      const place = `${platform}:${workspace}`;
-      const first = turn?.asked.find(isFromPerson);
-      const payer = first?.paidBy ?? first?.author.id;
-      const concerned = [
-        { subject: subjects.all, budget: settings.day, whom: "everybody together" },
-        {
-          subject: subjects.channel(`${place}:${channel}`),
-          budget: settings.channels[`${place}:${channel}`] ?? settings.channel,
-          whom: "this channel",
-        },
-        ...(payer === undefined
-          ? []
-          : [
-              {
-                subject: subjects.user(`${place}:${payer}`),
-                budget: settings.users[`${place}:${payer}`] ?? settings.user,
-                whom: "one person",
-              },
-            ]),
-      ];
-      const limited = concerned.filter(
-        ({ budget }) => budget.cost !== undefined || budget.tokens !== undefined,
-      );
+      const concerned = listConcerned(settings, thread, turn);
       let isNew = turn === undefined || turn.usage.calls === 0;
-
-      /** In words, what the script says about a budget: its number, what is limited, the limit with extensions. */
-      const tell = (number: unknown, measure: unknown, limit: unknown) => {
-        const found = limited[Number(number) - 1];
-        if (!found)
-          throw new Error(`The script reserve.lua told of a budget ${String(number)} that it was not given.`);
-        const words = formatAmount(measure as Measure, Number(limit)); // reserve.lua names nothing else.
-        return { ...found, measure: measure as Measure, limit: `${words} a day for ${found.whom}` };
-      };
-
       return {
         async reserve(estimate) {
           const day = today();
-          const id = randomUUID();
-          const cost = toMicroDollars(estimate.cost);
-          const reserve = async () =>
-            // See the header of reserve.lua.
-            (await reserveScript.run(
-              redis,
-              [
-                keys.usage(day),
-                keys.warned(day),
-                ...limited.flatMap(({ subject }) => [keys.held(day, subject), keys.extended(day, subject)]),
-              ],
-              [
-                ...[id, lapseMs, cost, estimate.tokens, extensionPercent, warnPercent],
-                ...limited.flatMap(({ subject, budget }) => [
-                  subject,
-                  budget.cost === undefined ? "" : toMicroDollars(budget.cost),
-                  budget.tokens ?? "",
-                ]),
-              ],
-            )) as [string, ...unknown[]];
-
-          let renewing: NodeJS.Timeout | undefined;
-          if (limited.length > 0) {
-            const [result, ...told] = await reserve();
-            if (result === "refused") {
-              const { subject, budget, measure, limit } = tell(told[0], told[1], told[2]);
-              const extension = formatAmount(measure, (inScript(budget, measure) * extensionPercent) / 100);
-              const usedUp: BudgetExhausted = { budget: `${day} ${subject}`, limit, resets, extension };
-              return { ok: false, usedUp };
-            }
-            for (let at = 0; at < told.length; at += 3) {
-              const { subject, limit } = tell(told[at], told[at + 1], told[at + 2]);
-              options.warn(thread, {
-                key: `budget:${day}:${subject}`,
-                markdown: `⚠️ **${warnPercent} % of the budget of ${limit} is used.** When it is used up I pause until ${resets}.`,
-              });
-            }
-            renewing = setInterval(() => void reserve().catch(options.onError), lapseMs / 3);
-          }
+          const held = await holdReservation(options, { thread, day, concerned, estimate });
+          if ("usedUp" in held) return { ok: false, usedUp: held.usedUp };
           return {
             ok: true,
             async settle(usage, model) {
-              clearInterval(renewing);
+              held.stop();
               const turns = isNew ? 1 : 0;
               isNew = false;
-              const names = [...concerned.map(({ subject }) => subject), subjects.model(model)];
-              await chargeScript.run(
-                redis,
-                [keys.usage(day), keys.charged(id), ...limited.map(({ subject }) => keys.held(day, subject))],
-                [id, settings.keepDays * 86_400, names.length, ...names, ...measured(usage, turns)],
-              );
+              await charge(options, { id: held.id, day, concerned }, measured(usage, turns), model);
             },
           };
         },
@@ -175,6 +111,112 @@ export function createBudgets(options: BudgetOptions): Budgets {
       return subjects.userIn(subject);
     },
   };
+}
+
+/** Whose budgets the turn uses: of everybody, of its channel, and of the person who pays for it. */
+function listConcerned(settings: BudgetSettings, thread: ThreadId, turn: OpenTurn | undefined): Concerned[] {
+  const { platform, workspace, channel } = parseThreadId(thread);
+  const place = `${platform}:${workspace}`;
+  const first = turn?.asked.find(isFromPerson);
+  const payer = first?.paidBy ?? first?.author.id;
+  const concerned = [
+    { subject: subjects.all, budget: settings.day, whom: "everybody together" },
+    {
+      subject: subjects.channel(`${place}:${channel}`),
+      budget: settings.channels[`${place}:${channel}`] ?? settings.channel,
+      whom: "this channel",
+    },
+  ];
+  if (payer === undefined) return concerned;
+  const user = `${place}:${payer}`;
+  const budget = settings.users[user] ?? settings.user;
+  return [...concerned, { subject: subjects.user(user), budget, whom: "one person" }];
+}
+
+function listLimited(concerned: readonly Concerned[]): Concerned[] {
+  return concerned.filter(({ budget }) => budget.cost !== undefined || budget.tokens !== undefined);
+}
+
+/**
+ * Sets the estimate aside in each budget that has a limit, and keeps it there until `stop` is called; or tells which of
+ * them has no room for it.
+ */
+async function holdReservation(
+  options: BudgetOptions,
+  of: { thread: ThreadId; day: string; concerned: readonly Concerned[]; estimate: Estimate },
+): Promise<{ id: string; stop(): void } | { usedUp: BudgetExhausted }> {
+  const { settings, lapseMs = 60_000 } = options;
+  const { day } = of;
+  const id = randomUUID();
+  const limited = listLimited(of.concerned);
+  if (limited.length === 0) return { id, stop() {} };
+  const resets = `midnight (${settings.timeZone})`;
+  const reserve = () => runReserve(options, { id, day, limited, estimate: of.estimate, lapseMs });
+
+  const [result, ...notices] = await reserve();
+  for (const [number, measure, limit] of inThrees(notices)) {
+    const about = limited[number - 1];
+    if (!about) throw new Error(`The script reserve.lua told of a budget ${number} that it was not given.`);
+    const { subject, budget, whom } = about;
+    const words = `${formatAmount(measure, limit)} a day for ${whom}`;
+    if (result === "refused") {
+      const extension = formatAmount(measure, (inScript(budget, measure) * settings.extensionPercent) / 100);
+      return { usedUp: { budget: `${day} ${subject}`, limit: words, resets, extension } };
+    }
+    options.warn(of.thread, {
+      key: `budget:${day}:${subject}`,
+      markdown: `⚠️ **${warnPercent} % of the budget of ${words} is used.** When it is used up I pause until ${resets}.`,
+    });
+  }
+  const renewing = setInterval(() => void reserve().catch(options.onError), lapseMs / 3);
+  return { id, stop: () => clearInterval(renewing) };
+}
+
+async function runReserve(
+  { redis, settings }: BudgetOptions,
+  of: { id: string; day: string; limited: readonly Concerned[]; estimate: Estimate; lapseMs: number },
+) {
+  const { id, day, limited, estimate, lapseMs } = of;
+  const reply = await reserveScript.run(
+    redis,
+    [
+      keys.usage(day),
+      keys.warned(day),
+      ...limited.flatMap(({ subject }) => [keys.held(day, subject), keys.extended(day, subject)]),
+    ],
+    [
+      ...[id, lapseMs, toMicroDollars(estimate.cost), estimate.tokens],
+      ...[settings.extensionPercent, warnPercent],
+      ...limited.flatMap(({ subject, budget }) => [
+        subject,
+        budget.cost === undefined ? "" : toMicroDollars(budget.cost),
+        budget.tokens ?? "",
+      ]),
+    ],
+  );
+  return reserveReply.parse(reply);
+}
+
+/** What the script says about budgets: the number of each, what is limited, the limit with extensions. */
+function inThrees(parts: readonly unknown[]): z.infer<typeof told>[] {
+  return Array.from({ length: parts.length / 3 }, (_, index) =>
+    told.parse(parts.slice(3 * index, 3 * index + 3)),
+  );
+}
+
+async function charge(
+  { redis, settings }: BudgetOptions,
+  { id, day, concerned }: { id: string; day: string; concerned: readonly Concerned[] },
+  amounts: readonly (string | number)[],
+  model: string,
+): Promise<void> {
+  const names = [...concerned.map(({ subject }) => subject), subjects.model(model)];
+  const limited = listLimited(concerned);
+  await chargeScript.run(
+    redis,
+    [keys.usage(day), keys.charged(id), ...limited.map(({ subject }) => keys.held(day, subject))],
+    [id, settings.keepDays * 86_400, names.length, ...names, ...amounts],
+  );
 }
 
 /** A limit in the units of reserve.lua. */
