@@ -129,3 +129,37 @@ describe("A journal read again", () => {
     expect(decided.open).toEqual([{ call, started: false, question, decision }]);
   });
 });
+
+describe("A journal with records that cannot be read", () => {
+  const unreadable: JournalRecord = { type: "unreadable", why: "it is not JSON" };
+
+  test("gives no result to a model without the call that it answers", () => {
+    const result: JournalRecord = {
+      type: "tool-result",
+      message: { role: "tool", callId: "c1", name: "n", status: "ok", text: "done" },
+      durationMs: 1,
+      at: 1,
+    };
+    const { messages, open } = replay([unreadable, result]);
+    expect(messages.map(({ role }) => role)).toEqual(["user"]);
+    expect(open).toEqual([]);
+  });
+
+  test("never says of an open call that it was not started", () => {
+    const asked: JournalRecord = {
+      type: "assistant",
+      step: 1,
+      usage: noUsage,
+      at: 1,
+      message: {
+        role: "assistant",
+        id: "a",
+        model: "m",
+        stop: "tool-calls",
+        parts: [{ type: "tool-call", call: { id: "c1", name: "n", input: {} } }],
+      },
+    };
+    const { open } = replay([{ type: "turn-start", turn: "t", at: 1 }, asked, unreadable]);
+    expect(open).toMatchObject([{ call: { id: "c1" }, started: true }]);
+  });
+});
