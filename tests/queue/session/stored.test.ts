@@ -165,15 +165,15 @@ describe("A mailbox", () => {
     ]);
     expect(taken[0]?.author).toEqual(heddle);
     expect((await lease.read()).map(({ type }) => type)).toEqual([
-      "unreadable",
       "turn-start",
+      "unreadable",
       "user",
       "user",
     ]);
-    expect(await redis.lindex(keys.log(thread, 0), 0)).toBe('{"type":"user","message":{"ro');
+    expect(await redis.lindex(keys.log(thread, 0), 1)).toBe('{"type":"user","message":{"ro');
     expect(await redis.llen(keys.mail(thread))).toBe(0);
     expect(lines).toContainEqual(
-      expect.stringContaining(`Record 1 of the journal of ${thread} cannot be read`),
+      expect.stringContaining(`Record 2 of the journal of ${thread} cannot be read`),
     );
   });
 
