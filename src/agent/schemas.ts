@@ -29,6 +29,8 @@ export type Fields<T> = { [Name in keyof T]-?: z.ZodType };
 
 const oneOf = <const Values extends readonly string[]>(...values: Values) => z.literal(values);
 const optional = z.exactOptional;
+/** JSON, or nothing at all: an undefined field is not stored. */
+const anything = z.unknown().default(undefined);
 
 const speakerFields = z.looseObject({ id: z.string(), name: z.string() } satisfies Fields<Speaker>);
 export const speakerSchema: z.ZodType<Speaker> = speakerFields;
@@ -88,7 +90,7 @@ const userMessageFields = z.looseObject({
 const toolCallFields = z.looseObject({
   id: z.string(),
   name: z.string(),
-  input: z.unknown(),
+  input: anything,
   malformed: optional(z.string()),
 } satisfies Fields<ToolCall>);
 
@@ -103,7 +105,7 @@ const assistantMessageFields = z.looseObject({
         type: z.literal("thinking"),
         text: z.string(),
         protocol: oneOf("anthropic", "openai-chat", "openai-responses", "demo"),
-        raw: z.unknown(),
+        raw: anything,
       } satisfies Fields<Part<"thinking">>),
       z.looseObject({ type: z.literal("text"), text: z.string() } satisfies Fields<Part<"text">>),
       z.looseObject({ type: z.literal("tool-call"), call: toolCallFields } satisfies Fields<

@@ -69,7 +69,7 @@ function checkMembers(shape: z.core.$ZodShape, name: string, names: Names): stri
     const definition = definitionOf(member);
     const value = names();
     const read = `const ${value} = ${name}[${JSON.stringify(key)}];`;
-    return definition.type === "optional"
+    return definition.type === "optional" || definition.type === "default"
       ? `${read} if (${value} !== undefined) { ${check(definition.innerType, value, names)} }`
       : `${read} ${check(member, value, names)}`;
   });

@@ -136,7 +136,7 @@ test("What the guard of journals takes is what zod takes, however a record is da
       for (const [at, by] of damages) value = replacedAt(value, at, by);
       expect(isRecord(value)).toBe(journalRecordSchema.safeParse(value).success);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 2_000 },
   );
 });
 
