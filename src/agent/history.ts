@@ -148,7 +148,7 @@ export function replay(records: readonly JournalRecord[]): History {
       case "unreadable":
         // It may have told that one of them was started, which must then not be run again.
         open = open.map((entry) => ({ ...entry, started: true }));
-        if (open.length === 0) messages.push(unreadableNote);
+        markGap(messages, open);
         break;
       case "assistant":
         close();
@@ -164,7 +164,7 @@ export function replay(records: readonly JournalRecord[]): History {
         open = open.map((entry) => (entry.call.id === record.callId ? { ...entry, started: true } : entry));
         break;
       case "tool-result":
-        if (answersCall(messages, record.message)) messages.push(record.message);
+        appendResult(messages, record.message);
         open = open.filter((entry) => entry.call.id !== record.message.callId);
         if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
         setResult(turn, record.message);
@@ -218,10 +218,16 @@ function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {
   else delete turn.waitingSince;
 }
 
-/** Whether the call of a result stands before it. Where that could not be read, no provider takes the result. */
-function answersCall(messages: readonly Message[], { callId }: ToolMessage): boolean {
+/** Without its call, which could not be read, no provider takes a result: it is left out. */
+function appendResult(messages: Message[], result: ToolMessage): void {
   const before = messages.findLast(({ role }) => role !== "tool");
-  return before?.role === "assistant" && toolCalls(before).some(({ id }) => id === callId);
+  const calls = before?.role === "assistant" ? toolCalls(before) : [];
+  if (calls.some(({ id }) => id === result.callId)) messages.push(result);
+}
+
+/** Between a call and its result nothing may stand. */
+function markGap(messages: Message[], open: readonly OpenCall[]): void {
+  if (open.length === 0) messages.push(unreadableNote);
 }
 
 /** Stands in place of a record that cannot be read, so that what follows is still an answer to something. */
