@@ -12,7 +12,7 @@ import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 const usage =
-  "Write heddle audit verify [--anchor <n>:<hash>], heddle audit show [--thread <thread>], or heddle audit export [file.jsonl] [--thread <thread>].";
+  "Usage: heddle audit verify [--anchor <n>:<hash>] | show [--thread <thread>] | export [file.jsonl] [--thread <thread>].";
 
 /**
  * Proves that the audit log is whole, prints it for people, or writes it as JSON lines. Each reads the log from

@@ -17,7 +17,7 @@ export async function command(args: string[]): Promise<number> {
   const [verb, thread, ...rest] = args;
   const lists = verb === "list" && !thread;
   const shows = verb === "show" && thread && rest.length === 0;
-  if (!lists && !shows) throw new UsageError("Write heddle threads list, or heddle threads show <thread>.");
+  if (!lists && !shows) throw new UsageError("Usage: heddle threads list | show <thread>");
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log);
   try {

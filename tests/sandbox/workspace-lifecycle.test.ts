@@ -3,11 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wri
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  createWorkspaceLifecycle,
-  type Folder,
-  type FolderTools,
-} from "../../src/sandbox/workspaces/lifecycle.ts";
+import { createWorkspaceLifecycle } from "../../src/sandbox/workspaces/lifecycle.ts";
+import type { Folder, FolderTools } from "../../src/sandbox/workspaces/lifecycle-contracts.ts";
 import { createFolderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
 import { closedFolder } from "./backends.ts";
 
@@ -47,7 +44,7 @@ function flatFolders(root: string): FolderTools<Folder> {
         const here = statSync(file, { throwIfNoEntry: false });
         return here === undefined || here.mtimeMs / 1_000 < time;
       }),
-    rest: async () => true,
+    quiesce: async () => true,
   };
 }
 
