@@ -21,7 +21,7 @@ import { asking, tool } from "../agent/turn.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
 import { plainEnclosures } from "../message-extras/plain.ts";
-import { dataFolder } from "../sandbox/backends.ts";
+import { dataFolder } from "../sandbox/two-threads.ts";
 
 /** Pays for everything. */
 const openBudget: TurnBudget = { reserve: async () => ({ ok: true, settle: async () => {} }) };

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Probe, SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { closedFolder, dataFolder, output } from "./backends.ts";
+import { closedFolder, dataFolder, output } from "./two-threads.ts";
 
 const isRoot = process.getuid?.() === 0;
 const folders: string[] = [];

@@ -7,7 +7,7 @@ import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts
 import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
-import { dataFolder, output } from "./backends.ts";
+import { dataFolder, output } from "./two-threads.ts";
 
 const mebibyte = 1024 * 1024;
 let dataDir = "";

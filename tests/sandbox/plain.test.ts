@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { seatbeltProfile } from "../../src/sandbox/plain/seatbelt.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./backends.ts";
+import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./two-threads.ts";
 
 let folder = "";
 let backend: SandboxBackend | undefined;

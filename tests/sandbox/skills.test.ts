@@ -6,7 +6,7 @@ import { createSkillLibrary } from "../../src/agent/skills/library.ts";
 import { sandboxTools } from "../../src/agent/tools/core.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
-import { closedFolder, dataFolder } from "./backends.ts";
+import { closedFolder, dataFolder } from "./two-threads.ts";
 
 const shipped = fileURLToPath(new URL("../../skills", import.meta.url));
 const leftovers: (() => Promise<void> | void)[] = [];

@@ -24,7 +24,7 @@ import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { plainEnclosures } from "../../message-extras/plain.ts";
-import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/backends.ts";
+import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/two-threads.ts";
 
 let server: TestRedis;
 const chat = memoryChat();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, output, python } from "../backends.ts";
+import { type Case, output, python } from "../two-threads.ts";
 
 export const commandCases: Case[] = [
   {

@@ -7,7 +7,7 @@ import type { SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { Job, Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 
 /** Two threads of one bot. */
-export interface Ground {
+export interface TwoThreads {
   backend: SandboxBackend;
   dataDir: string;
   sandbox: Sandbox;
@@ -22,14 +22,17 @@ export interface Case {
   /** Programs that the sandbox must have for it. */
   needs?: string[];
   limits?: Partial<SandboxLimits>;
-  run(ground: Ground): Promise<void>;
+  run(threads: TwoThreads): Promise<void>;
 }
 
 /** What a bot must never show to a sandbox; the tests put it into the environment. */
 export const secret = "xoxb-canary-4711";
 const otherThread = "local:test:two:1";
 
-export async function openGround(dataDir: string, limits: Partial<SandboxLimits> = {}): Promise<Ground> {
+export async function openTwoThreads(
+  dataDir: string,
+  limits: Partial<SandboxLimits> = {},
+): Promise<TwoThreads> {
   const backend = createBubblewrapBackend({ dataDir, limits });
   const [sandbox, other] = await Promise.all([backend.open("local:test:one:1"), backend.open(otherThread)]);
   const folder = createHash("sha256").update(otherThread).digest("hex").slice(0, 32);
