@@ -18,6 +18,7 @@ import { dirname, join, resolve } from "node:path";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
 import { launchEnvironment } from "./command-line.ts";
+import { nodeMount } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
 
 /** The kernel user that a thread's processes run as and that owns its files; never 0. */
@@ -115,7 +116,11 @@ export function inspectHost(options: {
       root,
       relocated,
       ownUsers: users !== undefined,
-      systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
+      systemMounts: [
+        ...systemMounts(),
+        ...identityMounts(join(root, "etc")),
+        ...nodeMount(root, (path) => users === undefined || everyoneMayWalkTo(path)),
+      ],
       ...foldersIn(root, users),
     },
   };
