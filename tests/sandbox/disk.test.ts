@@ -78,7 +78,7 @@ test("a folder that nobody may enter is counted as well", async () => {
 test("a folder that a job shuts again and again hides nothing", async () => {
   const full = await limitedTo({ workspaceBytes: 2 * 1024 * 1024, freeBytes: 0 });
   const job = await full.sandbox.start({
-    command: `head -c 3000000 /dev/zero >file && mkdir d-{1..20} && echo ready; perl -e 'chmod 0, @ARGV while 1' d-*`,
+    command: `head -c 3000000 /dev/zero >file && mkdir d-{1..20} && echo ready; node -e 'for (;;) for (const name of process.argv.slice(1)) fs.chmodSync(name, 0)' d-*`,
   });
   if (!job.ok) throw new Error(job.message);
   expect(await firstOutput(job.job)).toContain("ready");

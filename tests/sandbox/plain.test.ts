@@ -65,6 +65,17 @@ describe("No sandbox", () => {
     expect((await sandbox.exec({ command: "exit 3" })).exitCode).toBe(3);
   });
 
+  test("has the Node that runs Heddle, whatever the host has", async () => {
+    const path = process.env.PATH;
+    process.env.PATH = "/usr/bin:/bin";
+    try {
+      const sandbox = await unconfined().open("local:w:c:1");
+      expect(await output(sandbox, "node --version")).toBe(process.version);
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+
   test("goes on with a thread whose commands have left folders where files are written", async () => {
     const sandbox = await unconfined().open("local:w:c:1");
     await output(sandbox, "mkdir -p ../new/left/deep; touch -d '1 hour ago' ../new/left");

@@ -35,13 +35,13 @@ function hiddenSkills(): string {
   const folder = closedFolder();
   leftovers.push(() => rmSync(folder, { recursive: true }));
   cpSync(join(shipped, "csv-report"), join(folder, "csv-report"), { recursive: true });
-  chmodSync(join(folder, "csv-report/scripts/csv.pl"), 0o700);
+  chmodSync(join(folder, "csv-report/scripts/csv.mts"), 0o700);
   return folder;
 }
 
 const profile = {
   command:
-    "printf 'id,amount\\n1,20\\n2,40\\n' >orders.csv; perl /skills/csv-report/scripts/csv.pl profile orders.csv",
+    "printf 'id,amount\\n1,20\\n2,40\\n' >orders.csv; node /skills/csv-report/scripts/csv.mts profile orders.csv",
 };
 
 test("a skill's script runs at the path that the skill names", async () => {

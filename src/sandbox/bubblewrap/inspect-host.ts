@@ -13,6 +13,7 @@ import {
   type UserRange,
 } from "../thread/host.ts";
 import { launchEnvironment } from "./command-line.ts";
+import { nodeMount } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
 
 /** The first release with `--disable-userns`. */
@@ -74,7 +75,11 @@ export function inspectHost(options: {
       root,
       relocated,
       ownUsers: users !== undefined,
-      systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
+      systemMounts: [
+        ...systemMounts(),
+        ...identityMounts(join(root, "etc")),
+        ...nodeMount(root, (path) => users === undefined || isReachableByAll(path)),
+      ],
       ...createThreadFolders(root, users),
     },
   };

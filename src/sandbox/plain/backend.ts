@@ -54,7 +54,8 @@ export function createSeatbeltBackend(options: BackendOptions): SandboxBackend {
           runtime: machineOf(options, {
             summary,
             wrap: ({ path }, program) => {
-              const readable = (options.readOnly?.() ?? []).map(({ source }) => realpathSync(source));
+              const shown = (options.readOnly?.() ?? []).map(({ source }) => source);
+              const readable = [process.execPath, ...shown].map((source) => realpathSync(source));
               const profile = seatbeltProfile(realpathSync(path), readable);
               return ["/usr/bin/sandbox-exec", "-p", profile, ...program];
             },

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
@@ -130,10 +131,11 @@ function limit(fileBytes: number, program: readonly string[]): string[] {
   return ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
 }
 
-/** Nothing of the bot's own environment but where programs are. */
+/** Nothing of the bot's own environment but where programs are, the Node that runs Heddle first among them. */
 function environment({ path }: ThreadFolder): Record<string, string> {
+  const programs = process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
   return {
-    PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+    PATH: `${dirname(process.execPath)}:${programs}`,
     HOME: `${path}/ws`,
     TMPDIR: `${path}/tmp`,
     LANG: "C.UTF-8",

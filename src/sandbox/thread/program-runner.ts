@@ -1,5 +1,5 @@
-import type { EgressPolicy } from "../egress/policy.ts";
 import type { Egress } from "../egress/egress.ts";
+import type { EgressPolicy } from "../egress/policy.ts";
 import type { KillReport } from "../sandbox.ts";
 import { watchDisk } from "./disk.ts";
 import type { Host, ThreadFolder } from "./host.ts";
