@@ -108,7 +108,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): ChatAdapter & 
 
 function createConsoleServer(
   services: Services,
-  page: ReadonlyMap<string, Reply>,
+  page: ReadonlyMap<string, () => Reply>,
   { hasWorker, metrics, log }: Pick<LocalAdapterOptions, "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
@@ -118,7 +118,7 @@ function createConsoleServer(
     if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
     if (metrics && url?.pathname === "/metrics") return await answerMetrics(metrics, services.gate, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
+    const answered = page.get(path)?.() ?? (await answerProbe(path, hasWorker));
     return answered ?? problem(404, "There is nothing at this address.");
   };
 
