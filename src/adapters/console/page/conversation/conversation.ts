@@ -21,7 +21,7 @@ import { announce, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
 import { Conversation } from "./messages.ts";
-import { dyeOf, ThreadList } from "./thread-list.ts";
+import { colorOf, ThreadList } from "./thread-list.ts";
 
 /** Closer than this to the end, in pixels, the conversation follows what is written. */
 const nearEnd = 120;
@@ -52,7 +52,7 @@ export function openConversation(thread: string | null, on: Connection): () => v
   conversation.clear();
   files.open(null);
   document.body.classList.toggle("empty", current === null);
-  byId("main").className = current ? dyeOf(current) : "";
+  byId("main").className = current ? colorOf(current) : "";
   timelineLink.hidden = current === null;
   if (current) timelineLink.href = sessionAddress(`local:console:main:${current}`);
   showTitle(current ? "" : "New thread");

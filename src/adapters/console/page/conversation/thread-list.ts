@@ -12,8 +12,8 @@ const stateWords = {
 };
 
 /** The class that gives a thread its colour, the same on every page. */
-export function dyeOf(thread: string): string {
-  return `dye-${Number.parseInt(thread.slice(-6), 36) % 7}`;
+export function colorOf(thread: string): string {
+  return `color-${Number.parseInt(thread.slice(-6), 36) % 7}`;
 }
 
 export class ThreadList {
@@ -62,7 +62,7 @@ export class ThreadList {
   }
 
   #line({ id, title, activeAt, state }: ThreadSummary): HTMLElement {
-    const attributes: Attributes = { href: threadAddress(id), class: dyeOf(id) };
+    const attributes: Attributes = { href: threadAddress(id), class: colorOf(id) };
     if (id === this.#current) attributes["aria-current"] = "page";
     const words = state ? ` · ${stateWords[state]}` : "";
     const details = element("span", { class: "details" }, timeElement(activeAt), words);

@@ -128,7 +128,7 @@ function sharesOf(what: string, list: UsageShare[], about: Drawing): HTMLElement
   const platforms = new Set(list.flatMap(({ id }) => (id ? [id.split(":")[0]] : [])));
   const series = list.map((share, index) => ({
     ...{ id: share.id, name: labelOf(share, platforms.size > 1), value: of(share) },
-    color: share.id ? `dye-${index}` : "dye-rest",
+    color: share.id ? `color-${index}` : "color-rest",
     values: share.daily[measure].toReversed(),
   }));
   const title = `${name} by ${what}`;
