@@ -168,7 +168,7 @@ async function send(address: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(address, init);
   } catch {
-    throw new ApiError(0, "Heddle does not answer: is it running?");
+    throw new ApiError(0, "Heddle is not responding. Is it running?");
   } finally {
     isWaiting = false;
     clearTimeout(timer);

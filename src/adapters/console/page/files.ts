@@ -65,12 +65,12 @@ class WorkspacePanel {
   }
 
   #show(thread: string, entries: FileEntry[], truncated: boolean): void {
-    if (entries.length === 0) return this.#showHint("Nothing here yet. Files that Heddle makes appear as it works.");
+    if (entries.length === 0) return this.#showHint("No files yet. Those that Heddle creates appear here.");
     const now = JSON.stringify([thread, entries, truncated]);
     if (now === this.#shown) return;
     const focused = this.#stops().find((stop) => stop === document.activeElement);
     const lines = entries.map((entry) => this.#line(thread, entry));
-    if (truncated) lines.push(element("li", { class: "hint" }, "There are more files than are shown here."));
+    if (truncated) lines.push(element("li", { class: "hint" }, "Some files are not shown."));
     this.#list.replaceChildren(...lines);
     this.#shown = now;
     if (focused) this.#focus(focused.title);
@@ -103,7 +103,7 @@ class WorkspacePanel {
   }
 
   #file(path: string, address: string, download: string, about: Child[]): HTMLElement[] {
-    const title = `Look at ${path}`;
+    const title = `View ${path}`;
     const onclick = () => void viewFile(path, address, () => this.#focus(title));
     const label = `Save ${path}`;
     const save = { class: "quiet", href: address, download, title: label, "aria-label": label };

@@ -143,7 +143,7 @@ async function submitToken(): Promise<void> {
     void start();
   } catch (error) {
     byId("sign-in-problem").textContent = isUnauthorized(error)
-      ? "That is not the token. Look for it where Heddle was set up."
+      ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings."
       : messageOf(error);
   }
 }

@@ -9,10 +9,10 @@ const rows: [keys: string, does: string][] = [
   ["u", "Usage"],
   ["s", "System"],
   ["l", "Audit log"],
-  ["/", "Search, or write"],
-  ["j, k", "Next or previous line"],
-  ["Esc", "Close what is open, or stop the running thread"],
-  ["?", "This list"],
+  ["/", "Search, or write a message"],
+  ["j, k", "Next or previous item"],
+  ["Esc", "Close, or stop the running thread"],
+  ["?", "Show this list"],
 ];
 
 const addresses: Record<string, string> = {

@@ -47,7 +47,7 @@ export function resultOf(status: string): State {
 /** Of a tool call at any time. */
 export function callStateOf(state: string): State {
   if (state === "running") return ["taken", "running"];
-  if (state === "pending") return ["question", "to be decided"];
+  if (state === "pending") return ["question", "waiting for a decision"];
   return resultOf(state);
 }
 

@@ -11,7 +11,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleSta
           banner(
             "demo",
             "This is the demo model.",
-            "It plays a few prepared scenes, in a real sandbox. For a real one put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and start Heddle again.",
+            "It plays a few prepared scenes in a real sandbox. To use a real model, put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and restart Heddle.",
           ),
         ]
       : []),
@@ -30,7 +30,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleSta
   const facts: [term: string, value: string, title?: string][] = [
     ["Model", model],
     ["Sandbox", sandboxName, sandbox.summary],
-    ["State", redisWords[redis]],
+    ["Storage", redisWords[redis]],
     ["Connected", adapters.map((name) => (name === "local" ? "this console" : name)).join(", ")],
   ];
   const lines = facts.flatMap(([term, value, title = value]) => [
@@ -66,7 +66,7 @@ function sandboxBanner({ problems }: ConsoleStatus["sandbox"]): HTMLElement {
   return banner(
     "warning",
     "There is no sandbox.",
-    "Heddle runs no commands and touches no files until there is one.",
+    "Until there is one, Heddle runs no commands and touches no files.",
     details,
   );
 }

@@ -8,7 +8,7 @@ export function showToast(text: string): void {
 
 /** Another line there: what everything that was asked for waits for. */
 export function showDelay(why: string): void {
-  byId("delay").textContent = why && `${why} What you ask for is done when it is back.`;
+  byId("delay").textContent = why && `${why} Your requests will be handled when it is back.`;
 }
 
 /** Said by screen readers. The live edits are not: nobody can listen to them. */

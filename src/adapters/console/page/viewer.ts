@@ -43,7 +43,7 @@ async function partsOf(bytes: Uint8Array<ArrayBuffer>, name: string): Promise<HT
   const picture = pictures.find(([, begins]) => begins.test(String.fromCharCode(...bytes.subarray(0, 12))));
   if (picture) return [element("img", { src: await dataAddress(bytes, picture[0]), alt: name })];
   const text = textOf(bytes);
-  if (text === undefined) return [element("p", { class: "nothing" }, "This file is no text. Save it to open it.")];
+  if (text === undefined) return [element("p", { class: "nothing" }, "Not a text file. Save it to open it.")];
   if (text === "") return [element("p", { class: "nothing" }, "This file is empty.")];
   const more = text.length - shownChars;
   return [
@@ -53,7 +53,7 @@ async function partsOf(bytes: Uint8Array<ArrayBuffer>, name: string): Promise<HT
           element(
             "p",
             { class: "soft" },
-            `${pluralize(more, "character")} more are not shown: save the file.`,
+            `${pluralize(more, "more character")} not shown. Save the file to see everything.`,
           ),
         ]
       : []),

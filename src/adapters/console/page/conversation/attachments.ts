@@ -69,9 +69,9 @@ export class Attachments {
     const room = mostFiles - this.files.length;
     this.#showProblem(
       [
-        ...large.map(({ name }) => `${name} is larger than 16 MiB, the most that one file may have.`),
+        ...large.map(({ name }) => `${name} is larger than 16 MiB, the limit for one file.`),
         ...(fitting.length > room
-          ? [`One message takes ${mostFiles} files: send the others after it.`]
+          ? [`A message can have ${mostFiles} files: send the others in the next one.`]
           : []),
       ].join(" "),
     );
@@ -90,7 +90,7 @@ export class Attachments {
     const remove = element(
       "button",
       {
-        ...{ type: "button", class: "quiet", "aria-label": `Take ${file.name} back` },
+        ...{ type: "button", class: "quiet", "aria-label": `Remove ${file.name}` },
         onclick: () => {
           this.#set(this.files.filter((other) => other !== file));
           byId("text").focus();

@@ -109,7 +109,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     const first = log.childElementCount === 0;
     showTitle(thread?.title ?? "No such thread");
     if (!thread)
-      showToast("There is no thread at this address, or it has been forgotten. Write, and it begins.");
+      showToast("There is no thread at this address, or it has expired. Write a message to start it.");
     if (current === null) return;
     const shown = current;
     keepEndInView(() => conversation.replace(shown, messages), first);

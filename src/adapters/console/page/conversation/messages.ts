@@ -12,7 +12,7 @@ const markWords = {
   waiting: "Waiting",
   answered: "Answered",
   stopped: "Stopped",
-  failed: "Not done",
+  failed: "Failed",
 };
 
 /** Whether work goes on because of this message, so that it can be stopped. */

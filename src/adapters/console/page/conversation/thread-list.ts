@@ -8,7 +8,7 @@ const stateWords = {
   waiting: "waiting",
   answered: "answered",
   stopped: "stopped",
-  failed: "not done",
+  failed: "failed",
 };
 
 /** The class that gives a thread its colour, the same on every page. */

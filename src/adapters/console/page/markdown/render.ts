@@ -99,7 +99,7 @@ function copyButton(text: string): HTMLElement {
     await navigator.clipboard.writeText(text);
     button.replaceChildren(icon("answered"));
   };
-  const attributes = { type: "button", class: "quiet", "aria-label": "Copy this code", onclick };
+  const attributes = { type: "button", class: "quiet", "aria-label": "Copy code", onclick };
   const button = element("button", attributes, icon("copy"));
   return button;
 }

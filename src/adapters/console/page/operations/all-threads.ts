@@ -17,7 +17,7 @@ export function placeOf({ thread, platform, channel, author }: ThreadLine): stri
 
 /** A thread may begin with nothing but a mention. */
 export function titleOf({ title }: ThreadLine): string {
-  return title || "(without a word)";
+  return title || "(no text)";
 }
 
 /** What can be done with the thread in its state. */
@@ -104,8 +104,8 @@ export function openAllThreads(root: HTMLElement, { changed, connected, refused 
     nothing.hidden = wanted.length > 0;
     nothing.textContent =
       lines.length > 0
-        ? "No thread is like that. Search for other words, or choose all states."
-        : "There are no threads yet. Begin one here, or mention Heddle in Slack or Discord.";
+        ? "No matching threads. Try another search, or choose all states."
+        : "No threads yet. Start one here, or mention Heddle in Slack or Discord.";
   }
 
   return watchSessions({

@@ -8,10 +8,10 @@ import { type Column, emptyNote, failure, table } from "./report.ts";
 const columns: Column[] = [
   ["Number", true],
   ["Time", false],
-  ["What", false],
-  ["Who", false],
+  ["Event", false],
+  ["By", false],
   ["Thread", false],
-  ["More", false],
+  ["Details", false],
 ];
 
 /** Shows the page in `root`; returns what ends it. */
@@ -25,7 +25,7 @@ export function openAudit(root: HTMLElement): () => void {
     "Show older entries",
   );
   const command = element("code", {}, "npm run heddle -- audit verify");
-  const proof = element("p", { class: "soft proof" }, "Whether the log is whole is proven by ", command, ".");
+  const proof = element("p", { class: "soft proof" }, "To verify that the log is intact, run ", command, ".");
   root.replaceChildren(proof, body, older);
   void load();
 
@@ -53,7 +53,7 @@ export function openAudit(root: HTMLElement): () => void {
     body.replaceChildren(
       rows.length > 0
         ? element("div", { class: "audit" }, table("Audit log", columns, rows))
-        : emptyNote("Nothing is in the log yet. It tells who asked for what as soon as somebody does."),
+        : emptyNote("The log is empty. It will show who asked for what, and what ran for it."),
     );
   }
 

@@ -67,7 +67,7 @@ export function columns(title: string, { days, series, format, room }: ColumnsOp
   const drawing = {
     viewBox: `0 0 ${width} ${height}`,
     role: "img",
-    "aria-label": `${title}. At most ${format(most)} in a day.`,
+    "aria-label": `${title}. Highest day: ${format(most)}.`,
   };
   return svg("svg", drawing, ...lines, ...marks, ...labels);
 }
@@ -110,7 +110,7 @@ export function figure(title: string, drawing: Child, head: Column[], rows: Chil
   const behind = element(
     "details",
     { class: "folded" },
-    element("summary", {}, "As a table"),
+    element("summary", {}, "View as table"),
     table(title, head, rows),
   );
   return element("figure", {}, drawing, behind);

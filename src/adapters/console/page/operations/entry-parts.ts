@@ -36,7 +36,7 @@ export function foldExcerpt(title: string, excerpt: Excerpt): HTMLElement {
 }
 
 export function renderExcerpt(excerpt: Excerpt): HTMLElement {
-  return element("pre", { tabindex: "0" }, excerpt.text || "(nothing)", ...omittedOf(excerpt));
+  return element("pre", { tabindex: "0" }, excerpt.text || "(empty)", ...omittedOf(excerpt));
 }
 
 export function excerptOf(excerpt: Excerpt): Child[] {
@@ -44,7 +44,7 @@ export function excerptOf(excerpt: Excerpt): Child[] {
 }
 
 export function omittedOf({ omitted }: Excerpt): HTMLElement[] {
-  return omitted ? [element("em", { class: "omitted" }, ` … ${pluralize(omitted, "character")} more are not shown`)] : [];
+  return omitted ? [element("em", { class: "omitted" }, ` … ${pluralize(omitted, "more character")}`)] : [];
 }
 
 export function imagesOf(images = 0): Child {

@@ -11,7 +11,7 @@ import { chip, emptyNote, facts, failure, section, table } from "./report.ts";
 const refreshEveryMs = 10_000;
 
 const redisWords = {
-  url: "a server of its own",
+  url: "external server",
   system: "started by Heddle",
   embedded: "embedded, for development",
 };
@@ -27,7 +27,7 @@ export function openSystem(root: HTMLElement): () => void {
   let closed = false;
   let shown = "";
   const asOf = element("p", { class: "count" });
-  const refresh = element("button", { type: "button", class: "action", onclick: load }, "Look again");
+  const refresh = element("button", { type: "button", class: "action", onclick: load }, "Refresh");
   const body = element("div", {}, emptyNote("Loading…"));
   root.replaceChildren(element("div", { class: "tools" }, refresh, asOf), body);
   void load();
@@ -69,9 +69,9 @@ function queueOf({ queue, workers }: SystemReport): HTMLElement {
   const room = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
   const shown: [term: string, value: string][] = [
     ["Waiting", formatCount(queue.waiting)],
-    ["Being worked on", formatCount(queue.active)],
-    ["Put off", formatCount(queue.delayed)],
-    ["Given up", formatCount(queue.failed)],
+    ["Active", formatCount(queue.active)],
+    ["Delayed", formatCount(queue.delayed)],
+    ["Failed", formatCount(queue.failed)],
     ["Turns running", `${formatCount(running)} of ${formatCount(room)}`],
   ];
   return section(
@@ -87,7 +87,7 @@ function queueOf({ queue, workers }: SystemReport): HTMLElement {
 function workersOf({ workers }: SystemReport): HTMLElement {
   if (workers.length === 0) {
     const how =
-      "No worker was heard of in the last 15 seconds, so nothing is worked on. Start one: heddle start --role worker.";
+      "No worker has reported in the last 15 seconds, so no turn runs. Start one: heddle start --role worker.";
     return section(
       "Workers",
       element("div", { class: "failure", role: "alert" }, icon("failed"), element("p", {}, how)),
@@ -111,9 +111,9 @@ function workerCard({ host, pid, startedAt, concurrency, model, running, mcp }: 
     { class: "card" },
     element("h4", {}, host, element("span", { class: "soft" }, ` · process ${pid}`)),
     facts([
-      ["Since", timeElement(startedAt)],
+      ["Started", timeElement(startedAt)],
       ["Model", model],
-      ["Runs", `${running.length} of ${pluralize(concurrency, "turn")} at once`],
+      ["Running", `${running.length} of up to ${pluralize(concurrency, "turn")}`],
     ]),
     ...(turns.length > 0 ? [element("ul", { class: "plain-list" }, ...turns)] : []),
     element("h5", {}, "MCP servers"),
@@ -152,7 +152,7 @@ function sandboxOf({ workers, limits }: SystemReport): HTMLElement {
       element(
         "p",
         { class: "chipped" },
-        chip(sandbox.ok ? "answered" : "failed", sandbox.ok ? "Sandbox in force" : "No sandbox"),
+        chip(sandbox.ok ? "answered" : "failed", sandbox.ok ? "Sandbox active" : "No sandbox"),
         element("span", { class: "soft" }, alike.map(({ host }) => host).join(", ")),
       ),
       element("p", {}, sandbox.summary),
@@ -163,7 +163,7 @@ function sandboxOf({ workers, limits }: SystemReport): HTMLElement {
     "Sandbox",
     element("div", { class: "cards" }, ...shown),
     table(
-      "Limits of the sandbox",
+      "Sandbox limits",
       [
         ["Limit", false],
         ["Value", true],
@@ -180,12 +180,12 @@ function skillsOf({ skills, skillProblems }: SystemReport): HTMLElement {
     "Skills",
     ...problemList(problems),
     list.length === 0
-      ? emptyNote("There are no skills. Name their folders under skills.folders in heddle.yaml.")
+      ? emptyNote("No skills. List their folders under skills.folders in heddle.yaml.")
       : table(
           "Skills",
           [
             ["Skill", false],
-            ["What it is for", false],
+            ["Description", false],
           ],
           list,
         ),

@@ -81,7 +81,7 @@ export class Entries {
         return item(
           "aside-entry",
           icon("file"),
-          element("strong", {}, "What came with it"),
+          element("strong", {}, "Attached"),
           " ",
           ...excerptOf(entry.text),
           imagesOf(entry.images),
@@ -90,7 +90,7 @@ export class Entries {
         return item(
           "aside-entry",
           icon("question"),
-          element("strong", {}, `Asked before ${entry.tool}`),
+          element("strong", {}, `Question before ${entry.tool}`),
           " ",
           ...excerptOf(entry.text),
         );
@@ -106,7 +106,7 @@ export class Entries {
         );
       }
       case "withdrawn":
-        return item("aside-entry", icon("stopped"), "A message was taken back before a model saw it.");
+        return item("aside-entry", icon("stopped"), "A message was withdrawn before a model saw it.");
       case "nudge":
         return item(
           "aside-entry",
@@ -126,7 +126,7 @@ export class Entries {
         return item(
           "aside-entry",
           icon("down"),
-          `The results of ${pluralize(entry.calls, "older call")} were cut short${formatSizes(entry)}.`,
+          `The results of ${pluralize(entry.calls, "older call")} were shortened${formatSizes(entry)}.`,
         );
       case "summary":
         return item(
@@ -138,7 +138,7 @@ export class Entries {
             `Older messages were replaced by a summary${formatSizes(entry)}; ${pluralize(entry.kept, "message")} kept.`,
           ),
           figuresOf(entry.figures),
-          foldExcerpt("The summary", entry.text),
+          foldExcerpt("Summary", entry.text),
         );
       case "turn-end":
         return renderEnding(entry, this.#startedAt.get(entry.turn));
@@ -173,7 +173,7 @@ export class Entries {
           : [
               element(
                 "span",
-                { title: "from the record before, retries included" },
+                { title: "since the previous record, retries included" },
                 formatDuration(tookMs),
               ),
             ]),

@@ -41,7 +41,7 @@ export function openTimeline(
       root.replaceChildren(head, earlier, list, now);
       showLine(page.line);
       entries.append(page.entries, page.from);
-      if (page.length === 0) list.before(emptyNote("No turn has begun yet. It is shown here as soon as it does."));
+      if (page.length === 0) list.before(emptyNote("No turn has started yet. It will appear here."));
       showEarlierCount();
       root.scrollTop = root.scrollHeight;
       end = watchSession(thread, page.from + page.entries.length, {
@@ -81,8 +81,8 @@ export function openTimeline(
     const [platform, , , id = ""] = thread.split(":");
     const conversation =
       platform === "local"
-        ? element("a", { class: "action", href: threadAddress(id) }, "Open the conversation")
-        : element("span", { class: "soft" }, `Read only here: people write in ${platform}.`);
+        ? element("a", { class: "action", href: threadAddress(id) }, "Open conversation")
+        : element("span", { class: "soft" }, `Read-only here: reply in ${platform}.`);
     head.replaceChildren(
       chip(...stateOf(line)),
       element("span", { class: "soft", title: thread }, placeOf(line)),

@@ -55,7 +55,7 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
 /** What a sub-agent did, below the call that started it. */
 function innerCalls({ calls, omitted }: NonNullable<ToolResult["inner"]>): HTMLElement[] {
   const all = pluralize(omitted + calls.length, "call");
-  const title = omitted ? `${all} of the helper, the last ${calls.length}` : `${all} of the helper`;
+  const title = `${all} by the sub-agent${omitted ? `, last ${calls.length} shown` : ""}`;
   const shown = calls.map((inner) => {
     const call = toolCall(inner.name, inner.arguments);
     call.showResult(inner);

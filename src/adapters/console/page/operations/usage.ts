@@ -84,7 +84,7 @@ export function openUsage(root: HTMLElement): () => void {
             ...sharesOf("model", models, drawing),
             ...opinionsOf(models),
           ]
-        : [emptyNote("Nothing was used in these days. Choose a longer period, or begin a thread.")]),
+        : [emptyNote("No usage in this period. Choose a longer one, or start a thread.")]),
     );
   }
 
@@ -141,7 +141,7 @@ function sharesOf(what: string, list: UsageShare[], about: Drawing): HTMLElement
   const head: Column[] = [["Day", false], ...series.map((one): Column => [one.name, true])];
   const rows = [
     ...days.map((day, index) => [day, ...series.map(({ values }) => format(values[index] ?? 0))]),
-    ["All days", ...series.map(({ value }) => format(value))],
+    ["Total", ...series.map(({ value }) => format(value))],
   ];
   return [section(title, figure(title, both, head, rows))];
 }
@@ -163,7 +163,7 @@ function opinionsOf(models: UsageShare[]): HTMLElement[] {
     ["👎", true],
   ];
   const rows = rated.map(({ id, liked, disliked }) => [id, formatCount(liked), formatCount(disliked)]);
-  return [section("Opinions of answers", table("Opinions of answers", head, rows))];
+  return [section("Feedback on answers", table("Feedback on answers", head, rows))];
 }
 
 function tiles(days: Day[]): HTMLElement {
@@ -174,7 +174,7 @@ function tiles(days: Day[]): HTMLElement {
   const shown: [term: string, value: string][] = [
     ["Cost", formatCost(cost, unknown)],
     ["Tokens", formatShort(sum(tokensOf))],
-    ["From caches", prompt ? `${Math.round((100 * sum(({ cacheRead }) => cacheRead)) / prompt)} %` : "–"],
+    ["From cache", prompt ? `${Math.round((100 * sum(({ cacheRead }) => cacheRead)) / prompt)} %` : "–"],
     ["Turns", formatCount(sum(({ turns }) => turns))],
     ["Model calls", formatCount(sum(({ calls }) => calls))],
     ["Liked · not liked", `${sum(({ liked }) => liked)} · ${sum(({ disliked }) => disliked)}`],
@@ -186,12 +186,12 @@ function tiles(days: Day[]): HTMLElement {
   );
 }
 
-const whose = { all: "Everybody together", channel: "Channel", user: "Person" };
+const whose = { all: "Everyone", channel: "Channel", user: "Person" };
 
 function budgetsOf(budgets: BudgetLine[]): HTMLElement {
   if (budgets.length === 0) {
-    const how = "No budget is set: whoever may write may also spend. Set budgets in heddle.yaml (docs/rules.md).";
-    return section("Budgets of today", emptyNote(how));
+    const how = "No budget is set, so spending has no limit. Set budgets in heddle.yaml (docs/rules.md).";
+    return section("Today's budgets", emptyNote(how));
   }
   const lines = budgets.map((budget) => {
     const { dimension, id, measure, limit, used, held } = budget;
@@ -203,7 +203,7 @@ function budgetsOf(budgets: BudgetLine[]): HTMLElement {
         ? ["failed", "used up"]
         : isLow
           ? ["waiting", "nearly used up"]
-          : ["answered", "has room"];
+          : ["answered", "within budget"];
     return element(
       "li",
       {},
@@ -217,9 +217,9 @@ function budgetsOf(budgets: BudgetLine[]): HTMLElement {
       element(
         "span",
         { class: "soft" },
-        `${format(used)} of ${format(limit)} used${held ? `, ${format(held)} set aside` : ""}; ${format(left)} left`,
+        `${format(used)} of ${format(limit)} used${held ? `, ${format(held)} reserved` : ""}; ${format(left)} left`,
       ),
     );
   });
-  return section("Budgets of today", element("ul", { class: "budgets" }, ...lines));
+  return section("Today's budgets", element("ul", { class: "budgets" }, ...lines));
 }
