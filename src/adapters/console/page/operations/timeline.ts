@@ -17,7 +17,7 @@ export function openTimeline(
   thread: string,
   { changed, connected, refused }: Frame,
 ): () => void {
-  const head = element("div", { class: "timeline-head" });
+  const head = timelineHead(thread, changed);
   const earlier = element("button", {
     type: "button",
     class: "action earlier",
@@ -29,7 +29,6 @@ export function openTimeline(
   const entries = new Entries(list);
   let end = () => {};
   let closed = false;
-  let offered = "";
   void begin();
 
   async function begin(): Promise<void> {
@@ -38,7 +37,7 @@ export function openTimeline(
       const page = await getTimeline(thread);
       if (closed) return;
       files.open(thread);
-      root.replaceChildren(head, earlier, list, now);
+      root.replaceChildren(head.element, earlier, list, now);
       showLine(page.line);
       entries.append(page.entries, page.from);
       if (page.length === 0) list.before(emptyNote("No turn has started yet. It will appear here."));
@@ -73,24 +72,7 @@ export function openTimeline(
 
   function showLine(line: ThreadLine | null): void {
     if (!line) return;
-    showTitle(titleOf(line));
-    // A button that is about to be pressed stays where it is.
-    if (JSON.stringify(line) === offered) return;
-    if (offered) changed();
-    offered = JSON.stringify(line);
-    const [platform, , , id = ""] = thread.split(":");
-    const conversation =
-      platform === "local"
-        ? element("a", { class: "action", href: threadAddress(id) }, "Open conversation")
-        : element("span", { class: "soft" }, `Read-only here: reply in ${platform}.`);
-    head.replaceChildren(
-      chip(...stateOf(line)),
-      element("span", { class: "soft", title: thread }, placeOf(line)),
-      ...(line.cost === undefined ? [] : [element("span", { class: "soft" }, formatCost(line.cost))]),
-      element("span", { class: "push" }),
-      conversation,
-      ...actionButtons(line),
-    );
+    head.show(line);
     if (line.state === "idle") now.textContent = "";
   }
 
@@ -119,4 +101,31 @@ export function openTimeline(
     files.open(null);
     end();
   };
+}
+
+/** What stands above the records; calls `changed` when it shows another state than before. */
+function timelineHead(thread: string, changed: () => void) {
+  const head = element("div", { class: "timeline-head" });
+  let before = "";
+  const show = (line: ThreadLine) => {
+    showTitle(titleOf(line));
+    // A button that is about to be pressed stays where it is.
+    if (JSON.stringify(line) === before) return;
+    if (before) changed();
+    before = JSON.stringify(line);
+    const [platform, , , id = ""] = thread.split(":");
+    const conversation =
+      platform === "local"
+        ? element("a", { class: "action", href: threadAddress(id) }, "Open conversation")
+        : element("span", { class: "soft" }, `Read-only here: reply in ${platform}.`);
+    head.replaceChildren(
+      chip(...stateOf(line)),
+      element("span", { class: "soft", title: thread }, placeOf(line)),
+      ...(line.cost === undefined ? [] : [element("span", { class: "soft" }, formatCost(line.cost))]),
+      element("span", { class: "push" }),
+      conversation,
+      ...actionButtons(line),
+    );
+  };
+  return { element: head, show };
 }
