@@ -110,7 +110,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
 
 function createConsoleServer(
   services: Services,
-  page: ReadonlyMap<string, Reply>,
+  page: ReadonlyMap<string, () => Reply>,
   { hasWorker, metrics, log }: Pick<ConsoleAdapterOptions, "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
@@ -121,7 +121,7 @@ function createConsoleServer(
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
+    const answered = page.get(path)?.() ?? (await answerProbe(path, hasWorker));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

@@ -31,7 +31,7 @@ interface Marked {
 }
 
 /** A message as the page gets it. `place` orders the messages of a thread; there are gaps. */
-type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;
+export type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;
 
 interface KeptFile {
   name: string;
@@ -40,7 +40,7 @@ interface KeptFile {
 }
 
 /** A line of the list of threads. `state` is the newest mark that a message of the thread was given. */
-interface ThreadSummary {
+export interface ThreadSummary {
   id: string;
   title: string;
   /** Milliseconds since the epoch. */
