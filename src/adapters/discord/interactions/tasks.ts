@@ -2,7 +2,7 @@ import { ApplicationCommandType, InteractionResponseType, type InteractionType, 
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import type { Author, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
 import { threadWord } from "../../../chat/thread-command.ts";
-import { cutText } from "../../../chat/title.ts";
+import { cutText } from "../../../agent/well-formed.ts";
 import { channelOf, threadAt } from "../connection/channels.ts";
 import { messageRef, timeOf } from "../connection/ids.ts";
 import { missingFrom } from "../installation/permissions.ts";
