@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { threadId, type ThreadId } from "../../src/chat/threads.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
+import { descendants } from "../../src/sandbox/thread/processes.ts";
 import { newPlace, patienceMs, type Program } from "../e2e/program.ts";
 import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -117,8 +117,7 @@ export async function setStage({
 
 /** The process that does the work: a worker is watched by another, which is the one that was started. */
 export function workingPid({ pid }: Program): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  return Number(children.split(" ")[0] || pid);
+  return descendants(pid)[0]?.pid ?? pid;
 }
 
 /** Messages of the bot in a thread, as people see them now. */

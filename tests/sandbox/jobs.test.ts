@@ -1,14 +1,8 @@
 import { rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Job, Sandbox } from "../../src/sandbox/sandbox.ts";
-import {
-  dataFolder,
-  firstOutput,
-  type Ground,
-  openGround,
-  processesWith,
-  uniqueSeconds,
-} from "./backends.ts";
+import { processesWith } from "../e2e/processes.ts";
+import { dataFolder, firstOutput, type Ground, openGround, uniqueSeconds } from "./backends.ts";
 
 const dataDir = dataFolder();
 let ground: Ground;

@@ -6,7 +6,8 @@ import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./backends.ts";
+import { processesWith } from "../e2e/processes.ts";
+import { firstOutput, output, secret, uniqueSeconds } from "./backends.ts";
 
 let folder = "";
 let backend: SandboxBackend | undefined;

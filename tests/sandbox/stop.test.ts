@@ -5,15 +5,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { killLaunches } from "../../src/sandbox/bubblewrap/kill.ts";
 import type { Launch } from "../../src/sandbox/bubblewrap/launch.ts";
-import {
-  dataFolder,
-  firstOutput,
-  type Ground,
-  openGround,
-  output,
-  processesWith,
-  uniqueSeconds,
-} from "./backends.ts";
+import { processesWith } from "../e2e/processes.ts";
+import { dataFolder, firstOutput, type Ground, openGround, output, uniqueSeconds } from "./backends.ts";
 
 const dataDir = dataFolder();
 let ground: Ground;

@@ -24,7 +24,8 @@ import { plainEnclosures } from "../../message-extras/plain.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
-import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/backends.ts";
+import { processesWith } from "../../e2e/processes.ts";
+import { dataFolder, uniqueSeconds } from "../../sandbox/backends.ts";
 
 let server: TestRedis;
 const chat = memoryChat();
