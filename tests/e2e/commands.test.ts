@@ -1,33 +1,20 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { noonZone } from "../fakes/noon.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { useSetting } from "./hooks.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
-import { examine, newPlace, type Place } from "./program.ts";
+import { examine } from "./program.ts";
 
-let redis: TestRedis;
-let place: Place;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-  await redis.client().flushall();
-});
+const here = useSetting();
 
 /** The demo model answers at once, where nobody looks at how it appears. */
-const hurry = () => writeFile(join(place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
+const hurry = () => writeFile(join(here.place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
 const heddle = (args: string[], env: Record<string, string> = {}) =>
-  place.start(args, { REDIS_URL: redis.path, ...env });
+  here.place.start(args, { REDIS_URL: here.redis.path, ...env });
 
 describe("heddle run", () => {
   test("does a task through queue, worker and sandbox, and exits with 0", async () => {
@@ -119,7 +106,7 @@ describe("heddle start", () => {
     { yaml?: string; env?: Record<string, string>; args?: string[] },
     RegExp,
   ][])("refuses %s in one sentence", async (_what, { yaml, env, args }, sentence) => {
-    if (yaml) await writeFile(join(place.folder, "heddle.yaml"), yaml);
+    if (yaml) await writeFile(join(here.place.folder, "heddle.yaml"), yaml);
     const program = heddle(args ?? ["start"], env);
     expect(await program.ended).toBeGreaterThan(0);
     expect(program.output()).toMatch(sentence);
@@ -140,7 +127,7 @@ describe("heddle start", () => {
   });
 
   test("names what a rule or a channel calls by a wrong name, all of it at once", async () => {
-    const config = join(place.folder, "wrong.yaml");
+    const config = join(here.place.folder, "wrong.yaml");
     const wrong = { tools: ["bsh", "bash", "get_*", "github__*"], skills: ["changelog", "changelgo"] };
     const rules = [
       { tool: "Bash", command: "rm *", action: "deny" },
@@ -228,7 +215,9 @@ describe("Other commands", () => {
   });
 
   test("doctor names programs that the skills need and the sandbox lacks", async () => {
-    const program = await examine(() => place.startWithout("git", ["doctor"], { REDIS_URL: redis.path }));
+    const program = await examine(() =>
+      here.place.startWithout("git", ["doctor"], { REDIS_URL: here.redis.path }),
+    );
     await program.ended;
     expect(program.output()).toMatch(
       /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
@@ -236,14 +225,16 @@ describe("Other commands", () => {
   });
 
   test("doctor shows settings that cannot be used as its one finding", async () => {
-    await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}");
+    await writeFile(join(here.place.folder, "heddle.yaml"), "agnet: {}");
     const program = await examine(() => heddle(["doctor"]));
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/^✗ settings .*\n +agnet: unknown key/);
   });
 
   test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
-    const program = await examine(() => place.startWithout("bwrap", ["doctor"], { REDIS_URL: redis.path }));
+    const program = await examine(() =>
+      here.place.startWithout("bwrap", ["doctor"], { REDIS_URL: here.redis.path }),
+    );
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt-get install bubblewrap/);
     const model = await startFakeAnthropic({
@@ -252,8 +243,8 @@ describe("Other commands", () => {
         return { content: [{ type: "text", text: "I have no shell here." }] };
       },
     });
-    const run = place.startWithout("bwrap", ["run", "list my files"], {
-      REDIS_URL: redis.path,
+    const run = here.place.startWithout("bwrap", ["run", "list my files"], {
+      REDIS_URL: here.redis.path,
       ANTHROPIC_API_KEY: model.apiKey,
       ANTHROPIC_BASE_URL: model.url,
     });
@@ -283,7 +274,7 @@ describe("Other commands", () => {
     const timeZone = noonZone();
     const settings = (budgets: object) =>
       writeFile(
-        join(place.folder, "heddle.yaml"),
+        join(here.place.folder, "heddle.yaml"),
         JSON.stringify({ demo: { stepDelayMs: 0 }, budgets: { timeZone, ...budgets } }),
       );
     await settings({});
