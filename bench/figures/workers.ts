@@ -1,5 +1,6 @@
+import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, quantity, ratio } from "../figure.ts";
-import { openStage, says } from "../served-thread.ts";
+import { openStage } from "../served-thread.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 const modelMs = 250;

@@ -5,6 +5,7 @@ import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { noonZone } from "../fakes/noon.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
 import { examine } from "./program.ts";
@@ -53,8 +54,7 @@ describe("heddle run", () => {
     const { command, seconds } = uniqueSleep();
     model.push({ content: [{ type: "tool_use", name: "bash", input: { command } }] });
     const program = heddle(["run", "sleep"], {
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+      ...modelEnvironment(model),
     });
     await running(command);
     program.signal("SIGINT");
@@ -147,8 +147,7 @@ describe("heddle start", () => {
   test("names an unknown model", async () => {
     const model = await startFakeAnthropic();
     const program = heddle(["start"], {
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+      ...modelEnvironment(model),
       HEDDLE_MODEL: "anthropic/claude-nobody",
     });
     expect(await program.ended).toBe(1);
@@ -189,9 +188,7 @@ describe("Other commands", () => {
       DISCORD_API_URL: discord.url,
       ANTHROPIC_API_KEY: "sk-wrong-key",
       ANTHROPIC_BASE_URL: model.url,
-      SLACK_BOT_TOKEN: slack.botToken,
-      SLACK_APP_TOKEN: slack.appToken,
-      SLACK_API_URL: slack.url,
+      ...slackEnvironment(slack),
       DISCORD_BOT_TOKEN: "misremembered",
     };
     const program = await examine(() => heddle(["doctor", "--json"], environment));
@@ -245,8 +242,7 @@ describe("Other commands", () => {
     });
     const run = here.place.startWithout("bwrap", ["run", "list my files"], {
       REDIS_URL: here.redis.path,
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+      ...modelEnvironment(model),
     });
     expect(await run.ended).toBe(0);
     expect(JSON.stringify(model.bodies[0]?.system)).toContain("apt-get install bubblewrap");

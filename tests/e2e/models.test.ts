@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../fakes/openai.ts";
+import { modelEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
 
 const here = useSetting();
@@ -28,8 +29,7 @@ test("A busy service is tried again, and the thread is told meanwhile", async ()
   );
   const program = here.place.start(["run", "hi"], {
     REDIS_URL: here.redis.path,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+    ...modelEnvironment(model),
   });
   expect(await program.ended).toBe(0);
   expect(program.output()).toMatch(/busy.*Trying again in[\s\S]*Sorry for the wait\./);

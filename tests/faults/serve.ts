@@ -5,6 +5,7 @@ import { threadId, type ThreadId } from "../../src/chat/threads.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { descendants } from "../../src/sandbox/thread/processes.ts";
+import { modelEnvironment, slackEnvironment } from "../e2e/environment.ts";
 import { newPlace, patienceMs, type Program } from "../e2e/program.ts";
 import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -77,11 +78,8 @@ export async function setStage({
   const environment = {
     NODE_ENV: "test",
     REDIS_URL: redis.path,
-    SLACK_BOT_TOKEN: slack.botToken,
-    SLACK_APP_TOKEN: slack.appToken,
-    SLACK_API_URL: slack.url,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+    ...slackEnvironment(slack),
+    ...modelEnvironment(model),
     HEDDLE_CONFIG: config,
     HEDDLE_DATA_DIR: dataDir,
     HEDDLE_LOG_LEVEL: "warn",
