@@ -6,7 +6,8 @@ import { livePublisher } from "../../src/queue/outbox/live.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
-import { chromiumPath, closeBrowser, noChromium, openBrowser, openDesk, shot } from "./console-page.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
+import { closeBrowser, openBrowser, openDesk } from "./console-page.ts";
 import { overflow, poorContrast, walk } from "./visibility.ts";
 import { budgets, furnish, weave, worker } from "./sample-threads.ts";
 
