@@ -7,14 +7,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { ShownCall } from "../../src/chat/outbound.ts";
 import { startConsole } from "../adapters/console/start-console.ts";
 import { freePort } from "../fakes/free-port.ts";
-import {
-  article,
-  chromiumPath,
-  closeBrowser,
-  noChromium,
-  openBrowser,
-  openConsolePage,
-} from "./console-page.ts";
+import { chromiumPath, noChromium } from "./chromium.ts";
+import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 
 describe("the console's page", () => {
   beforeAll(openBrowser);

@@ -1,21 +1,15 @@
 /** The operator's pages of the console, as a person uses them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
-import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { createLivePublisher } from "../../src/queue/outbox/live.ts";
+import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
-import {
-  chromiumPath,
-  closeBrowser,
-  noChromium,
-  openBrowser,
-  openConsolePage,
-  shot,
-} from "./console-page.ts";
-import { overflow, poorContrast, walk } from "./visibility.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
+import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
+import { overflow, poorContrast, walk } from "./visibility.ts";
 
 const dark = { colorScheme: "dark" as const };
 const onError = (error: unknown) => {

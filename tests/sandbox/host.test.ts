@@ -98,14 +98,16 @@ describe("a program that sandbox users cannot walk to", () => {
 
 describe("a host of another kind is refused:", () => {
   test.each([
-    ["platform", "win32", /^The sandbox needs Linux; this is win32/],
+    ["platform", "win32", /^The sandbox needs Linux; this is win32.*WSL 2/],
+    ["platform", "darwin", /^The sandbox needs Linux; this is darwin.*container.*sandbox\.backend: none/],
     ["arch", "riscv64", /^There is no system call filter for the riscv64/],
   ] as const)("its %s is %s", async (property, value, what) => {
     const real = process[property];
     try {
       Object.defineProperty(process, property, { value });
       const { ok, problems } = await backendIn(dataFolder()).probe();
-      expect({ ok, what: problems[0]?.what }).toEqual({ ok: false, what: expect.stringMatching(what) });
+      const said = problems.map((problem) => `${problem.what} ${problem.fix}`).join("\n");
+      expect({ ok, said }).toEqual({ ok: false, said: expect.stringMatching(what) });
     } finally {
       Object.defineProperty(process, property, { value: real });
     }

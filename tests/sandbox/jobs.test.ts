@@ -1,14 +1,8 @@
 import { rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Job, Sandbox } from "../../src/sandbox/sandbox.ts";
-import {
-  dataFolder,
-  firstOutput,
-  type TwoThreads,
-  openTwoThreads,
-  processesWith,
-  uniqueSeconds,
-} from "./two-threads.ts";
+import { processesWith } from "../e2e/processes.ts";
+import { dataFolder, firstOutput, openTwoThreads, type TwoThreads, uniqueSeconds } from "./two-threads.ts";
 
 const dataDir = dataFolder();
 let threads: TwoThreads;

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { killLaunches } from "../../src/sandbox/bubblewrap/kill.ts";
 import type { Launch } from "../../src/sandbox/bubblewrap/launch.ts";
+import { processesWith } from "../e2e/processes.ts";
 import {
   dataFolder,
   firstOutput,
-  type TwoThreads,
   openTwoThreads,
   output,
-  processesWith,
+  type TwoThreads,
   uniqueSeconds,
 } from "./two-threads.ts";
 

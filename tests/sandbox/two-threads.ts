@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
@@ -70,20 +70,6 @@ export async function firstOutput(job: Job): Promise<string> {
     if (data.length > 0 || state === "ended") return data.toString();
     await new Promise(setImmediate);
   }
-}
-
-/** Living processes of the host whose command line holds this word. */
-export function processesWith(word: string): number[] {
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => Number.isInteger(pid) && pid !== process.pid)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word);
-      } catch {
-        return false; // Ended meanwhile.
-      }
-    });
 }
 
 /** A number of seconds to sleep that no other test sleeps, to tell processes apart by. */

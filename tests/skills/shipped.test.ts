@@ -23,7 +23,7 @@ test("the skills that ship with Heddle load without a flaw", () => {
   ]);
 });
 
-describe.for(skills)("$name", ({ name, description, instructions, resources }) => {
+describe.for(skills)("$name", ({ description, instructions, resources }) => {
   test("says what it does and when to use it, briefly", () => {
     expect(description).toMatch(/ Use when /);
     expect(description.length).toBeLessThan(400);
@@ -34,10 +34,6 @@ describe.for(skills)("$name", ({ name, description, instructions, resources }) =
     const mentioned = instructions.matchAll(/(?:scripts|references)\/[\w.-]+/g).map(([path]) => path);
     const shown = new Set(resources.filter((path) => !isShared(path)));
     expect(new Set(mentioned)).toEqual(shown);
-  });
-
-  test("has a test of its own", () => {
-    expect(readFileSync(new URL(`${name}.test.ts`, import.meta.url), "utf8")).toContain(`${name}/scripts/`);
   });
 });
 

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { passwordsIn } from "../passwords.ts";
 
 /** How a server is reached. */
@@ -56,8 +57,7 @@ export async function readMcpConfig(path: string, env: Environment): Promise<Mcp
     return parseMcpConfig(await readFile(path, "utf8"), env);
   } catch (error) {
     if (error instanceof McpConfigError) throw new McpConfigError(`${path}: ${error.message}`);
-    if (error instanceof Error && "code" in error && error.code === "ENOENT")
-      return { servers: [], secrets: [] };
+    if (hasErrorCode(error, "ENOENT")) return { servers: [], secrets: [] };
     throw error;
   }
 }

@@ -28,7 +28,7 @@ export function inspectHost(options: {
   if (process.platform !== "linux") {
     return refuse(
       `The sandbox needs Linux; this is ${process.platform}.`,
-      "Run Heddle on Linux, in a Linux virtual machine, or in WSL 2.",
+      "Run Heddle on Linux, in a Linux virtual machine or container, or in WSL 2; for development by yourself, sandbox.backend: none in heddle.yaml runs commands without any isolation.",
     );
   }
   if (architectureOf(process.arch) === undefined) {

@@ -17,13 +17,8 @@ const lateOutputMs = 100;
 /**
  * Starts programs as ordinary processes of the bot's own user, in the thread's folder. Paths of the inside are
  * translated in the parameters of scripts; a command's own text is left alone, so it sees the host's paths.
- *
- * @param wrap makes what is really run of a program and its arguments
  */
-export function createPlainSpawner(
-  summary: string,
-  wrap: (folder: ThreadFolder, program: readonly string[]) => readonly string[],
-): Spawner {
+export function createPlainSpawner(summary: string): Spawner {
   const running = new Map<number, ChildProcess>();
   let lastId = 0;
 
@@ -34,9 +29,8 @@ export function createPlainSpawner(
     }
     const translate = translator(folder, request.view ?? []);
     const parameters = request.program.slice(parametersFrom).map(translate);
-    const limited = limit(request.fileBytes, [...request.program.slice(0, parametersFrom), ...parameters]);
-    const [program = "", ...args] = wrap(folder, limited);
-    const child = spawn(program, args, {
+    const script = [...request.program.slice(0, parametersFrom), ...parameters];
+    const child = spawn("/bin/bash", limited(request.fileBytes, script), {
       cwd: translate(request.cwd),
       env: environment(folder),
       detached: true,
@@ -124,11 +118,11 @@ function killTree(child: ChildProcess): void {
   }
 }
 
-/** Bash counts file sizes in KiB. */
-function limit(fileBytes: number, program: readonly string[]): string[] {
+/** The arguments with which bash runs a program under a limit of its files' size, which it counts in KiB. */
+function limited(fileBytes: number, program: readonly string[]): string[] {
   const script = 'ulimit -c 0; ulimit -f "$1"; shift; exec "$@"';
   const blocks = String(Math.ceil(fileBytes / 1024));
-  return ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
+  return ["--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
 }
 
 /** Nothing of the bot's own environment but where programs are, the Node that runs Heddle first among them. */

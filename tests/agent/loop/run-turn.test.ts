@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { TurnAbort } from "../../../src/agent/events.ts";
 import { replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { assertPaired } from "../../../src/agent/llm/wire-history.ts";
+import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 import { asking, counter, run, say, tool } from "../turn.ts";
 
@@ -69,7 +69,7 @@ describe("The loop", () => {
     });
   });
 
-  test("runs read-only calls of a step together and keeps their results in order (C14)", async () => {
+  test("runs read-only calls of a step together and keeps their results in order", async () => {
     let running = 0;
     let together = 0;
     const gate = Promise.withResolvers<void>();
@@ -116,7 +116,7 @@ describe("The loop", () => {
     expect(requests[1]?.messages.at(-1)).toEqual(say("also this", 2_000));
   });
 
-  test("ends at the step limit with a summary made without tools, and can be continued (C03)", async () => {
+  test("ends at the step limit with a summary made without tools, and can be continued", async () => {
     const { outcome, requests, journal } = await run({
       replies: (_request, call) =>
         call <= 3 ? { calls: [{ name: "look" }] } : { text: "Three looks done." },
@@ -258,7 +258,7 @@ describe("The loop", () => {
     expect(outcome).toMatchObject({ kind: "model-error", text: "The conversation no longer fits." });
   });
 
-  test("remembers what was said in earlier turns (C69)", async () => {
+  test("remembers what was said in earlier turns", async () => {
     const journal = asking("My name is Bob");
     const first = await run({ journal, replies: [{ text: "Hello Bob." }] });
     journal.push({ type: "turn-end", turn: "t1", outcome: first.outcome, at: 3_000 });
@@ -277,7 +277,7 @@ describe("The loop", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("asks once more after an empty reply, then says so (C13)", async () => {
+  test("asks once more after an empty reply, then says so", async () => {
     const answered = await run({ replies: [{}, { text: "Here." }] });
     expect(answered.outcome).toMatchObject({ kind: "answered", text: "Here." });
     const { outcome, journal } = await run({ replies: [{}, {}] });
@@ -302,7 +302,7 @@ describe("A stop", () => {
     expect(outcome).toMatchObject({ kind: "stopped", order: { by: "Bob" } });
   });
 
-  test("during a tool keeps what was done and answers every other call, so that every service accepts what follows (C04)", async () => {
+  test("during a tool keeps what was done and answers every other call, so that every service accepts what follows", async () => {
     const { outcome, journal } = await run({
       replies: [{ calls: [{ name: "write" }, { name: "wait" }, { name: "write" }] }],
       tools: [

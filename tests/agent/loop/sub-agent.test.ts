@@ -208,7 +208,7 @@ describe("A sub-agent", () => {
     expect(toolNames(all.asked.child[0])).toEqual(["look", "write"]);
   });
 
-  test("has no sub-agents of its own, unless more levels are allowed; and no level may do more than the one above (C66)", async () => {
+  test("has no sub-agents of its own, unless more levels are allowed; and no level may do more than the one above", async () => {
     const flat = await runWithTask({ tools: [look, write], child: [{ text: "ok" }] });
     expect(toolNames(flat.asked.child[0])).not.toContain("task");
     const deep = await runWithTask({
@@ -220,7 +220,7 @@ describe("A sub-agent", () => {
     expect(deep.asked.child.map(toolNames)).toEqual([["look", "task"], ["look"], ["look", "task"]]);
   });
 
-  test("leaves the plan of the agent that asked as it was (C66)", async () => {
+  test("leaves the plan of the agent that asked as it was", async () => {
     const items = [{ content: "delegate", status: "in_progress" }];
     const todo = (content: string): Reply => ({
       calls: [{ name: "todo", input: { items: [{ content, status: "pending" }] } }],

@@ -5,7 +5,7 @@ import { dispatcherOf, run } from "./services.ts";
 const session = () => dispatcherOf({ tools: sessionTools() });
 
 describe("notes", () => {
-  test("are recalled by category and by words (C55)", async () => {
+  test("are recalled by category and by words", async () => {
     const notes = session();
     await run(notes, "record_note", { content: "Ann likes tabs", category: "user_preference" });
     await run(notes, "record_note", { content: "Deploys go out on Monday" });
@@ -91,7 +91,7 @@ describe("the todo list", () => {
     ],
     ["an item without content", [{ content: " ", status: "pending" }]],
     ["an unknown status", [{ content: "a", status: "paused" }]],
-  ])("is refused with %s (C65)", async (_, items) => {
+  ])("is refused with %s", async (_, items) => {
     expect((await run(session(), "todo", { items })).text).toMatch(
       /^INVALID_PARAM: todo was not run\. items/,
     );

@@ -20,11 +20,12 @@ import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { memoryNotes } from "../../agent/tools/services.ts";
+import { processesWith } from "../../e2e/processes.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
-import { plainEnclosures } from "../../message-extras/plain.ts";
-import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/two-threads.ts";
+import { plainMessageExtras } from "../../message-extras/plain.ts";
+import { dataFolder, uniqueSeconds } from "../../sandbox/two-threads.ts";
 
 let server: TestRedis;
 const chat = memoryChat();
@@ -84,7 +85,7 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     ...createAgentRunner({
       choose: () => model,
       channel: () => ({}),
-      messageExtras: plainEnclosures(),
+      messageExtras: plainMessageExtras(),
       summariser: model,
       limits: { steps: 5, wallMs: 60_000 },
       compaction: {},

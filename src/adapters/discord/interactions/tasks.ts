@@ -1,8 +1,8 @@
 import { ApplicationCommandType, InteractionResponseType, type InteractionType, Routes } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
+import { cutText } from "../../../agent/well-formed.ts";
 import type { Author, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
 import { readThreadCommand } from "../../../chat/thread-command.ts";
-import { cutText } from "../../../chat/title.ts";
 import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
