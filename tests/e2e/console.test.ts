@@ -67,7 +67,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
     .getByText(/bubblewrap .*limits tier [123] \(/)
     .last()
     .waitFor();
-  await page.getByText("of 50 turns at once").waitFor();
+  await page.getByText("of up to 50 turns").waitFor();
   await shot(page, "real-system");
   await page.getByRole("link", { name: "Audit log" }).click();
   await page.getByRole("row").filter({ hasText: "tool-began" }).first().waitFor();

@@ -186,7 +186,10 @@ async function discordHandlers(): Promise<string[]> {
   await adapter.stop();
   await discord.close();
   const folder = resolve(source, "adapters/discord");
-  const texts = readdirSync(folder).map((file) => readFileSync(resolve(folder, file), "utf8"));
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".ts"),
+  );
+  const texts = files.map((file) => readFileSync(resolve(folder, file), "utf8"));
   return [...found, ...texts.flatMap(interactionsIn)];
 }
 

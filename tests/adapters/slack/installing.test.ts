@@ -118,7 +118,7 @@ describe("workspaces that install the app", () => {
     const present = Promise.withResolvers<string>();
     const downtime = {
       ...nobodyWasHere,
-      present: async (_platform: string, team: string) => present.resolve(team),
+      markConnected: async (_platform: string, team: string) => present.resolve(team),
     };
     const { logged } = await listening({ client, installations }, apiUrl, downtime);
     expect(await present.promise).toBe("T0TWO");
