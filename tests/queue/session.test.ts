@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { deleteMessage, editMessage } from "../../src/queue/amendments.ts";
 import { keys } from "../../src/queue/keys.ts";
-import { deliver, orderStop } from "../../src/queue/mailbox.ts";
+import { deliver, orderStop, readStop } from "../../src/queue/mailbox.ts";
 import { overhear } from "../../src/queue/overheard.ts";
 import { claimSession, LeaseLost, touchSession } from "../../src/queue/session.ts";
 import { listSessions } from "../../src/queue/sessions.ts";
@@ -97,6 +97,24 @@ describe("A mailbox", () => {
       "turn-start",
       "user",
     ]);
+  });
+
+  test.each([
+    ["as they were given", [5, 9], { by: "Bob at 9", at: 9 }],
+    ["the other way round", [9, 5], { by: "Bob at 9", at: 9 }],
+    ["at the same time", [9, 9], { by: "Bob at 9", at: 9 }],
+  ])("is stopped by the newest of several orders, told %s", async (_how, times, newest) => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 7, 10]) await deliver(redis, thread, message(n), options);
+    for (const [index, at] of times.entries()) {
+      const by = times.indexOf(at) === index ? `Bob at ${at}` : "Eve, who told it later";
+      expect(await orderStop(redis, thread, { by, at })).toBe("ordered");
+    }
+    expect(await readStop(redis, thread)).toMatchObject(newest);
+    const { taken, withdrawn, stop } = await (await claimSession(redis, thread)).take();
+    expect(stop).toMatchObject(newest);
+    expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 7], [10]]);
   });
 
   test("stays stopped by the newest order when a deletion comes late", async () => {
