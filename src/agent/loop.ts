@@ -1,4 +1,4 @@
-import { type CallOptions, runCalls } from "./calls.ts";
+import { type CallOptions, runCalls, withUniqueCallIds } from "./calls.ts";
 import type { ContextKeeper } from "./context/compaction.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
 import { type History, workedMs } from "./history.ts";
@@ -296,13 +296,16 @@ async function* callModel(
           yield { type: "notice", text };
           break;
         }
-        case "done":
-          if (event.message.parts.length > 0) {
-            const message = turn.context.measure(event.message);
+        case "done": {
+          const { usage } = event;
+          const message = withUniqueCallIds(event.message, messages);
+          if (message.parts.length > 0) {
+            turn.context.measure(message);
             const told = troubles.length > 0 && { troubles };
-            yield { type: "assistant", step, message, usage: event.usage, ...told };
+            yield { type: "assistant", step, message, usage, ...told };
           }
-          return { kind: "message", message: event.message, usage: event.usage };
+          return { kind: "message", message, usage };
+        }
       }
     }
   } catch (error) {

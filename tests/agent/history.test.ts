@@ -82,6 +82,36 @@ describe("A journal read again", () => {
     );
   });
 
+  test("gives each call its own result where a later step has used the id of an earlier one", () => {
+    const step = (n: number): JournalRecord[] => {
+      const call = { id: "c", name: `tool${n}`, input: {} };
+      return [
+        {
+          ...{ type: "assistant", step: n, usage: noUsage, at: n },
+          message: {
+            ...{ role: "assistant", id: `a${n}`, model: "m", stop: "tool-calls" },
+            parts: [{ type: "tool-call", call }],
+          },
+        },
+        { type: "tool-start", callId: "c", at: n },
+        {
+          ...{ type: "tool-result", durationMs: 1, at: n },
+          message: { role: "tool", callId: "c", name: call.name, status: "ok", text: `result ${n}` },
+        },
+      ];
+    };
+    const journal: JournalRecord[] = [{ type: "turn-start", turn: "t1", at: 1 }, ...step(1), ...step(2)];
+    const whole = replay(journal);
+    expect(whole.open).toEqual([]);
+    expect(whole.turn?.calls.map(({ call, result }) => [call.name, result?.text])).toEqual([
+      ["tool1", "result 1"],
+      ["tool2", "result 2"],
+    ]);
+    const cut = replay(journal.slice(0, -1));
+    expect(cut.open).toMatchObject([{ call: { name: "tool2" }, started: true }]);
+    expect(cut.turn?.calls.map(({ result }) => result?.text)).toEqual(["result 1", undefined]);
+  });
+
   test("tells the model that the work before was stopped", () => {
     const { messages, turn } = replay([
       { type: "turn-start", turn: "t1", at: 1 },
