@@ -158,4 +158,42 @@ describe("A journal read again", () => {
     expect(decided.turn && workedMs(decided.turn, 53_000)).toBe(4_000);
     expect(decided.open).toEqual([{ call, started: false, question, decision }]);
   });
+
+  test("waits on while people have decided only one of two questions", () => {
+    const calls = ["c1", "c2"].map((id) => ({ id, name: "bash", input: {} }));
+    const asked = calls.map(
+      (call): JournalRecord => ({
+        type: "question",
+        question: {
+          ...{ kind: "approval", why: "", id: `q-${call.id}`, callId: call.id, tool: "bash" },
+          ...{ requester: author, askedAt: 2_000, expiresAt: 90_000 },
+        },
+        at: 2_000,
+      }),
+    );
+    const decision: Decision = { kind: "approved", by: author, at: 10_000 };
+    const { turn } = replay([
+      { type: "turn-start", turn: "t1", at: 1_000 },
+      {
+        ...{ type: "assistant", step: 1, usage: noUsage, at: 2_000 },
+        message: {
+          ...{ role: "assistant", id: "a", model: "m", stop: "tool-calls" },
+          parts: calls.map((call) => ({ type: "tool-call", call }) as const),
+        },
+      },
+      ...asked,
+      { type: "decision", question: "q-c1", decision, at: 10_000 },
+    ]);
+    expect(turn && workedMs(turn, 40_000)).toBe(1_000);
+  });
+
+  test("keeps the model that somebody chose, until somebody chooses another", () => {
+    const said = (id: string, model?: string): JournalRecord => ({
+      type: "user",
+      message: { role: "user", id, author, text: "go", at: 1, ...(model && { enclosed: { model } }) },
+    });
+    const journal = [said("m1", "test/one"), said("m2"), said("m3", "test/two"), said("m4")];
+    const chosen = journal.map((_, index) => replay(journal.slice(0, index + 1)).chosenModel);
+    expect(chosen).toEqual(["test/one", "test/one", "test/two", "test/two"]);
+  });
 });
