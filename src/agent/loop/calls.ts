@@ -1,7 +1,15 @@
+import { randomUUID } from "node:crypto";
 import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, StopOrder, TurnAbort } from "../events.ts";
 import { answerUnknown, type OpenCall } from "../history.ts";
-import type { ToolCall, ToolMessage } from "../messages.ts";
+import { memoizedByPrefix } from "../llm/wire-history.ts";
+import {
+  type AssistantMessage,
+  type Message,
+  type ToolCall,
+  type ToolMessage,
+  toolCalls,
+} from "../messages.ts";
 import { answerWithoutRun, type Asking, type Question } from "../questions.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
 import type { Budget } from "./limits.ts";
@@ -71,6 +79,34 @@ export async function* runCalls(
     }
   }
   return { outcomes, waiting: false };
+}
+
+const callIds = memoizedByPrefix(
+  () => new Set<string>(),
+  (ids, message) => {
+    if (message.role === "assistant") for (const { id } of toolCalls(message)) ids.add(id);
+  },
+);
+
+/**
+ * The reply with a new id for each call whose id is that of another call, in it or in `messages` before it: some models
+ * use theirs again. Results, trims, attachments and files of long output are matched by the id alone.
+ */
+export function withUniqueCallIds(reply: AssistantMessage, messages: readonly Message[]): AssistantMessage {
+  const earlier = callIds(messages);
+  const own = new Set<string>();
+  let isChanged = false;
+  const parts = reply.parts.map((part) => {
+    if (part.type !== "tool-call") return part;
+    const { id } = part.call;
+    if (!earlier.has(id) && !own.has(id)) {
+      own.add(id);
+      return part;
+    }
+    isChanged = true;
+    return { ...part, call: { ...part.call, id: `call_${randomUUID().replaceAll("-", "")}` } };
+  });
+  return isChanged ? { ...reply, parts } : reply;
 }
 
 /** Calls that may run together: runs of free ones (read-only, nothing to ask), everything else alone. */

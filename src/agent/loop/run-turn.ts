@@ -14,7 +14,7 @@ import {
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
 import { createAsker } from "../questions.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
-import { type CallOptions, runCalls } from "./calls.ts";
+import { type CallOptions, runCalls, withUniqueCallIds } from "./calls.ts";
 import { defaultTurnLimits, findReachedLimit, remainingBudget, type TurnLimits } from "./limits.ts";
 import { findNewNotes, recallMark } from "./recall.ts";
 import { countRepeatedSteps, equalSteps } from "./repetition.ts";
@@ -297,13 +297,16 @@ async function* callModel(
           yield { type: "notice", text };
           break;
         }
-        case "done":
-          if (event.message.parts.length > 0) {
-            const message = turn.context.measure(event.message);
+        case "done": {
+          const { usage } = event;
+          const message = withUniqueCallIds(event.message, messages);
+          if (message.parts.length > 0) {
+            turn.context.measure(message);
             const told = troubles.length > 0 && { troubles };
-            yield { type: "assistant", step, message, usage: event.usage, ...told };
+            yield { type: "assistant", step, message, usage, ...told };
           }
-          return { kind: "message", message: event.message, usage: event.usage };
+          return { kind: "message", message, usage };
+        }
       }
     }
   } catch (error) {
