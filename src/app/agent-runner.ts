@@ -8,7 +8,7 @@ import type { JournalRecord } from "../agent/journal.ts";
 import { meteredModel } from "../agent/llm/metered-model.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { buildSystemPrompt } from "../agent/loop/prompt.ts";
-import { formatNoteIndex } from "../agent/loop/recall.ts";
+import { formatNoteIndex } from "../agent/loop/note-index.ts";
 import { runTurn } from "../agent/loop/run-turn.ts";
 import { createTaskTool } from "../agent/loop/sub-agent.ts";
 import type { Masker } from "../agent/masker.ts";
@@ -161,10 +161,10 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
       ];
       const allowed = ({ name }: Tool) => isListed(channel.tools, name);
       const turnBudget = options.budgets.turnBudget(thread, history.turn);
-      const pay = (unpaid: LanguageModel) => meteredModel({ model: unpaid, turnBudget, counter });
+      const meter = (unmetered: LanguageModel) => meteredModel({ model: unmetered, turnBudget, counter });
       const task = createTaskTool({
         model,
-        pay,
+        meter,
         context,
         system,
         tools: () => makeTools().filter(allowed),
@@ -183,7 +183,7 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
         tools,
         system,
         context,
-        pay,
+        meter,
         limits,
         questionMs: options.questionMs,
         async followUps() {
@@ -191,7 +191,7 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
           asked.push(...arrived.filter(isFromPerson));
           return options.messageExtras.open(thread, arrived, { ...reading, fromStart: false });
         },
-        async recall() {
+        async readNoteIndex() {
           try {
             return formatNoteIndex(await notes.list());
           } catch (error) {

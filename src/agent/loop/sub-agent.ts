@@ -20,7 +20,7 @@ export interface SubAgentOptions {
   tools(): readonly Tool[];
   dispatcher(tools: readonly Tool[]): Dispatcher;
   /** See `Turn`. */
-  pay?(model: LanguageModel): LanguageModel;
+  meter?(model: LanguageModel): LanguageModel;
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /**
@@ -82,7 +82,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         system: `${options.system}\n\n${part}`,
         tools: options.dispatcher([...tools(), ...below]),
         limits: budget ? restrictLimits(limits, budget) : limits,
-        ...(options.pay && { pay: options.pay }),
+        ...(options.meter && { meter: options.meter }),
         signal: AbortSignal.any([signal, ending.signal]),
         now,
       });

@@ -20,14 +20,7 @@ import {
 import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import { isObject } from "../wire-calls.ts";
-import {
-  assertPaired,
-  hashId,
-  memoizedByPrefix,
-  resultText,
-  summaryText,
-  wireName,
-} from "../wire-history.ts";
+import { assertPaired, hashId, memoizeByPrefix, resultText, summaryText, wireName } from "../wire-history.ts";
 
 /** How a model wants to be asked. */
 interface RequestStyle {
@@ -49,7 +42,7 @@ interface RequestStyle {
  */
 export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits } = style;
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
     (state, message) => convert(message, state, style),
   );

@@ -9,7 +9,7 @@ import {
   toolCalls,
   type UserMessage,
 } from "../../messages.ts";
-import { isRecall } from "../../loop/recall.ts";
+import { isNoteIndex } from "../../loop/note-index.ts";
 import {
   type LanguageModel,
   type ModelEvent,
@@ -80,7 +80,7 @@ function cue(
   let said: UserMessage | undefined;
   let running = false;
   for (const message of messages) {
-    if (isRecall(message)) continue;
+    if (isNoteIndex(message)) continue;
     if (message.role === "assistant") {
       played += 1;
       running &&= toolCalls(message).length > 0;

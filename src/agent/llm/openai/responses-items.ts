@@ -10,7 +10,7 @@ import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
   isBlank,
-  memoizedByPrefix,
+  memoizeByPrefix,
   type Reader,
   resultText,
   summaryText,
@@ -35,7 +35,7 @@ const idLimit = 64;
  * without its call
  */
 export function createInputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): ResponseInputItem[] => [],
     (items, message) => items.push(...toWellFormed(itemsOf(message, reader))),
   );
