@@ -17,11 +17,11 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
   },
   C03: {
     given: "the step limit is reached",
-    tests: [["loop", "made without tools, and can be continued (C03)"]],
+    tests: [["loop/run-turn", "made without tools, and can be continued (C03)"]],
   },
   C04: {
     given: "a stop during the second of three calls",
-    tests: [["loop", "so that every service accepts what follows (C04)"]],
+    tests: [["loop/run-turn", "so that every service accepts what follows (C04)"]],
   },
   C06: {
     given: "a stop in a tool that has done its work",
@@ -31,43 +31,43 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
     given: "a stop while a request or a command runs",
     tests: [
       ["tools/bash", "keeps its output and says who stopped it (C07)"],
-      ["loop", "during a model call ends it at once"],
+      ["loop/run-turn", "during a model call ends it at once"],
       ["../sandbox/stop", "tells how many processes it found, and that none is left"],
     ],
   },
   C08: {
     given: "the service fails four times",
     tests: [
-      ["llm/attempts", "gives up after the last attempt with their number"],
-      ["llm/attempts", "waits a random time below a doubling bound that is capped"],
-      ["loop", "tells a refusal and a failure of the model apart"],
+      ["llm/retry", "gives up after the last attempt with their number"],
+      ["llm/retry", "waits a random time below a doubling bound that is capped"],
+      ["loop/run-turn", "tells a refusal and a failure of the model apart"],
     ],
   },
   C09: {
     given: "the service refuses the key",
     tests: [
-      ["llm/attempts", "does not try a failure of kind %s again"],
+      ["llm/retry", "does not try a failure of kind %s again"],
       ["llm/errors", "the sentence names the status and never repeats the service's words"],
     ],
   },
   C10: {
     given: "retries are switched off",
-    tests: [["llm/attempts", "makes one attempt when retries are switched off"]],
+    tests: [["llm/retry", "makes one attempt when retries are switched off"]],
   },
   C11: {
     given: "the arguments of a call are no JSON",
     tests: [
       ["tools/dispatch", "with arguments that are not JSON says so (C11)"],
-      ["llm/openai-chat", "is malformed, and goes back as an empty object"],
+      ["llm/openai/chat", "is malformed, and goes back as an empty object"],
     ],
   },
   C13: {
     given: "an empty reply",
-    tests: [["loop", "asks once more after an empty reply, then says so (C13)"]],
+    tests: [["loop/run-turn", "asks once more after an empty reply, then says so (C13)"]],
   },
   C14: {
     given: "three reading calls in one step",
-    tests: [["loop", "together and keeps their results in order (C14)"]],
+    tests: [["loop/run-turn", "together and keeps their results in order (C14)"]],
   },
   C15: {
     given: "text that looks like a special token",
@@ -105,8 +105,8 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
   C26: {
     given: "a request after a compaction",
     tests: [
-      ["llm/anthropic-request", "maps any legal history to a request"],
-      ["llm/openai-mapping", "every legal history makes a request that the service accepts"],
+      ["llm/anthropic/request", "maps any legal history to a request"],
+      ["llm/openai/mapping", "every legal history makes a request that the service accepts"],
     ],
   },
   C28: {
@@ -174,13 +174,13 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
   C55: {
     given: "notes of a thread, a channel and a person",
     tests: [
-      ["../queue/notes", "wherever its person speaks (C55)"],
+      ["../queue/session/notes", "wherever its person speaks (C55)"],
       ["tools/session-tools", "are recalled by category and by words (C55)"],
     ],
   },
   C56: {
     given: "a note that cannot be read",
-    tests: [["../queue/notes", "is set aside and told, and nothing is lost: %s (C56)"]],
+    tests: [["../queue/session/notes", "is set aside and told, and nothing is lost: %s (C56)"]],
   },
   C57: {
     given: "a SKILL.md without front matter or name",
@@ -207,8 +207,8 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
   C66: {
     given: "a sub-agent while there is a plan",
     tests: [
-      ["sub-agent", "leaves the plan of the agent that asked as it was (C66)"],
-      ["sub-agent", "has no sub-agents of its own, unless more levels are allowed"],
+      ["loop/sub-agent", "leaves the plan of the agent that asked as it was (C66)"],
+      ["loop/sub-agent", "has no sub-agents of its own, unless more levels are allowed"],
     ],
   },
   C67: {
@@ -220,7 +220,7 @@ const cases: Record<string, { given: string; tests: [file: string, name: string]
   },
   C69: {
     given: "a name that was told a turn ago",
-    tests: [["loop", "remembers what was said in earlier turns (C69)"]],
+    tests: [["loop/run-turn", "remembers what was said in earlier turns (C69)"]],
   },
   C70: {
     given: "base URLs of MiniMax and of others",
