@@ -38,7 +38,12 @@ export async function* runCalls(
       yield* askAbout(open.slice(outcomes.length), options);
       return { outcomes, waiting: true };
     }
-    const running = yield* startBatch(batch, abort?.order, options);
+    const running: (CallOutcome | Promise<CallOutcome>)[] = [];
+    for (const entry of batch) {
+      const message = answerNow(entry, abort?.order);
+      if (!message) yield { type: "tool-start", step, call: entry.call };
+      running.push(message ? { message, durationMs: 0 } : startCall(entry, options));
+    }
     for (const result of running) {
       const outcome = await result;
       context.measure(outcome.message);
@@ -65,24 +70,11 @@ function* askAbout(entries: readonly OpenCall[], options: CallOptions): Generato
   }
 }
 
-/** Starts the calls that are to run, and answers the others. */
-function* startBatch(
-  batch: readonly OpenCall[],
-  stop: StopOrder | undefined,
-  { step, tools, signal, budget }: CallOptions,
-): Generator<AgentEvent, (CallOutcome | Promise<CallOutcome>)[]> {
-  const running: (CallOutcome | Promise<CallOutcome>)[] = [];
-  for (const entry of batch) {
-    const { call, decision } = entry;
-    const answer = answerNow(entry, stop);
-    if (answer) {
-      running.push({ message: answer, durationMs: 0 });
-    } else {
-      yield { type: "tool-start", step, call };
-      running.push(tools.dispatch(call, signal, { budget, ...(decision && { decision }) }));
-    }
-  }
-  return running;
+function startCall(
+  { call, decision }: OpenCall,
+  { tools, signal, budget }: CallOptions,
+): Promise<CallOutcome> {
+  return tools.dispatch(call, signal, { budget, ...(decision && { decision }) });
 }
 
 /** The result of a call that does not run; undefined when it is to run. */

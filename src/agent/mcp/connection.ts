@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { callTool } from "./call.ts";
-import type { CallOutcome, CallRequest } from "./call.ts";
+import type { McpCallOutcome, CallRequest } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline } from "./deadline.ts";
 import { createLink } from "./link.ts";
@@ -35,7 +35,7 @@ export interface Connection {
    */
   refresh(signal: AbortSignal): Promise<void>;
   /** `repeatable`: when it is not known whether the call ran, it may be made once more. Never rejects. */
-  call(request: CallRequest, repeatable: boolean): Promise<CallOutcome>;
+  call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome>;
   /** Ends the connection and the server's process, within some three seconds. */
   close(): Promise<void>;
 }
@@ -71,7 +71,7 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     }
   }
 
-  async function call(request: CallRequest, repeatable: boolean): Promise<CallOutcome> {
+  async function call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome> {
     const first = await usableLink(request.signal);
     if (!("client" in first)) return first;
     const outcome = await callOver(first, request);
@@ -80,12 +80,12 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     return "client" in second ? await callOver(second, request) : second;
   }
 
-  async function callOver(link: Link, request: CallRequest): Promise<CallOutcome> {
+  async function callOver(link: Link, request: CallRequest): Promise<McpCallOutcome> {
     const outcome = await callTool(link, request, timeouts.executeMs);
     return "problem" in outcome ? { ...outcome, problem: mask(outcome.problem) } : outcome;
   }
 
-  async function usableLink(signal: AbortSignal): Promise<Link | CallOutcome> {
+  async function usableLink(signal: AbortSignal): Promise<Link | McpCallOutcome> {
     connectIfDue();
     if (state.kind === "connecting") await waitFor(state.settled, timeouts.connectMs, signal);
     if (signal.aborted) return { kind: "stopped" };

@@ -7,7 +7,7 @@ import { callUsage } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
-import { type AnthropicAccount, createClient } from "./client.ts";
+import { type AnthropicAccount, createAnthropicClient } from "./client.ts";
 import { readReply } from "./reply.ts";
 import { wireRequests } from "./request.ts";
 
@@ -25,7 +25,7 @@ export interface AnthropicOptions extends AnthropicAccount {
 export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   const { model, limits, apiKey } = options;
   const id = `${options.provider ?? "anthropic"}/${model}`;
-  const client = createClient(options);
+  const client = createAnthropicClient(options);
   const forgotten = new WeakSet<Message>();
   const style = {
     model,

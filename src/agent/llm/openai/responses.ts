@@ -7,7 +7,12 @@ import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
 import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
-import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErrors } from "./service.ts";
+import {
+  createOpenAIClient,
+  type OpenAIModelOptions,
+  openAIRetryPolicy,
+  streamWithErrors,
+} from "./service.ts";
 
 /**
  * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
@@ -16,7 +21,7 @@ import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErr
 export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
   const { model, limits } = options;
   const id = `${options.provider ?? "openai"}/${model}`;
-  const client = createClient(options);
+  const client = createOpenAIClient(options);
   const forgotten = new WeakSet<Message>();
   const reader = {
     id,

@@ -4,7 +4,8 @@ import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
 import { AttemptFailed } from "../attempt.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
-import { createNotAModelError, type ServiceAnswer, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import type { FactsSource } from "../facts-source.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
 
@@ -34,7 +35,9 @@ const openAIBaseUrl = "https://api.openai.com/v1";
  * output to the console, and no organisation, project or admin key from variables that Heddle does not
  * document, which would reach whatever host is configured.
  */
-export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">): OpenAI {
+export function createOpenAIClient(
+  options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">,
+): OpenAI {
   return new OpenAI({
     apiKey: options.apiKey,
     adminAPIKey: null,
@@ -47,24 +50,17 @@ export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseU
   });
 }
 
-/**
- * Asks the service whether it has the model; it says nothing about limits and prices. Throws whatever went wrong.
- */
-export async function ask(
-  model: string,
-  { apiKey, baseUrl }: { apiKey: string; baseUrl: string | undefined },
-  signal: AbortSignal,
-): Promise<Record<string, never>> {
-  await createClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) }).models.retrieve(model, {
-    signal,
-  });
-  return {};
-}
-
-/** What the service itself said, if the error is its answer or a broken connection to it. */
-export function answerOf(error: unknown): ServiceAnswer | undefined {
-  return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
-}
+/** The service's model endpoint says whether it has a model, and nothing about limits and prices. */
+export const openAIFacts: FactsSource = {
+  async fetchFacts(model, { apiKey, baseUrl }, signal) {
+    const client = createOpenAIClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) });
+    await client.models.retrieve(model, { signal });
+    return {};
+  },
+  readAnswer(error) {
+    return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
+  },
+};
 
 /** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
 export async function* streamWithErrors(
