@@ -26,6 +26,8 @@ const defaultCompactionPolicy: CompactionPolicy = {
 
 /** Keeps the requests of one model within its window. Shared by all turns: what it learns about sizes is the model's. */
 export interface ContextWindow {
+  /** Whether a request with these messages needs no compaction; cheap, for each step. `fixed`: see `compactToFit`. */
+  fits(messages: readonly Message[], fixed: string): boolean;
   /**
    * Returns the messages to send, made smaller if they have to be. Every change is an event that must be stored
    * (`trim`, `summary`). `tooLarge` when no strategy helped. When nothing had to be done it is the same
@@ -78,6 +80,8 @@ export function createContextWindow(options: {
     Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
+    fits: (messages, fixed) => sizeOf(messages, fixed) <= usable * policy.startAt,
+
     async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
       const limit = usable * policy.startAt;
       const before = sizeOf(messages, fixed);

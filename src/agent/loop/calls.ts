@@ -19,6 +19,12 @@ export interface CallOptions {
   ask?: (call: ToolCall, asking: Asking) => Question;
 }
 
+export interface CallsResult {
+  outcomes: CallOutcome[];
+  /** People must decide before the calls without an outcome go on. */
+  waiting: boolean;
+}
+
 /**
  * Gives every open call of a step its one result, in the order of the calls. Neighbouring read-only calls run in
  * parallel. After an abort nothing new is started: on a stop the remaining calls are answered as stopped; on a shutdown
@@ -28,7 +34,7 @@ export interface CallOptions {
 export async function* runCalls(
   open: readonly OpenCall[],
   options: CallOptions,
-): AsyncGenerator<AgentEvent, { outcomes: CallOutcome[]; waiting: boolean }> {
+): AsyncGenerator<AgentEvent, CallsResult> {
   const { step, signal, context } = options;
   const outcomes: CallOutcome[] = [];
   for (const batch of splitIntoBatches(open, options)) {

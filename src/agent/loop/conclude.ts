@@ -1,23 +1,26 @@
 import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, textOf } from "../messages.ts";
+import type { CallsResult } from "./calls.ts";
 import type { StepResult } from "./do-step.ts";
 import { makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endFailed, endRefused, endWithModelError } from "./outcomes.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 
-/** Says whether the turn goes on after a step, or how it ends. */
-export async function* concludeStep(
+/** Takes the results of the step's calls into the state; the turn goes on unless people must decide about one first. */
+export function concludeCalls(state: TurnState, { outcomes, waiting }: CallsResult): PhaseResult {
+  state.addResults(outcomes);
+  return waiting ? { kind: "waiting", ...state.totals() } : proceed;
+}
+
+/** Says whether the turn goes on after a step without calls, or how it ends. */
+export async function* concludeReply(
   state: TurnState,
-  step: StepResult,
+  step: Exclude<StepResult, { kind: "calls" }>,
 ): AsyncGenerator<AgentEvent, PhaseResult> {
   switch (step.kind) {
-    case "called":
-      return proceed;
     case "replied":
       return yield* judgeReply(state, step.message);
-    case "waiting":
-      return { kind: "waiting", ...state.totals() };
     case "failed":
       return endFailed(state, step.error);
     case "aborted":

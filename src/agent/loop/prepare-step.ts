@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../events.ts";
+import type { AgentEvent, TurnOutcome } from "../events.ts";
 import type { Message, UserMessage } from "../messages.ts";
 import { findReachedLimit } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
@@ -7,13 +7,15 @@ import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
 import { countRepeatedSteps, equalSteps } from "./repetition.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
-import { findWrapUp, wrapUp } from "./wrap-up.ts";
+import { findWrapUp, type WrapUp, wrapUp } from "./wrap-up.ts";
 
 /** Makes the conversation ready for the next model call, or ends the turn at a limit. */
 export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
   if (state.isAborted) return endAborted(state);
-  const limited = yield* enforceLimits(state);
-  if (limited.kind !== "continue") return limited;
+  const repeated = countRepeatedSteps(state.messages);
+  const end = findEnd(state, repeated);
+  if (end) return end.kind === "wrap-up" ? yield* wrapUp(state, end) : end;
+  if (isDueForHint(state, repeated)) yield* nudge(state, repetitionHint);
 
   const arrived = (await state.turn.followUps?.()) ?? [];
   if (arrived.length > 0) {
@@ -26,22 +28,21 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
   }
   if (state.steps === 0) yield* shareNotes(state);
 
-  const fits = yield* makeRoom(state, false);
+  const fits = state.turn.context.fits(state.messages, state.fixed) || (yield* makeRoom(state, false));
   if (state.isAborted) return endAborted(state);
   return fits ? proceed : endWithModelError(state, tooLarge);
 }
 
-/** Ends the turn at a limit, and warns the model of the one on equal steps. */
-async function* enforceLimits(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
-  const limit = findReachedLimit(state.limits, state.spent());
-  if (limit?.kind === "budget") return endAtLimit(state, limit.kind, limit.limit);
-  const repeated = countRepeatedSteps(state.messages);
-  const end = findWrapUp(limit?.limit, repeated);
-  if (end) return yield* wrapUp(state, end);
-  // Given once, also when the hint was stored and the worker replaced.
-  if (repeated === equalSteps.hint && state.messages.at(-1)?.role === "tool")
-    yield* nudge(state, repetitionHint);
-  return proceed;
+/** The limit that ends the turn before the next step, if it has reached one. */
+function findEnd(state: TurnState, repeatedSteps: number): TurnOutcome | WrapUp | undefined {
+  const reached = findReachedLimit(state.limits, state.spent());
+  if (reached?.kind === "budget") return endAtLimit(state, reached.kind, reached.limit);
+  return findWrapUp(reached?.limit, repeatedSteps);
+}
+
+/** Given once for a row of equal steps, also when the hint was stored and the worker replaced. */
+function isDueForHint({ messages }: TurnState, repeatedSteps: number): boolean {
+  return repeatedSteps === equalSteps.hint && messages.at(-1)?.role === "tool";
 }
 
 /** Compacts the conversation, which answers a turn that was asked for nothing else. */

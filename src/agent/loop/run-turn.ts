@@ -1,6 +1,8 @@
 import type { AgentEvent, TurnOutcome } from "../events.ts";
-import { concludeStep } from "./conclude.ts";
-import { doStep } from "./do-step.ts";
+import { callModel } from "./call-model.ts";
+import { runCalls } from "./calls.ts";
+import { concludeCalls, concludeReply } from "./conclude.ts";
+import { acceptReply, callOptionsOf, callWithMoreRoom, isOverflow } from "./do-step.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { resume } from "./resume.ts";
 import { TurnState } from "./state.ts";
@@ -29,7 +31,16 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
   let next = yield* resume(state);
   while (next.kind === "continue") {
     next = yield* prepareStep(state);
-    if (next.kind === "continue") next = yield* concludeStep(state, yield* doStep(state));
+    if (next.kind !== "continue") break;
+    // The parts of a step are run from here: an event costs more with each generator that it passes on its way out.
+    state.beginStep();
+    let reply = yield* callModel(state, state.steps, "auto");
+    if (isOverflow(reply)) reply = yield* callWithMoreRoom(state);
+    const step = acceptReply(state, reply);
+    next =
+      step.kind === "calls"
+        ? concludeCalls(state, yield* runCalls(state.open, callOptionsOf(state)))
+        : yield* concludeReply(state, step);
   }
   return next;
 }

@@ -18,7 +18,7 @@ export interface SubAgentOptions {
   system: string;
   /** Makes the tools that sub-agents may get, anew for each: what tools know of the files is its own. */
   tools(): readonly Tool[];
-  dispatcher(tools: readonly Tool[]): Dispatcher;
+  createDispatcher(tools: readonly Tool[]): Dispatcher;
   /** See `Turn`. */
   meter?(model: LanguageModel): LanguageModel;
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
@@ -80,7 +80,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         model: options.model,
         context: options.context,
         system: `${options.system}\n\n${part}`,
-        tools: options.dispatcher([...tools(), ...below]),
+        tools: options.createDispatcher([...tools(), ...below]),
         limits: budget ? restrictLimits(limits, budget) : limits,
         ...(options.meter && { meter: options.meter }),
         signal: AbortSignal.any([signal, ending.signal]),

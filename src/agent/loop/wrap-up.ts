@@ -13,6 +13,7 @@ const wrapUpMark = ":wrap-up";
 
 /** A limit at which the model is asked for a last reply. */
 export interface WrapUp {
+  kind: "wrap-up";
   /** For the model. */
   why: string;
   /** For people. */
@@ -22,9 +23,10 @@ export interface WrapUp {
 /** The limit of steps, or of equal steps in a row, that the turn has reached. */
 export function findWrapUp(stepLimit: string | undefined, repeatedSteps: number): WrapUp | undefined {
   if (stepLimit !== undefined)
-    return { why: "You have reached the limit of steps for this turn.", limit: stepLimit };
+    return { kind: "wrap-up", why: "You have reached the limit of steps for this turn.", limit: stepLimit };
   if (repeatedSteps < equalSteps.end) return undefined;
   return {
+    kind: "wrap-up",
     why: `The last ${repeatedSteps} steps were the same calls with the same results, so this turn ends here.`,
     limit: describeRepetition(repeatedSteps),
   };

@@ -124,7 +124,7 @@ describe("A turn that somebody pays for", () => {
     const task = createTaskTool({
       ...{ model, context: createContextWindow({ model, counter }), meter, system: "system" },
       tools: () => [],
-      dispatcher: (tools) => dispatcherOf({ tools }),
+      createDispatcher: (tools) => dispatcherOf({ tools }),
     });
     const { outcome } = await run({ model, meter, tools: [task] });
     expect(outcome.kind).toBe("answered");
