@@ -1,3 +1,5 @@
+import { cutText } from "../agent/well-formed.ts";
+
 /** So much of a text is looked through, and of a line read, in characters. */
 const lookedAt = 2_000;
 const lineChars = 500;
@@ -44,11 +46,4 @@ function withoutMarks(text: string): string {
     const { code, label, address, sign = "", id = "", marked } = groups;
     return code ?? address ?? withoutMarks(label ?? marked ?? sign + id);
   });
-}
-
-/** At most so many characters of a text, the "…" of a cut one included; never cut within a surrogate pair. */
-export function cutText(text: string, chars: number): string {
-  if (text.length <= chars) return text;
-  const beginning = text.slice(0, chars - 1).replace(/[\uD800-\uDBFF]$/, "");
-  return `${beginning.trimEnd()}…`;
 }

@@ -2,7 +2,7 @@ import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
-import { cutText } from "../chat/title.ts";
+import { cutText } from "../agent/well-formed.ts";
 import { ratingActionId } from "../queue/budgets/ratings.ts";
 import { continueActionId, type PausedTurn } from "../queue/session/paused-turn.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";

@@ -1,7 +1,7 @@
 import type { ToolCall } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
-import { cutText } from "../chat/title.ts";
+import { cutText } from "../agent/well-formed.ts";
 import { formatDuration } from "./describe.ts";
 
 /** The messages that put a question to people and say how it ended. */

@@ -2,7 +2,7 @@ import { ApplicationCommandType, InteractionResponseType, type InteractionType, 
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import type { Author, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
 import { readThreadCommand } from "../../../chat/thread-command.ts";
-import { cutText } from "../../../chat/title.ts";
+import { cutText } from "../../../agent/well-formed.ts";
 import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";

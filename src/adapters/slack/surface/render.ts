@@ -1,7 +1,7 @@
 import type { types } from "@slack/bolt";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
-import { cutText } from "../../../chat/title.ts";
+import { cutText } from "../../../agent/well-formed.ts";
 import { buttonRow } from "./buttons.ts";
 
 /**

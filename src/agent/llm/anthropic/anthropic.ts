@@ -42,7 +42,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     try {
       return await client.messages.create(params, { signal }).asResponse();
     } catch (error) {
-      throw failureOf(error, apiKey);
+      throw toFailure(error, apiKey);
     }
   };
 
@@ -53,7 +53,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
    */
   const recoverable = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
     if (!refusesThinking(failure)) return false;
-    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
+    const thoughtful = messages.filter((message) => hasThinking(message) && !forgotten.has(message));
     for (const message of thoughtful) forgotten.add(message);
     // What it has converted it does not look at again.
     wireRequest = wireRequests(style);
@@ -85,7 +85,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   );
 }
 
-function thinks(message: Message): boolean {
+function hasThinking(message: Message): boolean {
   return message.role === "assistant" && message.parts.some((part) => part.type === "thinking");
 }
 
@@ -104,12 +104,12 @@ async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<str
   try {
     for await (const { data } of readServerSentEvents(response)) if (data !== "") yield data;
   } catch (error) {
-    throw failureOf(error, apiKey);
+    throw toFailure(error, apiKey);
   }
 }
 
 /** What the SDK, or the connection below it, threw. */
-function failureOf(error: unknown, apiKey: string): AttemptFailed {
+function toFailure(error: unknown, apiKey: string): AttemptFailed {
   const masked = (text: string) => text.replaceAll(apiKey, "[key]");
   if (error instanceof APIError && error.status !== undefined) {
     const { status, type, errorCode, apiMessage, message, headers } = error;

@@ -61,7 +61,7 @@ export function wireRequests(style: RequestStyle): (request: ModelRequest) => Me
       ...(request.system.trim() !== "" && {
         system: [{ ...textBlock(request.system), cache_control: cached }],
       }),
-      messages: finished(converted(request.messages).turns),
+      messages: finishTurns(converted(request.messages).turns),
     };
   };
 }
@@ -118,7 +118,7 @@ function ensureTrailingUserMessage(turns: readonly Turn[]): Turn[] {
 }
 
 /** The turns of one request. What later requests continue stays as it is: the marks move. */
-function finished(turns: readonly Turn[]): Turn[] {
+function finishTurns(turns: readonly Turn[]): Turn[] {
   const all = [...turns, ...ensureTrailingUserMessage(turns)];
   for (const at of [all.length - 1, all.length - 3]) {
     const turn = all[at];

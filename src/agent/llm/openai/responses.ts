@@ -34,7 +34,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     model,
     stream: true,
     store: false,
-    ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
+    ...(isReasoningModel(model) && { include: ["reasoning.encrypted_content"] }),
     max_output_tokens: maxOutput(request, limits),
     ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
     ...(request.tools.length > 0 && {
@@ -79,6 +79,6 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
 }
 
 /** The older models do not reason, and refuse to be asked for it. */
-function reasons(model: string): boolean {
+function isReasoningModel(model: string): boolean {
   return !/^(ft:)?(gpt-[34]|chatgpt)|-chat-latest$/.test(model);
 }
