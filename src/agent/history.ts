@@ -125,10 +125,7 @@ export function replay(records: readonly JournalRecord[]): History {
         };
         break;
       case "user":
-        if (turn) {
-          turn.since = Math.min(turn.since, record.message.at);
-          turn.asked.push(record.message);
-        }
+        addAsked(turn, record.message);
         close();
         messages.push(record.message);
         chosenModel = record.message.enclosed?.model ?? chosenModel;
@@ -205,6 +202,12 @@ export function addExtras(message: UserMessage, { beside, images }: MessageExtra
 /** Whether people are asked about the call and have not decided. */
 export function isUndecided(entry: OpenCall): entry is OpenCall & { question: Question } {
   return entry.question !== undefined && entry.decision === undefined;
+}
+
+function addAsked(turn: OpenTurn | undefined, message: UserMessage): void {
+  if (!turn) return;
+  turn.since = Math.min(turn.since, message.at);
+  turn.asked.push(message);
 }
 
 function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {

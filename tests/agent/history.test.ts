@@ -82,6 +82,36 @@ describe("A journal read again", () => {
     );
   });
 
+  test("gives each call its own result where a later step has used the id of an earlier one", () => {
+    const step = (n: number): JournalRecord[] => {
+      const call = { id: "c", name: `tool${n}`, input: {} };
+      return [
+        {
+          ...{ type: "assistant", step: n, usage: noUsage, at: n },
+          message: {
+            ...{ role: "assistant", id: `a${n}`, model: "m", stop: "tool-calls" },
+            parts: [{ type: "tool-call", call }],
+          },
+        },
+        { type: "tool-start", callId: "c", at: n },
+        {
+          ...{ type: "tool-result", durationMs: 1, at: n },
+          message: { role: "tool", callId: "c", name: call.name, status: "ok", text: `result ${n}` },
+        },
+      ];
+    };
+    const journal: JournalRecord[] = [{ type: "turn-start", turn: "t1", at: 1 }, ...step(1), ...step(2)];
+    const whole = replay(journal);
+    expect(whole.open).toEqual([]);
+    expect(whole.turn?.calls.map(({ call, result }) => [call.name, result?.text])).toEqual([
+      ["tool1", "result 1"],
+      ["tool2", "result 2"],
+    ]);
+    const cut = replay(journal.slice(0, -1));
+    expect(cut.open).toMatchObject([{ call: { name: "tool2" }, started: true }]);
+    expect(cut.turn?.calls.map(({ result }) => result?.text)).toEqual(["result 1", undefined]);
+  });
+
   test("tells the model that the work before was stopped", () => {
     const { messages, turn } = replay([
       { type: "turn-start", turn: "t1", at: 1 },
@@ -127,5 +157,43 @@ describe("A journal read again", () => {
     const decided = replay([...asking, { type: "decision", question: "q1", decision, at: 51_000 }]);
     expect(decided.turn && measureWorkedMs(decided.turn, 53_000)).toBe(4_000);
     expect(decided.open).toEqual([{ call, started: false, question, decision }]);
+  });
+
+  test("waits on while people have decided only one of two questions", () => {
+    const calls = ["c1", "c2"].map((id) => ({ id, name: "bash", input: {} }));
+    const asked = calls.map(
+      (call): JournalRecord => ({
+        type: "question",
+        question: {
+          ...{ kind: "approval", why: "", id: `q-${call.id}`, callId: call.id, tool: "bash" },
+          ...{ requester: author, askedAt: 2_000, expiresAt: 90_000 },
+        },
+        at: 2_000,
+      }),
+    );
+    const decision: Decision = { kind: "approved", by: author, at: 10_000 };
+    const { turn } = replay([
+      { type: "turn-start", turn: "t1", at: 1_000 },
+      {
+        ...{ type: "assistant", step: 1, usage: noUsage, at: 2_000 },
+        message: {
+          ...{ role: "assistant", id: "a", model: "m", stop: "tool-calls" },
+          parts: calls.map((call) => ({ type: "tool-call", call }) as const),
+        },
+      },
+      ...asked,
+      { type: "decision", question: "q-c1", decision, at: 10_000 },
+    ]);
+    expect(turn && measureWorkedMs(turn, 40_000)).toBe(1_000);
+  });
+
+  test("keeps the model that somebody chose, until somebody chooses another", () => {
+    const said = (id: string, model?: string): JournalRecord => ({
+      type: "user",
+      message: { role: "user", id, author, text: "go", at: 1, ...(model && { enclosed: { model } }) },
+    });
+    const journal = [said("m1", "test/one"), said("m2"), said("m3", "test/two"), said("m4")];
+    const chosen = journal.map((_, index) => replay(journal.slice(0, index + 1)).chosenModel);
+    expect(chosen).toEqual(["test/one", "test/one", "test/two", "test/two"]);
   });
 });

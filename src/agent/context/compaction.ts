@@ -26,24 +26,26 @@ const defaultCompactionPolicy: CompactionPolicy = {
 
 /** Keeps the requests of one model within its window. Shared by all turns: what it learns about sizes is the model's. */
 export interface ContextWindow {
+  /** Whether a request with these messages needs no compaction; cheap, for each step. `fixed`: see `compactToFit`. */
+  fits(messages: readonly Message[], fixed: string): boolean;
   /**
    * Returns the messages to send, made smaller if they have to be. Every change is an event that must be stored
    * (`trim`, `summary`). `tooLarge` when no strategy helped. When nothing had to be done it is the same
    * array: see {@link TokenCounter.countMessages} for what may be done with it.
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
-   * @param pay see `Turn`
+   * @param meter see `Turn`
    * @param force compact although the size does not ask for it (`compact`, an overflow told by the service)
    */
   compactToFit(
-    messages: Message[],
+    messages: readonly Message[],
     options: {
       fixed: string;
       force: boolean;
-      pay?: (model: LanguageModel) => LanguageModel;
+      meter?: (model: LanguageModel) => LanguageModel;
       signal: AbortSignal;
     },
-  ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage; tooLarge: boolean }>;
+  ): AsyncGenerator<AgentEvent, { messages: readonly Message[]; usage: Usage; tooLarge: boolean }>;
   /** Corrects the estimate by what the service counted for these messages. */
   learn(messages: readonly Message[], fixed: string, usage: Usage): void;
   /** Counts a message once, for storing with it. */
@@ -78,7 +80,9 @@ export function createContextWindow(options: {
     Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
-    async *compactToFit(messages, { fixed, force, pay = (paid) => paid, signal }) {
+    fits: (messages, fixed) => sizeOf(messages, fixed) <= usable * policy.startAt,
+
+    async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
       const limit = usable * policy.startAt;
       const before = sizeOf(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
@@ -112,7 +116,7 @@ export function createContextWindow(options: {
       // A lone summary cannot become shorter by being summarised again.
       if (head.length > 0 && !(head.length === 1 && head[0]?.role === "summary")) {
         const budget = Math.floor(target / 3 / correction);
-        const made = await makeSummary(pay(options.summariser ?? model), head, budget, signal);
+        const made = await makeSummary(meter(options.summariser ?? model), head, budget, signal);
         usage = addUsage(usage, made.usage);
         const size = sizeOf(current, fixed);
         const next = replaceSummarized(counter.measure(made.message), current, keep);

@@ -47,7 +47,7 @@ export async function summarise(
   signal: AbortSignal,
 ): Promise<{ text: string; usage: Usage }> {
   const room = Math.floor(model.limits.contextTokens * 0.6);
-  const transcript = transcriptThatFits(messages, room, counter);
+  const transcript = fitTranscript(messages, room, counter);
   const at = 0;
   const request = {
     system: instructions,
@@ -85,16 +85,16 @@ function transcribe(message: Message, chars: number): string {
 }
 
 /** Every message in short rather than some of them whole: what was found early matters as much. */
-function transcriptThatFits(messages: readonly Message[], tokens: number, counter: TokenCounter): string[] {
+function fitTranscript(messages: readonly Message[], tokens: number, counter: TokenCounter): string[] {
   for (let chars = inputChars.most; ; chars = Math.floor(chars / 2)) {
     const parts = messages.map((message) => transcribe(message, chars));
     if (counter.count(parts.join("\n\n")) <= tokens) return parts;
-    if (chars <= inputChars.least) return newestThatFit(parts, tokens, counter);
+    if (chars <= inputChars.least) return takeNewest(parts, tokens, counter);
   }
 }
 
 /** An earlier summary, which comes first, always stays; of the rest the newest do. */
-function newestThatFit(parts: readonly string[], tokens: number, counter: TokenCounter): string[] {
+function takeNewest(parts: readonly string[], tokens: number, counter: TokenCounter): string[] {
   const [first = "", ...rest] = parts;
   let left = tokens - counter.count(first);
   const kept: string[] = [];

@@ -107,12 +107,12 @@ export async function* withRetries(
     if (typeof forgiven === "string")
       yield { type: "retry", attempt: made + 1, delayMs: 0, reason: forgiven };
     if (forgiven) continue;
-    if (failure.kind !== "transient") throw givenUp(failure, failure.message, made);
+    if (failure.kind !== "transient") throw giveUp(failure, failure.message, made);
 
     const delayMs = delayAfter(made, failure, policy, random);
     if (made > policy.maxRetries || performance.now() + delayMs > deadline) {
       const times = made === 1 ? "1 attempt" : `${made} attempts`;
-      throw givenUp(failure, `${failure.message} after ${times}; try again in a few minutes.`, made);
+      throw giveUp(failure, `${failure.message} after ${times}; try again in a few minutes.`, made);
     }
     yield { type: "retry", attempt: made + 1, delayMs, reason: failure.message };
     try {
@@ -176,6 +176,6 @@ function delayAfter(made: number, failure: AttemptFailed, policy: RetryPolicy, r
   return Math.max(Math.round(random() * bound), failure.retryAfterMs ?? 0);
 }
 
-function givenUp(failure: AttemptFailed, message: string, attempts: number): ModelError {
+function giveUp(failure: AttemptFailed, message: string, attempts: number): ModelError {
   return new ModelError(failure.kind, message, { attempts, detail: failure.detail });
 }

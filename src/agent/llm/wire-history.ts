@@ -18,7 +18,7 @@ export interface Reader {
  * Reads conversations that grow: what was read of an array once is not read again, so that a step costs what is new in
  * it. An array may be appended to, and never changed otherwise (see `TokenCounter.countMessages`).
  */
-export function memoizedByPrefix<State>(
+export function memoizeByPrefix<State>(
   begin: () => State,
   read: (state: State, message: Message) => void,
 ): (messages: readonly Message[]) => State {
@@ -34,7 +34,7 @@ export function memoizedByPrefix<State>(
   };
 }
 
-const unanswered = memoizedByPrefix(
+const unanswered = memoizeByPrefix(
   () => new Set<string>(),
   (open, message) => {
     if (message.role === "tool") {

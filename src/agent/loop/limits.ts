@@ -29,9 +29,9 @@ export function findReachedLimit(
   limits: TurnLimits,
   { steps, usage, elapsedMs }: Spent,
 ): { kind: "step-limit" | "budget"; limit: string } | undefined {
-  if (steps >= limits.steps) return { kind: "step-limit", limit: counted(limits.steps, "step") };
+  if (steps >= limits.steps) return { kind: "step-limit", limit: formatCount(limits.steps, "step") };
   if (elapsedMs >= limits.wallMs)
-    return { kind: "budget", limit: counted(Math.round(limits.wallMs / 60_000), "minute") };
+    return { kind: "budget", limit: formatCount(Math.round(limits.wallMs / 60_000), "minute") };
   if (limits.tokens !== undefined && tokensOf(usage) >= limits.tokens)
     return { kind: "budget", limit: `${limits.tokens} tokens` };
   if (limits.cost !== undefined && usage.cost >= limits.cost)
@@ -39,7 +39,7 @@ export function findReachedLimit(
   return undefined;
 }
 
-function counted(number: number, unit: string): string {
+function formatCount(number: number, unit: string): string {
   return number === 1 ? `1 ${unit}` : `${number} ${unit}s`;
 }
 

@@ -56,7 +56,7 @@ async function fit(
   messages: Message[],
   force = false,
   fixed = "",
-): Promise<{ messages: Message[]; tooLarge: boolean; events: AgentEvent[] }> {
+): Promise<{ messages: readonly Message[]; tooLarge: boolean; events: AgentEvent[] }> {
   const events: AgentEvent[] = [];
   const fitting = context.compactToFit(messages, { fixed, force, signal: new AbortController().signal });
   for (;;) {
@@ -345,7 +345,7 @@ test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody
       const record = toRecord(event, 1);
       if (record) journal.push(record);
     }
-    messages = fitted.messages;
+    messages = [...fitted.messages];
     expect(size(messages)).toBeLessThan(14_000);
   }
   const all = messages.map((message) => (message.role === "assistant" ? "" : message.text)).join("\n");

@@ -54,7 +54,7 @@ function taskTool(model: LanguageModel, tools: readonly Tool[], more: Partial<Su
     context: createContextWindow({ model, counter }),
     system: "system",
     tools: () => tools,
-    dispatcher: (given) => dispatcherOf({ tools: given }),
+    createDispatcher: (given) => dispatcherOf({ tools: given }),
     ...more,
   });
 }
@@ -112,7 +112,7 @@ describe("A sub-agent", () => {
     const { model } = twoAgents([], [{ calls: [{ name: "look" }, { name: "broken" }] }, { text: "3" }]);
     const output: string[] = [];
     const task = taskTool(model, [look, broken], {
-      dispatcher: (tools) => dispatcherOf({ tools, onError() {} }),
+      createDispatcher: (tools) => dispatcherOf({ tools, onError() {} }),
     });
     const dispatcher = dispatcherOf({ tools: [task], output: (_, chunk) => output.push(chunk) });
     const call = { id: "c1", name: "task", input: { task: "look" } };

@@ -7,7 +7,7 @@ import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
 import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
-import { orderStop } from "../../../src/queue/turns/stops.ts";
+import { orderStop, readStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -98,6 +98,24 @@ describe("A mailbox", () => {
       "turn-start",
       "user",
     ]);
+  });
+
+  test.each([
+    ["as they were given", [5, 9], { by: "Bob at 9", at: 9 }],
+    ["the other way round", [9, 5], { by: "Bob at 9", at: 9 }],
+    ["at the same time", [9, 9], { by: "Bob at 9", at: 9 }],
+  ])("is stopped by the newest of several orders, told %s", async (_how, times, newest) => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 7, 10]) await deliver(redis, thread, message(n), options);
+    for (const [index, at] of times.entries()) {
+      const by = times.indexOf(at) === index ? `Bob at ${at}` : "Eve, who told it later";
+      expect(await orderStop(redis, thread, { by, at })).toBe("ordered");
+    }
+    expect(await readStop(redis, thread)).toMatchObject(newest);
+    const { taken, withdrawn, stop } = await (await claimSession(redis, thread)).take();
+    expect(stop).toMatchObject(newest);
+    expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 7], [10]]);
   });
 
   test("stays stopped by the newest order when a deletion comes late", async () => {

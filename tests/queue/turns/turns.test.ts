@@ -656,6 +656,36 @@ describe("A worker", () => {
     expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
   });
 
+  test("that shuts down leaves its turn to one that runs already, at once", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const replies: Parameters<typeof worker>[1]["replies"] = ({ messages }) =>
+      messages.at(-1)?.role === "tool" ? { text: "Went on." } : { calls: [{ name: "wait" }] };
+    const workers = [];
+    for (const { tool, started } of [waitingTool(), waitingTool()]) {
+      const { close } = await worker(chat, { replies, tools: [tool] });
+      workers.push(started.then(() => close));
+    }
+    await says("wait");
+    const close = await Promise.race(workers);
+    await close();
+    await answer(chat, "Went on.");
+  });
+
+  test("that shuts down is no crash: however many do, the turn is not given up, and none keeps its slot", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    await says("wait");
+    for (let n = 0; n < 5; n += 1) {
+      const { requests, close } = await worker(chat, { replies: [{ hang: "I am thinking." }] });
+      await expect.poll(() => requests.length).toBe(1);
+      await close();
+      expect(await redis.zscore(keys.slots("all"), threadId(thread))).toBeNull();
+    }
+    await worker(chat, { replies: [{ text: "Went on." }] });
+    await answer(chat, "Went on.");
+  });
+
   test("whose lock is lost ends its tool, and the next one says that the outcome is unknown", async () => {
     const chat = memoryChat();
     const { says, redis, thread } = gateway(chat);

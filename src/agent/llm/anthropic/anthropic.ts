@@ -7,7 +7,7 @@ import { callUsage } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
-import { type AnthropicAccount, createClient } from "./client.ts";
+import { type AnthropicAccount, createAnthropicClient } from "./client.ts";
 import { readReply } from "./reply.ts";
 import { wireRequests } from "./request.ts";
 
@@ -25,7 +25,7 @@ export interface AnthropicOptions extends AnthropicAccount {
 export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   const { model, limits, apiKey } = options;
   const id = `${options.provider ?? "anthropic"}/${model}`;
-  const client = createClient(options);
+  const client = createAnthropicClient(options);
   const forgotten = new WeakSet<Message>();
   const style = {
     model,
@@ -42,7 +42,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     try {
       return await client.messages.create(params, { signal }).asResponse();
     } catch (error) {
-      throw failureOf(error, apiKey);
+      throw toFailure(error, apiKey);
     }
   };
 
@@ -53,7 +53,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
    */
   const recoverable = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
     if (!refusesThinking(failure)) return false;
-    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
+    const thoughtful = messages.filter((message) => hasThinking(message) && !forgotten.has(message));
     for (const message of thoughtful) forgotten.add(message);
     // What it has converted it does not look at again.
     wireRequest = wireRequests(style);
@@ -85,7 +85,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   );
 }
 
-function thinks(message: Message): boolean {
+function hasThinking(message: Message): boolean {
   return message.role === "assistant" && message.parts.some((part) => part.type === "thinking");
 }
 
@@ -104,12 +104,12 @@ async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<str
   try {
     for await (const { data } of readServerSentEvents(response)) if (data !== "") yield data;
   } catch (error) {
-    throw failureOf(error, apiKey);
+    throw toFailure(error, apiKey);
   }
 }
 
 /** What the SDK, or the connection below it, threw. */
-function failureOf(error: unknown, apiKey: string): AttemptFailed {
+function toFailure(error: unknown, apiKey: string): AttemptFailed {
   const masked = (text: string) => text.replaceAll(apiKey, "[key]");
   if (error instanceof APIError && error.status !== undefined) {
     const { status, type, errorCode, apiMessage, message, headers } = error;

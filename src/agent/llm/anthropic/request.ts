@@ -20,14 +20,7 @@ import {
 import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import { isObject } from "../wire-calls.ts";
-import {
-  assertPaired,
-  hashId,
-  memoizedByPrefix,
-  resultText,
-  summaryText,
-  wireName,
-} from "../wire-history.ts";
+import { assertPaired, hashId, memoizeByPrefix, resultText, summaryText, wireName } from "../wire-history.ts";
 
 /** How a model wants to be asked. */
 interface RequestStyle {
@@ -49,7 +42,7 @@ interface RequestStyle {
  */
 export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits } = style;
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
     (state, message) => convert(message, state, style),
   );
@@ -68,7 +61,7 @@ export function wireRequests(style: RequestStyle): (request: ModelRequest) => Me
       ...(request.system.trim() !== "" && {
         system: [{ ...textBlock(request.system), cache_control: cached }],
       }),
-      messages: finished(converted(request.messages).turns),
+      messages: finishTurns(converted(request.messages).turns),
     };
   };
 }
@@ -125,7 +118,7 @@ function ensureTrailingUserMessage(turns: readonly Turn[]): Turn[] {
 }
 
 /** The turns of one request. What later requests continue stays as it is: the marks move. */
-function finished(turns: readonly Turn[]): Turn[] {
+function finishTurns(turns: readonly Turn[]): Turn[] {
   const all = [...turns, ...ensureTrailingUserMessage(turns)];
   for (const at of [all.length - 1, all.length - 3]) {
     const turn = all[at];

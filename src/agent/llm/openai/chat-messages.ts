@@ -19,7 +19,7 @@ import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
   isBlank,
-  memoizedByPrefix,
+  memoizeByPrefix,
   type Reader,
   resultText,
   summaryText,
@@ -40,7 +40,7 @@ const idLimit = 40;
  * without its call
  */
 export function createChatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): Converted => ({ wire: [], images: [] }),
     (state, message) => convert(message, state, reader),
   );

@@ -8,7 +8,7 @@ import { createChatMessages } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
   checkBaseResp,
-  createClient,
+  createOpenAIClient,
   type OpenAIModelOptions,
   openAIRetryPolicy,
   parseChunk,
@@ -19,7 +19,7 @@ import {
 export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageModel {
   const { model, limits } = options;
   const id = `${options.provider ?? "openai"}/${model}`;
-  const client = createClient(options);
+  const client = createOpenAIClient(options);
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";

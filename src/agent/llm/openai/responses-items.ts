@@ -10,7 +10,7 @@ import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
   isBlank,
-  memoizedByPrefix,
+  memoizeByPrefix,
   type Reader,
   resultText,
   summaryText,
@@ -35,7 +35,7 @@ const idLimit = 64;
  * without its call
  */
 export function createInputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): ResponseInputItem[] => [],
     (items, message) => items.push(...toWellFormed(itemsOf(message, reader))),
   );
@@ -70,16 +70,16 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
  */
 function assistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
   const own = message.model === reader.id && !reader.forgets(message);
-  const items = own ? message.parts.flatMap(ownItem) : [];
-  return items.length > 0 ? items : message.parts.flatMap(toldItem);
+  const items = own ? message.parts.flatMap(replayItem) : [];
+  return items.length > 0 ? items : message.parts.flatMap(describeItem);
 }
 
-function ownItem(part: AssistantPart): ResponseInputItem[] {
+function replayItem(part: AssistantPart): ResponseInputItem[] {
   const raw = part.type === "thinking" && part.protocol === "openai-responses" && part.raw;
   return isItem(raw) ? [raw] : [];
 }
 
-function toldItem(part: AssistantPart): ResponseInputItem[] {
+function describeItem(part: AssistantPart): ResponseInputItem[] {
   if (part.type === "text" && part.text.trim() !== "") return [{ role: "assistant", content: part.text }];
   if (part.type !== "tool-call") return [];
   const { id, name, input } = part.call;

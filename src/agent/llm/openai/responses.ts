@@ -7,7 +7,12 @@ import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
 import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
-import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErrors } from "./service.ts";
+import {
+  createOpenAIClient,
+  type OpenAIModelOptions,
+  openAIRetryPolicy,
+  streamWithErrors,
+} from "./service.ts";
 
 /**
  * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
@@ -16,7 +21,7 @@ import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErr
 export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
   const { model, limits } = options;
   const id = `${options.provider ?? "openai"}/${model}`;
-  const client = createClient(options);
+  const client = createOpenAIClient(options);
   const forgotten = new WeakSet<Message>();
   const reader = {
     id,
@@ -29,7 +34,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     model,
     stream: true,
     store: false,
-    ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
+    ...(isReasoningModel(model) && { include: ["reasoning.encrypted_content"] }),
     max_output_tokens: maxOutput(request, limits),
     ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
     ...(request.tools.length > 0 && {
@@ -74,6 +79,6 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
 }
 
 /** The older models do not reason, and refuse to be asked for it. */
-function reasons(model: string): boolean {
+function isReasoningModel(model: string): boolean {
   return !/^(ft:)?(gpt-[34]|chatgpt)|-chat-latest$/.test(model);
 }

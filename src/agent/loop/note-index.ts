@@ -8,7 +8,7 @@ import { cutText } from "../well-formed.ts";
  */
 
 /** Ends the id of such a message. */
-export const recallMark = ":recall";
+export const noteIndexMark = ":recall";
 
 const shownNotes = 40;
 const shownCharacters = 160;
@@ -26,12 +26,12 @@ export function formatNoteIndex(notes: readonly Note[]): string {
 
 /** What to tell the model now; undefined when it was told the same before and that is still in view. */
 export function findNewNotes(index: string, messages: readonly Message[]): string | undefined {
-  const shown = messages.findLast(isRecall);
+  const shown = messages.findLast(isNoteIndex);
   if (shown?.role !== "user") return index || undefined;
   const text = index || "(There are no notes any more.)";
   return shown.text === text ? undefined : text;
 }
 
-export function isRecall(message: Message): boolean {
-  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(recallMark);
+export function isNoteIndex(message: Message): boolean {
+  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(noteIndexMark);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatNoteIndex } from "../../../src/agent/loop/recall.ts";
+import { formatNoteIndex } from "../../../src/agent/loop/note-index.ts";
 import type { Note } from "../../../src/agent/note-store.ts";
 import { recordNote } from "../../../src/agent/tools/note-tools.ts";
 import { memoryNotes } from "../tools/services.ts";
@@ -36,7 +36,7 @@ describe("At the start of a turn", () => {
       const ran = await run({
         journal,
         replies: [{ text: "Hi." }],
-        recall: async () => formatNoteIndex(notes),
+        readNoteIndex: async () => formatNoteIndex(notes),
       });
       journal.push({ type: "turn-end", turn: "t1", outcome: ran.outcome, at: 1 });
       return ran.requests[0]?.messages ?? [];
@@ -73,13 +73,13 @@ describe("At the start of a turn", () => {
 
   test("nothing is said without notes, or when nobody can tell", async () => {
     expect(await turns().next(undefined)).toHaveLength(1);
-    const { requests } = await run({ replies: [{ text: "Hi." }], recall: async () => undefined });
+    const { requests } = await run({ replies: [{ text: "Hi." }], readNoteIndex: async () => undefined });
     expect(requests[0]?.messages).toHaveLength(1);
   });
 
   test("they are not told in the middle of a turn, also not to a worker that resumes it", async () => {
     const notes = memoryNotes();
-    const recall = async () => formatNoteIndex(await notes.list());
+    const readNoteIndex = async () => formatNoteIndex(await notes.list());
     const journal = asking("remember this");
     const call = { name: "record_note", input: { content: "a fact" } };
     await run({
@@ -87,10 +87,10 @@ describe("At the start of a turn", () => {
       replies: [{ calls: [call] }],
       tools: [recordNote],
       services: { notes },
-      recall,
+      readNoteIndex,
       onEvent: (event, abort) => event.type === "tool-end" && abort({ kind: "shutdown" }),
     });
-    const { requests } = await run({ journal, replies: [{ text: "Noted." }], recall });
+    const { requests } = await run({ journal, replies: [{ text: "Noted." }], readNoteIndex });
     expect(requests[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   });
 });
