@@ -114,8 +114,10 @@ function openReporter(deps: TurnEngineDeps, lease: SessionLease, turn: ShownTurn
     },
     overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
     mark: (ref, mark, signal) =>
-      markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
-    publish: createLivePublisher(redis, thread, onError),
+      markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal, {
+        isNew: !turn.resumed,
+      }),
+    publish: createLivePublisher(redis, thread, onError, lease),
     mask: (text) => deps.mask?.(text) ?? text,
     onProblem: (problem, error) => deps.onProblem(problem, error, { thread, turn: turn.id }),
   });

@@ -9,6 +9,8 @@ import { loadScript, scriptJson } from "../redis/script.ts";
 export interface StopWatch {
   /** Calls back for the order that exists now, if any, and for every later one, or again. Returns how to end it. */
   watch(thread: ThreadId, onStop: (order: StopOrder) => void): Promise<() => void>;
+  /** Calls back for every later order, or again, for who reads the present one himself. Returns how to end it. */
+  listen(thread: ThreadId, onStop: (order: StopOrder) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -42,15 +44,21 @@ export async function watchStops(
   const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs).unref();
   await subscriber.subscribe(channels.stops);
 
+  const listen: StopWatch["listen"] = (thread, onStop) => {
+    const watchers = watched.get(thread) ?? new Set();
+    watched.set(thread, watchers.add(onStop));
+    return () => {
+      watchers.delete(onStop);
+      if (watchers.size === 0 && watched.get(thread) === watchers) watched.delete(thread);
+    };
+  };
+
   return {
+    listen,
     async watch(thread, onStop) {
-      const watchers = watched.get(thread) ?? new Set();
-      watched.set(thread, watchers.add(onStop));
+      const unlisten = listen(thread, onStop);
       await check(thread);
-      return () => {
-        watchers.delete(onStop);
-        if (watchers.size === 0 && watched.get(thread) === watchers) watched.delete(thread);
-      };
+      return unlisten;
     },
     async close() {
       clearInterval(looking);
