@@ -53,9 +53,9 @@ export interface TurnEngine {
 }
 
 /**
- * Puts together everything that a turn needs besides the agent: session runner, stop orders, background jobs, what
- * the thread shows of the turn, its outbox and marks. The worker, the benchmark and the tests all use it, so that what
- * is measured and tested is what serves.
+ * Puts together everything that a turn needs besides the agent: session runner, stop orders, background jobs, the
+ * reporter, outbox and marks. The worker, the benchmark and the tests all use it, so that what is measured and tested is
+ * what runs in production.
  *
  * @example
  * const engine = await createTurnEngine({

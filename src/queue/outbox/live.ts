@@ -44,6 +44,8 @@ export function createLivePublisher(
   };
   const send = () => {
     const hints = drain();
+    // Heddle was closed meanwhile.
+    if (redis.status === "end") return;
     publishScript
       .run(
         redis,

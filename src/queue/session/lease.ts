@@ -140,7 +140,7 @@ export async function claimSession(
     ];
     const [taken, withdrawn, stop] = result;
     const begins = taken.length > 0 && start !== "" ? [start] : [];
-    journal.add([...first, ...withdrawn.flatMap(withdrawal), ...begins, ...taken]);
+    journal.add([...first, ...withdrawn.flatMap(linesOfWithdrawn), ...begins, ...taken]);
     return {
       taken: taken.map(messageOf),
       withdrawn: withdrawn.map(messageOf),
@@ -238,7 +238,7 @@ function openJournal(redis: Redis, log: string, entries: readonly string[] | und
 }
 
 /** What take.lua writes of a message that a stop has overtaken. */
-function withdrawal(entry: string): string[] {
+function linesOfWithdrawn(entry: string): string[] {
   return [entry, json({ type: "withdrawn", id: messageOf(entry).id, reason: "stopped" })];
 }
 

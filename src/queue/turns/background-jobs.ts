@@ -7,7 +7,7 @@ import type { StopWatch } from "./stops.ts";
 
 /**
  * Background jobs outlive the turn that started them, on the worker where they run, while another worker may take
- * the thread's next turn or its stop. So each worker ends its own on a stop, and says in Redis what it has ended.
+ * the thread's next turn or its stop. So each worker ends its own on a stop, and reports in Redis what it has ended.
  */
 export interface BackgroundJobs {
   /** A turn begins here: what was left running on this worker is stopped with the turn. */

@@ -1,6 +1,6 @@
 --[[
   Charges what a model call has used and gives back what was set aside for it.
-  Applied once: a client that lost the answer with its connection sends the same settlement again.
+  Idempotent: a client that lost the reply with its connection sends the same settlement again.
 
   KEYS[1] usage of the day: hash of `<subject> <measure>` to a number
   KEYS[2] present when this reservation was settled before

@@ -1,6 +1,6 @@
 --[[
-  Asks for the right to write to a channel once. Everybody who waits stands in one line, ordered by rank and
-  then by time; the first in it goes as soon as the budget allows (generic cell rate algorithm).
+  Asks for one write to a channel. All writers wait in one queue, ordered by rank and then by time; the first of
+  them may write as soon as the rate limit allows (generic cell rate algorithm).
 
   KEYS[1] pace: hash of `at` (when the budget is whole again, ms) and `paused` (until, ms)
   KEYS[2] line: sorted set of tickets by rank and time    KEYS[3] sorted set of tickets by when they are forgotten

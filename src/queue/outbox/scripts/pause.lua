@@ -1,5 +1,5 @@
 --[[
-  Leaves a channel alone for a while, for everybody. The longest pause counts.
+  Pauses all writes to a channel, of every process. The longest pause wins.
 
   KEYS[1] pace
 

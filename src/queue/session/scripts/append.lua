@@ -1,6 +1,6 @@
 --[[
   Appends records to a session's log and sets fields of its head, unless somebody else has claimed it.
-  Applied once: a client that lost the answer with its connection sends the same write again.
+  Idempotent: a client that lost the reply with its connection sends the same write again.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] outbox
 

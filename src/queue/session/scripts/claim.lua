@@ -1,6 +1,6 @@
 --[[
   Claims a session, which fences every write of whoever held it before, and reads what the new holder begins with.
-  Applied once: a client that lost the answer with its connection gets it again for the same claim.
+  Idempotent: a client that lost the reply with its connection gets it again for the same claim.
 
   KEYS[1] head    KEYS[2] log (of generation 0)    KEYS[3] outbox    KEYS[4] stop
   then    the other keys that expire with the session

@@ -1,8 +1,8 @@
 --[[
-  Logs the caller's records, then moves what waits in the mailbox into the log. Messages that are older than the newest stop order are
-  withdrawn: they are logged too, and marked as never to be shown to the model. What was overheard since goes along
-  with the last of the others: until now its authors could change it and take it back.
-  Applied once: a client that lost the answer with its connection gets it again for the same write.
+  Logs the caller's records, then moves what waits in the mailbox into the log. Messages that are older than the
+  newest stop order are withdrawn: they are logged too, and marked as never to be shown to the model. What people
+  without permission wrote since is added to the last of the others: until now they could edit and delete it.
+  Idempotent: a client that lost the reply with its connection gets it again for the same write.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] mail    KEYS[4] stop
   KEYS[5] asked: set of the ids of the messages that the running turn works on

@@ -1,9 +1,8 @@
 --[[
   Takes a slot in each of the places, or in none. A place is a sorted set of threads by the time at which their
-  slot is given up for lost. Whoever has a slot already keeps it. A person who finds places full stands in the line of
-  the last of them, the narrowest, and slots that become free go to those who stand there, in their order; so that
-  one person's many do not stand before other people's, nobody stands in two lines. What was scheduled comes after
-  all of them.
+  slot expires. Whoever has a slot already keeps it. A person who finds places full waits in the queue of the last of
+  them, the narrowest, and free slots go to those who wait there, in order. Nobody waits in two queues, so that one
+  person's many turns do not hold up other people's. Scheduled turns come after all of them.
 
   KEYS    the places, from the widest to the narrowest; then for each its line: sorted set of threads by since when
           they wait; then for each sorted set of these threads by when they are forgotten
