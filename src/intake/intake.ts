@@ -169,13 +169,16 @@ export function createIntake(options: IntakeOptions): Intake {
       case "bots-only":
         return { kind: "ignored", why: "bots have written all that they may until a person writes" };
       case "duplicate":
-        await questions.written(event);
+        if (delivery.hasQuestions) await questions.written(event);
         await options.queue.wake(thread);
         return { kind: "duplicate" };
       case "accepted": {
         if (leave?.auditEvent) options.audit(leave.auditEvent);
-        await questions.written(event);
-        await Promise.all([rememberMessages(redis, thread, [event.ref]), options.queue.wake(thread)]);
+        if (delivery.hasQuestions) await questions.written(event);
+        await Promise.all([
+          rememberMessages(redis, thread, [event.ref]),
+          options.queue.wake(thread, { people: true, scheduled: delivery.hasScheduled ?? false }),
+        ]);
         showWaiting(event).catch((error: unknown) =>
           options.onProblem("It was not found out whether a message waits.", error),
         );

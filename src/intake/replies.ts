@@ -74,7 +74,7 @@ export function createReplies(options: ReplyOptions): Replies {
     async mark(ref, state, place) {
       const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
       try {
-        await markMessage(chat, ref, state, AbortSignal.timeout(markMs), place);
+        await markMessage(chat, ref, state, AbortSignal.timeout(markMs), { place });
       } catch (error) {
         options.onProblem("A message could not be marked.", error);
       }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { measureWorkedMs, replay } from "../../src/agent/history.ts";
+import { measureWorkedMs, replay, startReplay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
@@ -47,6 +47,60 @@ const records = fc.array(
     }),
   ),
 );
+
+const callId = fc.nat(5).map((id) => `c${id}`);
+const turnEnd = (outcome: Extract<JournalRecord, { type: "turn-end" }>["outcome"]): JournalRecord => ({
+  type: "turn-end",
+  turn: "t",
+  at: 9,
+  outcome,
+});
+/** The others too, in any order. */
+const allRecords = fc
+  .array(
+    fc.oneof(
+      { weight: 3, arbitrary: records.map((some) => some.slice(0, 2)) },
+      callId.map((id): JournalRecord[] => [{ type: "tool-start", callId: id, at: 2 }]),
+      callId.map((id): JournalRecord[] => [
+        {
+          type: "tool-result",
+          durationMs: 1,
+          at: 3,
+          usage: noUsage,
+          message: { role: "tool", callId: id, name: "n", status: "ok", text: "x".repeat(300) },
+        },
+      ]),
+      callId.map((id): JournalRecord[] => [
+        {
+          type: "question",
+          at: 3,
+          question: {
+            ...{ kind: "approval", why: "", id: `q${id}`, callId: id, tool: "n", requester: author },
+            ...{ askedAt: 3, expiresAt: 90 },
+          },
+        },
+      ]),
+      callId.map((id): JournalRecord[] => [
+        { type: "decision", question: `q${id}`, decision: { kind: "approved", by: author, at: 4 }, at: 4 },
+      ]),
+      callId.map((id): JournalRecord[] => [{ type: "trim", callIds: [id], at: 5 }]),
+      fc
+        .nat(9)
+        .map((n): JournalRecord[] => [{ type: "enclosure", message: `m${n}`, beside: "a file", at: 2 }]),
+      fc.nat(3).map((keep): JournalRecord[] => [
+        {
+          ...{ type: "summary", keep, usage: noUsage, at: 6 },
+          message: { role: "summary", text: "so far" },
+        },
+      ]),
+      fc.constantFrom<JournalRecord[]>(
+        [turnEnd({ kind: "refused", text: "no", steps: 1, usage: noUsage })],
+        [turnEnd({ kind: "answered", text: "yes", steps: 1, usage: noUsage })],
+        [{ type: "nudge", message: { role: "user", id: "n", author, text: "go on", at: 1 } }],
+      ),
+    ),
+  )
+  .map((parts) => parts.flat());
 
 function unanswered(messages: readonly Message[]): number {
   let open = new Set<string>();
@@ -110,6 +164,23 @@ describe("A journal read again", () => {
     const cut = replay(journal.slice(0, -1));
     expect(cut.open).toMatchObject([{ call: { name: "tool2" }, started: true }]);
     expect(cut.turn?.calls.map(({ result }) => result?.text)).toEqual(["result 1", undefined]);
+  });
+
+  test("bit by bit gives what it gives read at once, whatever a turn does to the history that it got", () => {
+    fc.assert(
+      fc.property(fc.array(allRecords, { maxLength: 5 }), (parts) => {
+        const reading = startReplay();
+        for (const [index, part] of parts.entries()) {
+          reading.add(part);
+          const history = reading.history();
+          expect(history).toEqual(replay(parts.slice(0, index + 1).flat()));
+          history.messages.length = 0;
+          history.open.length = 0;
+          history.turn?.asked.push({ role: "user", id: "other", author, text: "more", at: 1 });
+          history.turn?.calls.splice(0);
+        }
+      }),
+    );
   });
 
   test("tells the model that the work before was stopped", () => {

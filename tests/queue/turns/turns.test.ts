@@ -12,28 +12,22 @@ import type { Message, UserMessage } from "../../../src/agent/messages.ts";
 import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
+import { createTurnEngine } from "../../../src/app/turn-engine.ts";
 import type { InboundEvent } from "../../../src/chat/inbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
-import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
-import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
 import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { createOverview } from "../../../src/queue/session/overview.ts";
-import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
 import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
-import { watchStops } from "../../../src/queue/turns/stops.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
@@ -163,37 +157,18 @@ async function worker(
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
-  const output = createRateLimiter(redis);
-  const stops = await watchStops(redis, server.client(), onError);
-  const drive = createSessionRunner({
-    redis,
-    stops,
-    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
-    runner,
+  const engine = await createTurnEngine({
+    ...{ redis, runner, onError },
+    subscriber: server.client(),
+    surface: () => chat.surface,
+    output: createRateLimiter(redis),
     expireSeconds: 1_000,
-    now: Date.now,
-    newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn) =>
-      createReporter({
-        surface: chat.surface,
-        verbosity: turn.verbosity ?? "normal",
-        output,
-        thread: lease.thread,
-        turn,
-        onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
-        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
-        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish() {},
-        mask: (text) => text,
-        onProblem: onError,
-      }),
-    flushOutbox: (lease, signal, progressQuiet) =>
-      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
+    onProblem: onError,
   });
   const running = await startTurnWorker({
     redis,
     queue,
-    runSession: drive,
+    runSession: engine.runSession,
     slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
     concurrency: options.concurrency ?? 10,
     lockMs: options.lockMs ?? 30_000,
@@ -204,7 +179,7 @@ async function worker(
   const close = () => {
     closed ??= running
       .close()
-      .then(() => Promise.all([stops.close(), queue.close()]))
+      .then(() => Promise.all([engine.close(), queue.close()]))
       .then(() => {});
     return closed;
   };
