@@ -1,8 +1,9 @@
+import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { type SentCommand, watchCommands } from "../../tests/fakes/redis-commands.ts";
 import { askInSlack } from "../ask.ts";
 import type { Effort, Figure, Findings } from "../figure.ts";
 import { spread } from "../measure.ts";
-import { openStage, runs, says, type Stage } from "../served-thread.ts";
+import { openStage, type Stage } from "../served-thread.ts";
 
 /** What a turn asks of Redis. */
 export const commands: Figure = {
