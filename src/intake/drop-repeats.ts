@@ -11,9 +11,15 @@ export function dropRepeats(intake: Intake): Intake {
   const received = new Map<string, Promise<IntakeResult>>();
 
   const receiveMessage = async (event: InboundEvent, key: string): Promise<IntakeResult> => {
-    const earlier = await received.get(key)?.catch(() => undefined);
-    // What was refused or ignored may have been another reading of the message, such as that of a follow-up.
-    if (earlier?.kind === "accepted" || earlier?.kind === "duplicate") return { kind: "duplicate" };
+    let known = received.get(key);
+    while (known) {
+      const earlier = await known.catch(() => undefined);
+      if (earlier?.kind === "accepted" || earlier?.kind === "duplicate") return { kind: "duplicate" };
+      // What was refused or ignored may have been another reading of the message, such as that of a follow-up.
+      const latest = received.get(key);
+      if (latest === known) break;
+      known = latest;
+    }
     const receiving = intake.receive(event);
     received.delete(key);
     received.set(key, receiving);

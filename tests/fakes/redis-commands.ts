@@ -21,7 +21,7 @@ export interface CommandWatch {
 /** Needs the system's server: the embedded one has no MONITOR. */
 export async function watchCommands(server: TestRedis): Promise<CommandWatch> {
   const client = server.client();
-  const monitor = await client.duplicate().monitor();
+  const monitor = await client.monitor();
   let seen: SentCommand[] = [];
   monitor.on("monitor", (_time: string, [name = "", ...args]: string[], source: string) => {
     if (source === "lua") return;

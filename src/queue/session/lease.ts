@@ -137,10 +137,10 @@ export async function claimSession(
       string[],
       string[],
       string,
+      string[],
     ];
-    const [taken, withdrawn, stop] = result;
-    const begins = taken.length > 0 && start !== "" ? [start] : [];
-    journal.add([...first, ...withdrawn.flatMap(linesOfWithdrawn), ...begins, ...taken]);
+    const [taken, withdrawn, stop, logged] = result;
+    journal.add([...first, ...logged]);
     return {
       taken: taken.map(messageOf),
       withdrawn: withdrawn.map(messageOf),
@@ -235,11 +235,6 @@ function openJournal(redis: Redis, log: string, entries: readonly string[] | und
       return [...parsed];
     },
   };
-}
-
-/** What take.lua writes of a message that a stop has overtaken. */
-function linesOfWithdrawn(entry: string): string[] {
-  return [entry, json({ type: "withdrawn", id: messageOf(entry).id, reason: "stopped" })];
 }
 
 /** Of names and values in turn, as scripts return a hash. */

@@ -27,7 +27,8 @@ local function answer(result)
     end
   end
   for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
-    if cjson.decode(entry).message.scheduled then
+    -- Not decoded, as many may wait. Inside of a text the quotes would be escaped.
+    if string.find(entry, '"scheduled":true', 1, true) then
       scheduled = scheduled + 1
     end
   end

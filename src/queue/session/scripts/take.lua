@@ -16,8 +16,9 @@
   then    records to log first (JSON)
 
   Output
-    {taken, withdrawn, stop}  two lists of records (JSON), and the newest stop order (JSON) or ""
-    -1                        fenced
+    {taken, withdrawn, stop, logged}  two lists of records (JSON), the newest stop order (JSON) or "", and all that
+                                      was logged behind the caller's records (JSON)
+    -1                                fenced
 ]]
 -- @include publish-hints
 local head, log, mail, stop, asked, overheard = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -92,7 +93,8 @@ if redis.call("HGET", head, "write") ~= write then
 end
 
 local taken, withdrawn = {}, {}
-for _, entry in ipairs(redis.call("LRANGE", log, redis.call("HGET", head, "before"), -1)) do
+local logged = redis.call("LRANGE", log, redis.call("HGET", head, "before"), -1)
+for _, entry in ipairs(logged) do
   local type = cjson.decode(entry).type
   if type == "user" then
     taken[#taken + 1] = entry
@@ -100,4 +102,4 @@ for _, entry in ipairs(redis.call("LRANGE", log, redis.call("HGET", head, "befor
     withdrawn[#withdrawn + 1] = table.remove(taken)
   end
 end
-return { taken, withdrawn, order or "" }
+return { taken, withdrawn, order or "", logged }
