@@ -2,7 +2,7 @@ import type { AgentEvent } from "../events.ts";
 import { replaceSummarized, trimResults } from "../history.ts";
 import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
-import { summarise, summarizeWithoutModel, summaryMessage } from "./summary.ts";
+import { summarise, summarizeWithoutModel, createSummaryMessage } from "./summary.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** When and how far a conversation is made smaller. Shares are of the model's usable window. */
@@ -163,13 +163,16 @@ export function createContextWindow(options: {
     const limits = { tokens: budget, counter };
     try {
       const { text, usage } = await summarise(writer, head, limits, signal);
-      const message = summaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
+      const message = createSummaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
       // One that is no shorter than what it stands for is no summary.
       if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };
-      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
+      return { message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage: noUsage };
+      return {
+        message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits),
+        usage: noUsage,
+      };
     }
   }
 }

@@ -5,7 +5,7 @@ import {
   type SummaryMessage,
   textOf,
   toolCalls,
-  userText,
+  formatUserText,
 } from "../messages.ts";
 import { type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { cutText } from "../well-formed.ts";
@@ -72,7 +72,7 @@ function transcribe(message: Message, chars: number): string {
     case "summary":
       return `EARLIER SUMMARY\n${message.text}`;
     case "user":
-      return `${isFromPerson(message) ? "PERSON" : "NOTICE"} ${cutText(userText(message), chars)}`;
+      return `${isFromPerson(message) ? "PERSON" : "NOTICE"} ${cutText(formatUserText(message), chars)}`;
     case "tool":
       return `RESULT of ${message.name} (${message.status}): ${cutText(message.text, chars)}`;
     case "assistant": {
@@ -142,7 +142,7 @@ function stateOf(text: string): string {
 }
 
 /** Puts a summary together: people's own words and loaded skills are kept by us, the state is the model's. */
-export function summaryMessage(
+export function createSummaryMessage(
   messages: readonly Message[],
   state: string,
   limits: SummaryLimits,
@@ -169,7 +169,7 @@ function planOf(message: Message): string | undefined {
 
 function intentsOf(message: Message): string[] {
   if (message.role === "summary") return message.intents ?? [];
-  return isFromPerson(message) ? [userText(message).replaceAll(/\s+/g, " ").trim()] : [];
+  return isFromPerson(message) ? [formatUserText(message).replaceAll(/\s+/g, " ").trim()] : [];
 }
 
 function pinnedOf(message: Message): string[] {

@@ -2,7 +2,7 @@ import type { TokenCounter } from "../context/tokens.ts";
 import {
   addUsage,
   type LanguageModel,
-  maxOutput,
+  findOutputLimit,
   ModelError,
   type ModelEvent,
   type ModelRequest,
@@ -10,7 +10,7 @@ import {
   type Usage,
 } from "../model.ts";
 import type { BudgetExhausted, TurnBudget } from "../turn-budget.ts";
-import { callUsage } from "./cost.ts";
+import { computeCallUsage } from "./cost.ts";
 
 /** The call was not made, because nobody here pays for it. */
 export class BudgetReached extends ModelError {
@@ -48,14 +48,17 @@ export function meteredModel(options: {
     return fixed.tokens + counter.countMessages(messages);
   };
   const usageOf = (input: number, output: number): Usage =>
-    callUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
+    computeCallUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
 
   return {
     id: model.id,
     limits,
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
       const prompt = promptOf(request);
-      const { input, output, cost } = usageOf(prompt, Math.min(maxOutput(request, limits), expectedOutput));
+      const { input, output, cost } = usageOf(
+        prompt,
+        Math.min(findOutputLimit(request, limits), expectedOutput),
+      );
       const reserved = await turnBudget.reserve({ tokens: input + output, cost });
       if (!reserved.ok) throw new BudgetReached(reserved.usedUp);
 
