@@ -1,5 +1,5 @@
 /** The passwords in the addresses of a text (`scheme://user:password@host`), as they are written and as they are sent. */
-export function passwordsIn(text: string): string[] {
+export function findPasswords(text: string): string[] {
   return [...text.matchAll(/:\/\/[^/\s:@]*:([^/\s]+)@/g)].flatMap(([, written = ""]) => [
     ...new Set([written, decodePercent(written)]),
   ]);

@@ -2,7 +2,7 @@ import { createTaskTool, type SubAgentOptions } from "../agent/loop/sub-agent.ts
 import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { Skill } from "../agent/skills/library.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
-import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../agent/tools/core.ts";
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
 import type { Tool } from "../agent/tools/tool.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";
@@ -24,8 +24,8 @@ export function createTurnTools(options: TurnToolsOptions): Dispatcher {
   const { dispatch, subAgent, skills, mcpTools, allowed, emit } = options;
   const isAllowed = ({ name }: Tool) => isListed(allowed, name);
   const makeTools = () => [
-    ...(dispatch.services.sandbox ? sandboxTools() : []),
-    ...sessionTools(),
+    ...(dispatch.services.sandbox ? createSandboxTools() : []),
+    ...createSessionTools(),
     ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
     ...mcpTools,
   ];

@@ -1,6 +1,6 @@
 import { compileGlob } from "../agent/policy/policy.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
-import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../agent/tools/core.ts";
 import { ConfigError } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 
@@ -12,7 +12,7 @@ import type { Settings } from "../config/schema.ts";
  * @throws ConfigError
  */
 export function validateReferences({ tools, channels }: Settings, skills: readonly string[]): void {
-  const own = [...sandboxTools(), ...sessionTools(), askUser].map(({ name }) => name);
+  const own = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
   own.push("get_skill", "task");
   const faults: string[] = [];
   const checkTool = (place: string, name: string) => {

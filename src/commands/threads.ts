@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
-import { textOf, toolCalls, userText } from "../agent/messages.ts";
+import { textOf, toolCalls, formatUserText } from "../agent/messages.ts";
 import { openRedis } from "../app/redis.ts";
 import { makeTitle } from "../chat/title.ts";
 import { describeCall } from "../progress/describe.ts";
@@ -56,7 +56,7 @@ async function show(redis: Redis, thread: string): Promise<string> {
   const lines = replay(records).messages.map((message) => {
     switch (message.role) {
       case "user":
-        return userText(message);
+        return formatUserText(message);
       case "summary":
         return `(summary) ${message.text}`;
       case "tool":

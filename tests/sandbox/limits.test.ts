@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import { sandboxTools } from "../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../src/agent/tools/core.ts";
 import { readSandboxLimits } from "../../src/app/sandbox.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
@@ -42,7 +42,7 @@ describe("What ended a command is told in words:", () => {
   ])("%s", async (_what, limits, command, words) => {
     const sandbox = await limitedTo(limits).open("a:b:c:d");
     const services = { sandbox, notes: memoryNotes(), now: Date.now };
-    const dispatcher = dispatcherOf({ tools: sandboxTools(), services });
+    const dispatcher = dispatcherOf({ tools: createSandboxTools(), services });
     const { status, text } = await run(dispatcher, "bash", { command });
     expect([status, text]).toEqual(["partial", expect.stringMatching(words)]);
   });

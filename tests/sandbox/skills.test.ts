@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
-import { sandboxTools } from "../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../src/agent/tools/core.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
 import { closedFolder, dataFolder } from "./two-threads.ts";
@@ -26,7 +26,7 @@ async function threadWith(folder: string) {
   });
   const sandbox = await backend.open("a:b:c:d");
   const services = { sandbox, notes: memoryNotes(), now: Date.now };
-  const dispatcher = dispatcherOf({ tools: sandboxTools(), services });
+  const dispatcher = dispatcherOf({ tools: createSandboxTools(), services });
   return { skills, use: (tool: string, input: unknown) => run(dispatcher, tool, input) };
 }
 

@@ -2,7 +2,7 @@ import type { AgentEvent } from "../events.ts";
 import { replaceSummarized, trimResults } from "../history.ts";
 import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
-import { summarise, summarizeWithoutModel, summaryMessage } from "./summary.ts";
+import { summarise, summarizeWithoutModel, createSummaryMessage } from "./summary.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** When and how far a conversation is made smaller. Shares are of the model's usable window. */
@@ -24,7 +24,7 @@ const defaultCompactionPolicy: CompactionPolicy = {
   retainSteps: 2,
 };
 
-/** Keeps the requests of one model within its window. Shared by all turns: what it learns about sizes is the model's. */
+/** Keeps the requests of one model within its window. Share one among all turns: what it learns about sizes holds for the model. */
 export interface ContextWindow {
   /** Whether a request with these messages needs no compaction; cheap, for each step. `fixed`: see `compactToFit`. */
   fits(messages: readonly Message[], fixed: string): boolean;
@@ -61,7 +61,7 @@ const worthwhile = 0.2;
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const largeResults = 150;
 
-/** How far a service's count may differ from ours before we rather distrust it. */
+/** How far a service's count may differ from ours before we distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
 export function createContextWindow(options: {
@@ -163,13 +163,16 @@ export function createContextWindow(options: {
     const limits = { tokens: budget, counter };
     try {
       const { text, usage } = await summarise(writer, head, limits, signal);
-      const message = summaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
+      const message = createSummaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
       // One that is no shorter than what it stands for is no summary.
       if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };
-      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
+      return { message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage: noUsage };
+      return {
+        message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits),
+        usage: noUsage,
+      };
     }
   }
 }
@@ -177,7 +180,7 @@ export function createContextWindow(options: {
 /** Tools whose results say how to go on, and are not cut. */
 const keptWhole: ReadonlySet<string> = new Set(["get_skill", "todo"]);
 
-/** Calls whose results are large, oldest first, until `excess` tokens are freed. The last steps are spared. */
+/** Calls whose results are large, oldest first, until `excess` tokens are freed. The last `keepLast` steps are left alone. */
 function findLargeResults(
   messages: readonly Message[],
   keepLast: number,

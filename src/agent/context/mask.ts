@@ -1,5 +1,5 @@
 import type { Masker } from "../masker.ts";
-import { secretForms, secretShapes } from "./secrets.ts";
+import { listSecretForms, secretShapes } from "./secrets.ts";
 
 /** From `start` up to, not including, `end`. */
 interface Span {
@@ -19,7 +19,7 @@ const maxKey = 8_192;
  * well-known token. Values of fewer than 8 characters are ignored: they would blank ordinary words.
  */
 export function createMasker(secrets: readonly string[]): Masker {
-  const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(secretForms))];
+  const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(listSecretForms))];
   const longest = needles.reduce((length, needle) => Math.max(length, needle.length), 0);
   const byFirst = Map.groupBy(needles, (needle) => needle[0]);
 

@@ -4,7 +4,7 @@ import { AttemptFailed } from "./attempt.ts";
 import { createImageStripping } from "./strip-rejected-images.ts";
 import { createToolStripping } from "./strip-rejected-tools.ts";
 
-/** How often and how long a model call is tried. All times in milliseconds. */
+/** How often and for how long a model call is retried. All times in milliseconds. */
 export interface RetryPolicy {
   /** Further attempts after the first one; 0 switches retries off. */
   maxRetries: number;
@@ -17,7 +17,7 @@ export interface RetryPolicy {
    * A running attempt that streams is never cut by it.
    */
   deadlineMs: number;
-  /** An attempt that brings no event for so long is given up and counts as failed. */
+  /** An attempt that yields no event for this long is abandoned and counts as failed. */
   idleMs: number;
 }
 
@@ -41,14 +41,14 @@ export const defaultRetryPolicy: RetryPolicy = {
  */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
-/** The service is at work. Any delta that is empty counts as one. */
+/** The service is at work. Any empty delta counts as a heartbeat. */
 export const heartbeat: ModelEvent = { type: "text", delta: "" };
 
 /**
- * A model each of whose calls is an attempt, and another one when that fails for a while.
+ * A model whose calls are retried, with exponential back-off and jitter, while the failure is transient.
  *
- * @param recoverable whether from now on the model leaves out what the service has refused in the request, so that it is
- * worth another attempt at once
+ * @param recoverable whether the model will from now on leave out what the service refused in the request, so that an
+ * immediate retry is worthwhile
  */
 export function createRetryingModel(
   facts: Pick<LanguageModel, "id" | "limits">,

@@ -77,21 +77,21 @@ export function hashId(id: string): string {
 }
 
 /** A called name as it goes back: a model can make one up that no service takes. A tool's own name stays as it is. */
-export function wireName(name: string): string {
+export function toWireName(name: string): string {
   return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
 }
 
-export function summaryText({ text }: SummaryMessage): string {
+export function formatSummary({ text }: SummaryMessage): string {
   return `<summary of="earlier conversation">\n${text}\n</summary>`;
 }
 
 /** A tool's text as it goes back: some servers refuse an empty one. */
-export function resultText(text: string): string {
+export function toResultText(text: string): string {
   return text.trim() === "" ? "(no output)" : text;
 }
 
 /** Text that takes the place of images for a model without eyes. */
-export function withoutImages(text: string, images: readonly Image[]): string {
+export function noteLeftOutImages(text: string, images: readonly Image[]): string {
   return images.length === 0 ? text : `${text}\n(${images.length} left out: this model cannot see images)`;
 }
 

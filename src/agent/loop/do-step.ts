@@ -39,7 +39,7 @@ export function acceptReply(state: TurnState, reply: Reply): StepResult {
 }
 
 /** How the step's calls run. */
-export function callOptionsOf(state: TurnState): CallOptions {
+export function createCallOptions(state: TurnState): CallOptions {
   const { tools, signal, context, history, questionMs, now = Date.now } = state.turn;
   const budget = remainingBudget(state.limits, state.spent());
   const options = { step: state.steps, tools, signal, budget, context };

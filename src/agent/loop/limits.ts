@@ -12,19 +12,19 @@ export interface TurnLimits {
   cost?: number;
 }
 
-/** What a turn has used up. */
+/** What a turn has used so far. */
 export interface Spent {
   steps: number;
   usage: Usage;
   elapsedMs: number;
 }
 
-/** What may still be spent, by whatever spends within a turn: a sub-agent counts its steps itself. */
+/** What the calls of a turn may still spend. Without steps: a sub-agent counts its own. */
 export type Budget = Omit<TurnLimits, "steps">;
 
 export const defaultTurnLimits: TurnLimits = { steps: 50, wallMs: 60 * 60_000 };
 
-/** The first limit that is reached, in words. */
+/** The first limit that the turn has reached, worded for people; undefined when none is. */
 export function findReachedLimit(
   limits: TurnLimits,
   { steps, usage, elapsedMs }: Spent,
@@ -51,7 +51,7 @@ export function remainingBudget({ wallMs, tokens, cost }: TurnLimits, { usage, e
   };
 }
 
-/** The stricter of each. */
+/** The stricter of each limit. */
 export function restrictLimits(limits: TurnLimits, budget: Budget): TurnLimits {
   const tokens = Math.min(limits.tokens ?? Infinity, budget.tokens ?? Infinity);
   const cost = Math.min(limits.cost ?? Infinity, budget.cost ?? Infinity);

@@ -2,14 +2,15 @@ import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, isFromPerson, type Message, textOf } from "../messages.ts";
 import { runCalls } from "./calls.ts";
 import { concludeCalls, judgeReply } from "./conclude.ts";
-import { callOptionsOf } from "./do-step.ts";
+import { createCallOptions } from "./do-step.ts";
 import { endAborted } from "./outcomes.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 import { isWrapUp, resumeWrapUp } from "./wrap-up.ts";
 
 /** Finishes the step in which an earlier run of the turn was interrupted. A new turn has none. */
 export async function* resume(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
-  if (state.open.length > 0) return concludeCalls(state, yield* runCalls(state.open, callOptionsOf(state)));
+  if (state.open.length > 0)
+    return concludeCalls(state, yield* runCalls(state.open, createCallOptions(state)));
   if (!state.turn.history.turn) return proceed;
   const replies = findReplies(state.messages);
   // Stored by a worker that died before it could act on it.

@@ -2,7 +2,7 @@ import type { AgentEvent, TurnOutcome } from "../events.ts";
 import { callModel } from "./call-model.ts";
 import { runCalls } from "./calls.ts";
 import { concludeCalls, concludeReply } from "./conclude.ts";
-import { acceptReply, callOptionsOf, callWithMoreRoom, isOverflow } from "./do-step.ts";
+import { acceptReply, createCallOptions, callWithMoreRoom, isOverflow } from "./do-step.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { resume } from "./resume.ts";
 import { TurnState } from "./state.ts";
@@ -39,7 +39,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
     const step = acceptReply(state, reply);
     next =
       step.kind === "calls"
-        ? concludeCalls(state, yield* runCalls(state.open, callOptionsOf(state)))
+        ? concludeCalls(state, yield* runCalls(state.open, createCallOptions(state)))
         : yield* concludeReply(state, step);
   }
   return next;

@@ -16,7 +16,7 @@ export interface SubAgentOptions {
   context: ContextWindow;
   /** The system prompt of the agent that delegates. */
   system: string;
-  /** Makes the tools that sub-agents may get, anew for each: what tools know of the files is its own. */
+  /** Creates the tools for each sub-agent anew: what its tools know about the files is its own. */
   tools(): readonly Tool[];
   createDispatcher(tools: readonly Tool[]): Dispatcher;
   /** See `Turn`. */
@@ -24,8 +24,8 @@ export interface SubAgentOptions {
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /**
-   * Told what a sub-agent does in the call `callId`. A tool of its runs only when this has resolved; where it
-   * rejects, the sub-agent ends.
+   * Called with what a sub-agent does in the call `callId`. Its tools run only once this has resolved; a rejection ends
+   * the sub-agent.
    */
   onEvent?(callId: string, event: StepEvent | CallEvent): void | Promise<void>;
   /** How many levels of sub-agents there may be. Default 1: they have none of their own. */
@@ -49,8 +49,8 @@ const input = z.object({
 });
 
 /**
- * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Nothing of it is
- * in the journal but its report and the beginnings of its calls, so an interrupted one is never resumed.
+ * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Only its report and the
+ * beginnings of its calls are journalled, so an interrupted sub-agent is never resumed.
  */
 export function createTaskTool(options: SubAgentOptions): Tool {
   const { depth = 1, limits = defaultLimits } = options;
@@ -100,7 +100,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
           output(`${line}\n`);
         },
       );
-      const inner = calls.gathered();
+      const inner = calls.read();
       return { ...reportOutcome(outcome, log), ...(inner && { inner }) };
     },
   });

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
-import { passwordsIn } from "../passwords.ts";
+import { findPasswords } from "../passwords.ts";
 
 /** How a server is reached. */
 export type McpEndpoint =
@@ -183,7 +183,7 @@ function expand(text: string, env: Environment, missing: Set<string>, secrets: S
       return value;
     },
   );
-  for (const password of passwordsIn(expanded)) secrets.add(password);
+  for (const password of findPasswords(expanded)) secrets.add(password);
   return expanded;
 }
 

@@ -16,9 +16,18 @@ export interface ToolRule {
   why?: string;
 }
 
-/** Whether a call may run, must be approved by a person first, or never runs. */
+/** Whether a call may run, must be approved by a person first, or never runs. `why` is for people and the model. */
 export type PolicyDecision = { action: "allow" } | { action: "ask" | "deny"; why: string };
 
+/**
+ * Decides about each call before it runs, a sub-agent's too, from the tool's declared effect and the parsed input. Must
+ * be a pure function: it is asked again when the turn is resumed. Must not throw, and in doubt answers `ask` or `deny`.
+ *
+ * ```ts
+ * const readOnly: Policy = ({ effect }) =>
+ *   effect === "read" ? { action: "allow" } : { action: "deny", why: "This agent only reads." };
+ * ```
+ */
 export type Policy = (tool: Pick<Tool, "name" | "effect">, input: unknown) => PolicyDecision;
 
 export const allowAll: Policy = () => ({ action: "allow" });

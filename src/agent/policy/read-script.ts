@@ -1,7 +1,7 @@
 /** Deeper nesting is not followed but taken apart roughly. */
 export const maxDepth = 12;
 
-export interface Script {
+export interface ParsedScript {
   /** The words of each simple command, those inside substitutions too; never empty. */
   commands: string[][];
   /** False when quotes or a here-document leave open where commands begin. */
@@ -9,7 +9,7 @@ export interface Script {
 }
 
 /** Reads the shell's grammar of words, quotes, substitutions and separators. Linear in the script. */
-export function readScript(script: string, depth: number): Script {
+export function readScript(script: string, depth: number): ParsedScript {
   const reader = new ScriptReader(script);
   reader.readList("", depth);
   return { commands: reader.commands.filter((words) => words.length > 0), isCertain: reader.isCertain };

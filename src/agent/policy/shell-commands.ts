@@ -29,9 +29,13 @@ const wrappers = new Set([
 ]);
 
 /**
- * Every simple command of the script, words parted by one space, without quotes, redirections and leading
- * assignments. What is substituted (`$(…)`, backticks, `<(…)`), what `sh -c` and `eval` are given, and what stands
- * behind `sudo`, `env`, `xargs` and their like comes as well, beside the command that runs it.
+ * Every simple command of the script, its words joined by one space, without quotes, redirections and leading
+ * assignments. What is substituted (`$(…)`, backticks, `<(…)`), what `sh -c` and `eval` are given, and what follows
+ * `sudo`, `env`, `xargs` and their like is listed too, besides the command that runs it.
+ *
+ * ```ts
+ * splitCommands("cd x && sudo make > log"); // ["cd x", "sudo make", "make"]
+ * ```
  */
 export function splitCommands(script: string): string[] {
   const found: Found = new Map();

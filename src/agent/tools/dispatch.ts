@@ -10,7 +10,7 @@ import { type CircuitBreaker, createCircuitBreaker } from "./breaker.ts";
 import { checkCall } from "./check-call.ts";
 import { describeTool } from "./definition.ts";
 import { limitOutput } from "./output-file.ts";
-import { accountOf, type CallRun, createFailure, runTool, type RunToolDeps } from "./run-tool.ts";
+import { pickAccount, type CallRun, createFailure, runTool, type RunToolDeps } from "./run-tool.ts";
 import type { Tool, ToolEffect, ToolServices } from "./tool.ts";
 
 /** Runs every tool call of a turn, each through the same steps: check, policy, circuit breaker, run, mask, cut. */
@@ -117,7 +117,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         text,
       };
       if (result.images?.length) message.images = result.images;
-      return { message, durationMs: performance.now() - startedAt, ...accountOf(result) };
+      return { message, durationMs: performance.now() - startedAt, ...pickAccount(result) };
     },
   };
 }

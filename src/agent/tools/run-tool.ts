@@ -147,7 +147,7 @@ function endCutOff(call: ToolCall, signal: AbortSignal, when: string, said?: Too
     }
     case "shutdown":
     case "lost-lease":
-      return { status: "unknown", text: answerUnknown(call).text, ...accountOf(said) };
+      return { status: "unknown", text: answerUnknown(call).text, ...pickAccount(said) };
   }
 }
 
@@ -163,6 +163,6 @@ export function createFailure(text: string): ToolResult {
 }
 
 /** What is recorded of a call besides its result. */
-export function accountOf({ usage, inner }: Pick<ToolResult, "usage" | "inner"> = {}) {
+export function pickAccount({ usage, inner }: Pick<ToolResult, "usage" | "inner"> = {}) {
   return { ...(usage && { usage }), ...(inner && { inner }) };
 }

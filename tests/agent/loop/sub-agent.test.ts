@@ -4,7 +4,7 @@ import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { replay } from "../../../src/agent/history.ts";
 import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/sub-agent.ts";
 import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
-import { sessionTools } from "../../../src/agent/tools/core.ts";
+import { createSessionTools } from "../../../src/agent/tools/core.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";
@@ -226,7 +226,7 @@ describe("A sub-agent", () => {
       calls: [{ name: "todo", input: { items: [{ content, status: "pending" }] } }],
     });
     const { asked, journal } = await runWithTask({
-      tools: sessionTools(),
+      tools: createSessionTools(),
       parent: [
         { calls: [{ name: "todo", input: { items } }] },
         delegate("plan something", "all"),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { sandboxTools, sessionTools } from "../../../src/agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/core.ts";
 import { dispatcherOf, run } from "./services.ts";
 
-const session = () => dispatcherOf({ tools: sessionTools() });
+const session = () => dispatcherOf({ tools: createSessionTools() });
 
 describe("notes", () => {
   test("are recalled by category and by words", async () => {
@@ -99,7 +99,7 @@ describe("the todo list", () => {
 });
 
 test("every tool can be offered to every provider", () => {
-  const { definitions } = dispatcherOf({ tools: [...sandboxTools(), ...sessionTools()] });
+  const { definitions } = dispatcherOf({ tools: [...createSandboxTools(), ...createSessionTools()] });
   expect(definitions.map(({ name }) => name)).toEqual([
     "bash",
     "bash_output",

@@ -576,6 +576,8 @@ describe("A worker", () => {
     const look = defineTool({
       ...{ name: "look", description: "look", input: z.object({}), effect: "read" },
       async run() {
+        // Where the progress message is gets noted by a write of its own, at any time.
+        if (seen.length === 1) await expect.poll(() => redis.hexists(keys.head(id), "progress")).toBe(1);
         const [, writes] = (await redis.hget(keys.head(id), "write"))?.split(".") ?? [];
         const journal = (await readJournal(redis, id)).map(({ type }) => type);
         seen.push({ journal, writes: Number(writes) });
@@ -583,15 +585,17 @@ describe("A worker", () => {
       },
     });
     const calls = { calls: [{ name: "look" }] };
-    await worker(chat, { replies: [calls, calls, { text: "Done." }], tools: [look] });
-    await says("look twice");
+    await worker(chat, { replies: [calls, calls, calls, { text: "Done." }], tools: [look] });
+    await says("look three times");
     await answer(chat, "Done.");
     const first = ["turn-start", "user", "assistant", "tool-start"];
+    const step = ["tool-result", "assistant", "tool-start"];
     expect(seen.map(({ journal }) => journal)).toEqual([
       first,
-      [...first, "tool-result", "assistant", "tool-start"],
+      [...first, ...step],
+      [...first, ...step, ...step],
     ]);
-    expect((seen[1]?.writes ?? 0) - (seen[0]?.writes ?? 0)).toBe(2);
+    expect((seen[2]?.writes ?? 0) - (seen[1]?.writes ?? 0)).toBe(2);
   });
 
   test("has the result of a call in the journal before the files are saved, where a limit ends the turn behind it", async () => {

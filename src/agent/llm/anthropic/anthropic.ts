@@ -3,13 +3,13 @@ import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt.ts";
-import { callUsage } from "../cost.ts";
+import { computeCallUsage } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
 import { type AnthropicAccount, createAnthropicClient } from "./client.ts";
 import { readReply } from "./reply.ts";
-import { wireRequests } from "./request.ts";
+import { createRequestBuilder } from "./request.ts";
 
 export interface AnthropicOptions extends AnthropicAccount {
   model: string;
@@ -35,7 +35,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     forgets: (message: Message) => forgotten.has(message),
   };
 
-  let wireRequest = wireRequests(style);
+  let wireRequest = createRequestBuilder(style);
 
   const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
     const params = wireRequest(request);
@@ -56,7 +56,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     const thoughtful = messages.filter((message) => hasThinking(message) && !forgotten.has(message));
     for (const message of thoughtful) forgotten.add(message);
     // What it has converted it does not look at again.
-    wireRequest = wireRequests(style);
+    wireRequest = createRequestBuilder(style);
     return thoughtful.length > 0;
   };
 
@@ -73,7 +73,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
         model: id,
         stop: reply.stop,
       },
-      usage: callUsage(reply.tokens, limits.price),
+      usage: computeCallUsage(reply.tokens, limits.price),
     };
   }
 

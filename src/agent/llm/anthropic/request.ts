@@ -15,12 +15,19 @@ import {
   type Message,
   type ToolMessage,
   type UserMessage,
-  userText,
+  formatUserText,
 } from "../../messages.ts";
-import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
+import { findOutputLimit, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import { isObject } from "../wire-calls.ts";
-import { assertPaired, hashId, memoizeByPrefix, resultText, summaryText, wireName } from "../wire-history.ts";
+import {
+  assertPaired,
+  hashId,
+  memoizeByPrefix,
+  toResultText,
+  formatSummary,
+  toWireName,
+} from "../wire-history.ts";
 
 /** How a model wants to be asked. */
 interface RequestStyle {
@@ -40,7 +47,9 @@ interface RequestStyle {
  * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
  * without its call
  */
-export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
+export function createRequestBuilder(
+  style: RequestStyle,
+): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits } = style;
   const converted = memoizeByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
@@ -50,7 +59,7 @@ export function wireRequests(style: RequestStyle): (request: ModelRequest) => Me
     assertPaired(request.messages);
     return {
       model: style.model,
-      max_tokens: maxOutput(request, limits),
+      max_tokens: findOutputLimit(request, limits),
       stream: true,
       // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
       ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
@@ -93,7 +102,7 @@ function convert(message: Message, { turns, ids }: Converted, style: RequestStyl
       addUser(turns, userBlocks(message, style.limits));
       break;
     case "summary":
-      addUser(turns, [textBlock(summaryText(message))]);
+      addUser(turns, [textBlock(formatSummary(message))]);
       break;
     case "assistant": {
       const content = assistantBlocks(message, style, ids);
@@ -132,7 +141,7 @@ function finishTurns(turns: readonly Turn[]): Turn[] {
 }
 
 function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
-  const text = userText(message);
+  const text = formatUserText(message);
   return [textBlock(text.trim() === "" ? "(empty message)" : text), ...imageBlocks(message.images, limits)];
 }
 
@@ -152,7 +161,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
           {
             type: "tool_use",
             id: ids.add(id),
-            name: wireName(name),
+            name: toWireName(name),
             input: isObject(input) ? toWellFormed(input) : {},
           },
         ];
@@ -168,7 +177,7 @@ function toolResult(message: ToolMessage, id: string, limits: ModelLimits): Tool
   const failed = message.status === "error" || message.status === "stopped" || message.status === "unknown";
   // The service takes no images in a failed result.
   const content = [
-    textBlock(resultText(message.text)),
+    textBlock(toResultText(message.text)),
     ...(failed ? [] : imageBlocks(message.images, limits)),
   ];
   return { type: "tool_result", tool_use_id: id, content, ...(failed && { is_error: true }) };

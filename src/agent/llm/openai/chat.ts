@@ -1,6 +1,6 @@
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
-import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
-import { callUsage } from "../cost.ts";
+import { type LanguageModel, findOutputLimit, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { computeCallUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
 import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
@@ -29,7 +29,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     model,
     stream: true,
     stream_options: { include_usage: true },
-    [maxTokens]: maxOutput(request, limits),
+    [maxTokens]: findOutputLimit(request, limits),
     // MiniMax's own: thinking in a field of its own instead of tags in the text. Others refuse unknown keys.
     ...(miniMax && { reasoning_split: true }),
     ...(request.tools.length > 0 && {
@@ -56,7 +56,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     yield {
       type: "done",
       message: reply.message(id, takenCallIds(request.messages)),
-      usage: callUsage(reply.tokens(), limits.price),
+      usage: computeCallUsage(reply.tokens(), limits.price),
     };
   }
 

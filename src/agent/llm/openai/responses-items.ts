@@ -4,7 +4,7 @@ import {
   type AssistantPart,
   type Image,
   type Message,
-  userText,
+  formatUserText,
 } from "../../messages.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import {
@@ -12,12 +12,12 @@ import {
   isBlank,
   memoizeByPrefix,
   type Reader,
-  resultText,
-  summaryText,
+  toResultText,
+  formatSummary,
   toDataUrl,
   toWireId,
-  wireName,
-  withoutImages,
+  toWireName,
+  noteLeftOutImages,
 } from "../wire-history.ts";
 
 /** A reader whose service may have refused to take some of its own items back. */
@@ -48,9 +48,9 @@ export function createInputItems(reader: ItemReader): (messages: readonly Messag
 function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
   switch (message.role) {
     case "user":
-      return [{ role: "user", content: content(userText(message), message.images, reader) }];
+      return [{ role: "user", content: content(formatUserText(message), message.images, reader) }];
     case "summary":
-      return [{ role: "user", content: summaryText(message) }];
+      return [{ role: "user", content: formatSummary(message) }];
     case "assistant":
       return isBlank(message) ? [] : assistantItems(message, reader);
     case "tool":
@@ -58,7 +58,7 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
         {
           type: "function_call_output",
           call_id: toWireId(message.callId, idLimit),
-          output: content(resultText(message.text), message.images, reader),
+          output: content(toResultText(message.text), message.images, reader),
         },
       ];
   }
@@ -85,7 +85,7 @@ function describeItem(part: AssistantPart): ResponseInputItem[] {
   const { id, name, input } = part.call;
   const call = {
     call_id: toWireId(id, idLimit),
-    name: wireName(name),
+    name: toWireName(name),
     arguments: JSON.stringify(toWellFormed(input)),
   };
   return [{ type: "function_call", ...call }];
@@ -96,7 +96,7 @@ function content(
   images: readonly Image[] = [],
   reader: Reader,
 ): string | Extract<ResponseInputContent, { type: "input_text" | "input_image" }>[] {
-  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  if (images.length === 0 || !reader.images) return noteLeftOutImages(text, images);
   return [
     { type: "input_text", text },
     ...images.map((image) => ({

@@ -1,8 +1,8 @@
 import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
 import type { Message } from "../../messages.ts";
-import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { type LanguageModel, findOutputLimit, type ModelEvent, type ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt.ts";
-import { callUsage } from "../cost.ts";
+import { computeCallUsage } from "../cost.ts";
 import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
 import { createInputItems } from "./responses-items.ts";
@@ -35,7 +35,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     stream: true,
     store: false,
     ...(isReasoningModel(model) && { include: ["reasoning.encrypted_content"] }),
-    max_output_tokens: maxOutput(request, limits),
+    max_output_tokens: findOutputLimit(request, limits),
     ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, schema }) => ({
@@ -67,7 +67,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     const events = streamWithErrors(client.responses.create(body(request), { signal }), options.apiKey);
     const reply = yield* readResponse(events, id, takenCallIds(request.messages));
     if (!reply) return;
-    yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
+    yield { type: "done", message: reply.message, usage: computeCallUsage(reply.tokens, limits.price) };
   }
 
   return createRetryingModel(

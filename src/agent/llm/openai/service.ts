@@ -77,7 +77,7 @@ export async function* streamWithErrors(
       if (data === "") continue;
       const chunk: unknown = JSON.parse(data);
       const error = findError(chunk) ?? (event === "error" ? chunk : undefined);
-      if (error) throw streamFailure(error);
+      if (error) throw toStreamFailure(error);
       yield chunk;
     }
   } catch (error) {
@@ -101,7 +101,7 @@ const word = z.union([z.string(), z.number()]).nullish().catch(undefined);
 const streamError = z.object({ code: word, type: word, message: word });
 
 /** An error that came inside a stream, and so without an HTTP status of its own. */
-export function streamFailure(error: unknown): AttemptFailed {
+export function toStreamFailure(error: unknown): AttemptFailed {
   const { code, type, message } = streamError.safeParse(error).data ?? {};
   const words = `${code ?? ""} ${type ?? ""}`;
   return toServiceFailure({
@@ -146,7 +146,7 @@ function toFailure(error: unknown): unknown {
     const { status, code, type, message, headers } = error;
     return toServiceFailure({ status, code: `${code ?? ""} ${type ?? ""}`, detail: message, headers });
   }
-  if (error instanceof APIError && !(error instanceof APIConnectionError)) return streamFailure(error);
+  if (error instanceof APIError && !(error instanceof APIConnectionError)) return toStreamFailure(error);
   if (error instanceof SyntaxError) return createUnreadableError(error.message);
   // A connection that breaks while the body is read throws the TypeError of fetch.
   if (error instanceof APIConnectionError || error instanceof TypeError) {
@@ -166,7 +166,7 @@ function readBodyFailure(type: string, body: string): AttemptFailed {
     .object({ base_resp: baseResp.nullish(), error: z.unknown().optional() })
     .safeParse(type.includes("json") ? JSON.parse(body) : {});
   checkBaseResp(parsed.data?.base_resp);
-  if (parsed.data?.error) return streamFailure(parsed.data.error);
+  if (parsed.data?.error) return toStreamFailure(parsed.data.error);
   return createNotAModelError(type);
 }
 
