@@ -1,5 +1,5 @@
 import type { AttachmentHandle } from "../agent/messages.ts";
-import type { Author, RoomMessage } from "./inbound.ts";
+import type { Author, ContextMessage } from "./inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "./outbound.ts";
 import type { MessageRef, ThreadRef } from "./threads.ts";
 
@@ -67,7 +67,7 @@ export interface ChatSurface {
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What people wrote in the thread before that message, oldest first, at most `limit`. */
-  earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<RoomMessage[]>;
+  earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<ContextMessage[]>;
   /** What people call the channel; undefined where it has no name. */
   channelName?(thread: ThreadRef): Promise<string | undefined>;
   /** Who that is there at this moment, for what was asked for earlier. Absent where all are the operator. */

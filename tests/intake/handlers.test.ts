@@ -186,7 +186,9 @@ async function discordHandlers(): Promise<string[]> {
   await adapter.stop();
   await discord.close();
   const folder = resolve(source, "adapters/discord");
-  const texts = readdirSync(folder).map((file) => readFileSync(resolve(folder, file), "utf8"));
+  const texts = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => readFileSync(resolve(folder, path), "utf8"));
   return [...found, ...texts.flatMap(interactionsIn)];
 }
 

@@ -307,7 +307,7 @@ heddle: Done. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: /quiet
-heddle: Nothing was asked in this thread yet. Give me a task first, then say how much to show.
+heddle: Nobody has asked me anything in this thread yet. Give me a task first, then say how much to show.
 ada: Are you loud? {answered}
 heddle: A little. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /quiet

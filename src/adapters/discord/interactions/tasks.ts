@@ -1,6 +1,6 @@
 import { ApplicationCommandType, InteractionResponseType, type InteractionType, Routes } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
-import type { Author, InboundEvent, RoomMessage } from "../../../chat/inbound.ts";
+import type { Author, InboundEvent, ContextMessage } from "../../../chat/inbound.ts";
 import { readThreadCommand } from "../../../chat/thread-command.ts";
 import { cutText } from "../../../chat/title.ts";
 import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
@@ -17,7 +17,7 @@ interface Task {
   text: string;
   attachments?: AttachmentHandle[];
   options?: { model?: string; skill?: string };
-  about?: RoomMessage;
+  about?: ContextMessage;
 }
 
 /** Discord shows 25 choices of at most 100 characters. */
@@ -39,7 +39,7 @@ function help(readsAll: boolean): string {
 /** Takes the tasks that are given with commands. */
 export function createTasks(options: InteractionOptions) {
   const { rest, channels, people, identity, receive, log } = options;
-  const pending = new Map<string, RoomMessage>();
+  const pending = new Map<string, ContextMessage>();
 
   /**
    * Takes a task. The answer that the person sees makes the message from which the thread starts, so it comes
@@ -87,7 +87,7 @@ export function createTasks(options: InteractionOptions) {
     }
   };
 
-  const fetchMessage = async (where: string, message: string): Promise<RoomMessage | undefined> => {
+  const fetchMessage = async (where: string, message: string): Promise<ContextMessage | undefined> => {
     const { workspace } = await channels.channel(where);
     return fetchQuote(await rest.get(Routes.channelMessage(where, message)), {
       ...identity,

@@ -1,6 +1,6 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { RoomMessage } from "../../../chat/inbound.ts";
+import type { ContextMessage } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { compareByTime, readTime } from "../connection/ids.ts";
 import { describePerson, type People, userSchema } from "../connection/people.ts";
@@ -40,7 +40,7 @@ export function textOf({ content, mentions }: z.infer<typeof writtenSchema>, bot
 export async function fetchQuote(
   message: unknown,
   { botId, people, workspace }: { botId: string; people: People; workspace: string },
-): Promise<RoomMessage | undefined> {
+): Promise<ContextMessage | undefined> {
   const { data } = quotedSchema.safeParse(message);
   if (!data || data.author.id === botId) return undefined;
   const files = data.attachments.map(({ filename }) => `(file: ${filename})`);
@@ -60,7 +60,7 @@ export async function fetchQuotesBefore(
   people: People,
   thread: ThreadRef,
   { message, limit }: { message: string; limit: number },
-): Promise<RoomMessage[]> {
+): Promise<ContextMessage[]> {
   const query = new URLSearchParams({
     before: message,
     limit: String(Math.min(100, Math.max(1, limit - 1))),

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { RoomMessage } from "../../../chat/inbound.ts";
+import type { ContextMessage } from "../../../chat/inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
@@ -222,7 +222,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
     download: (file, signal) => downloadAttachment(rest, file, signal, options.cdnUrl),
 
-    async earlier(thread, before, limit): Promise<RoomMessage[]> {
+    async earlier(thread, before, limit): Promise<ContextMessage[]> {
       const { where, message } = locateMessage(before);
       // The message that a thread starts with is in the channel, and nothing is before it in the thread.
       if (where !== thread.thread) return [];

@@ -1,7 +1,7 @@
 import type { App } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, InboundEvent, Intake, RoomMessage } from "../../../chat/inbound.ts";
+import type { Author, InboundEvent, Intake, ContextMessage } from "../../../chat/inbound.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
 import { readThreadCommand } from "../../../chat/thread-command.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
@@ -86,7 +86,7 @@ interface Question {
   text: string;
   /** The thread to ask in; without it the question begins one. */
   thread?: string;
-  about?: RoomMessage;
+  about?: ContextMessage;
   options?: Options;
 }
 
@@ -198,7 +198,7 @@ function whyNotPosted(error: unknown): { problem: string } {
 async function readMessage(
   team: TeamConnection,
   { channel, message: ts }: z.infer<typeof pointSchema>,
-): Promise<{ about: RoomMessage; thread: string } | string> {
+): Promise<{ about: ContextMessage; thread: string } | string> {
   try {
     const { messages = [] } = await team.client.conversations.replies({ channel, ts, limit: 1 });
     const [message] = messages;

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, RoomMessage } from "../../../chat/inbound.ts";
+import type { Author, ContextMessage } from "../../../chat/inbound.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { readableText } from "../inbound/text.ts";
 import type { People } from "../inbound/people.ts";
@@ -34,7 +34,7 @@ export async function earlierMessages(
   thread: ThreadRef,
   before: MessageRef,
   limit: number,
-): Promise<RoomMessage[]> {
+): Promise<ContextMessage[]> {
   const pageSize = Math.min(Math.max(2 * limit, pageSizes.usual), pageSizes.largest);
   const found = new Map<string, z.infer<typeof messageSchema>>();
   let from = thread.thread;
@@ -65,7 +65,7 @@ export async function earlierMessages(
   }
   const inOrder = [...found.values()].toSorted((a, b) => Number(a.ts) - Number(b.ts));
   if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
-  const room: RoomMessage[] = [];
+  const room: ContextMessage[] = [];
   for (const message of inOrder) {
     const author = await authorOf(message, people);
     const files = message.files.map(({ name }) => `(file: ${name ?? "without a name"})`);
