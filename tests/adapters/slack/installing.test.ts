@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
 import type { OAuthClient } from "../../../src/adapters/slack/installation/oauth-client.ts";
 import { createTeamsSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
+import type { Downtime } from "../../../src/chat/downtime.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { listening, nobodyWasHere, settled, signingSecret } from "./connected-adapter.ts";
@@ -115,13 +116,13 @@ describe("workspaces that install the app", () => {
     const { apiUrl, two, install, client, installations } = await scene();
     await install(two);
     await redis.client().hset("heddle:slack:installations", "T0ONE", "sealed with another secret");
-    const present = Promise.withResolvers<string>();
-    const downtime = {
+    const connectedTeam = Promise.withResolvers<string>();
+    const downtime: Downtime = {
       ...nobodyWasHere,
-      present: async (_platform: string, team: string) => present.resolve(team),
+      markConnected: async (_platform, team) => connectedTeam.resolve(team),
     };
     const { logged } = await listening({ client, installations }, apiUrl, downtime);
-    expect(await present.promise).toBe("T0TWO");
+    expect(await connectedTeam.promise).toBe("T0TWO");
     expect(logged().match(/The Slack installation of T0ONE cannot be read/g)).toHaveLength(1);
   });
 
