@@ -6,7 +6,7 @@ import { createChannels } from "../../../src/adapters/discord/connection/channel
 import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
 import { createPeople } from "../../../src/adapters/discord/connection/people.ts";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
-import { createEventReader } from "../../../src/adapters/discord/inbound/events.ts";
+import { EventReader } from "../../../src/adapters/discord/inbound/events.ts";
 import { buttonRows } from "../../../src/adapters/discord/surface/buttons.ts";
 import { reconnects } from "../../../src/chat/adapter.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
@@ -121,7 +121,7 @@ describe("messages", () => {
     const [channels, people] = [createChannels(rest), createPeople(rest)];
     channels.learn({ id: "7", type: ChannelType.GuildText, name: "general" }, "9");
     const identity = { applicationId: "1", botId: "2" };
-    const reader = createEventReader({ identity, channels, people, messageContent: true, stopReactions: [] });
+    const reader = new EventReader({ identity, channels, people, messageContent: true, stopReactions: [] });
     const edited = (id: number) => ({
       ...{
         id: String(id),
@@ -135,9 +135,9 @@ describe("messages", () => {
       ...{ author: { id: "3", username: "ada" }, member: { roles: [] } },
       edited_timestamp: "2026-01-01T00:00:00Z",
     });
-    for (let id = 1; id <= 10_001; id += 1) await reader.updated(edited(id));
-    expect(await reader.deleted({ id: "1", channel_id: "7" })).toEqual([]);
-    expect(await reader.deleted({ id: "2", channel_id: "7" })).toMatchObject([{ kind: "delete" }]);
+    for (let id = 1; id <= 10_001; id += 1) await reader.readUpdated(edited(id));
+    expect(await reader.readDeleted({ id: "1", channel_id: "7" })).toEqual([]);
+    expect(await reader.readDeleted({ id: "2", channel_id: "7" })).toMatchObject([{ kind: "delete" }]);
   });
 
   test("an edit and a deletion come in; previews of links and deletions of unknown messages do not", async () => {

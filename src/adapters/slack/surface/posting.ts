@@ -91,7 +91,7 @@ export async function withFallbackLayout<T>(
  *
  * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
  */
-export async function postOnce(
+async function postOnce(
   client: WebClient,
   thread: ThreadRef,
   { text, blocks }: Layout,
