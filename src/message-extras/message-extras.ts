@@ -3,7 +3,7 @@ import type { AttachmentHandle, Image, Message, Quote, UserMessage } from "../ag
 import type { Author } from "../chat/inbound.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
-import { createFileFetcher, type Destination, type FileLimits } from "./files.ts";
+import { createFileFetcher, type Destination, type FileLimits } from "./file-fetcher.ts";
 import { formatQuotations, type Quotation } from "./quote.ts";
 
 export interface MessageExtrasOptions {
@@ -46,7 +46,7 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
   const bringer = createFileFetcher(options.files, options.onProblem);
   const { characters } = options.room;
 
-  const room = async (thread: ThreadRef, message: UserMessage): Promise<string> => {
+  const readEarlier = async (thread: ThreadRef, message: UserMessage): Promise<string> => {
     const surface = options.surface(thread.platform);
     if (!surface.earlier || options.room.messages === 0) return "";
     const { platform, workspace, channel } = thread;
@@ -67,7 +67,7 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
     }
   };
 
-  const files = async (
+  const fetchFiles = async (
     enclosed: readonly AttachmentHandle[],
     thread: ThreadRef,
     reading: Reading,
@@ -87,12 +87,12 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
   ): Promise<MessageExtrasRecord> => {
     const thread = parseThreadId(id);
     const { enclosed = {} } = message;
-    const brought = await files(enclosed.files ?? [], thread, reading);
+    const brought = await fetchFiles(enclosed.files ?? [], thread, reading);
     const parts = [
-      enclosed.room && isFirst && (await room(thread, message)),
+      enclosed.room && isFirst && (await readEarlier(thread, message)),
       enclosed.overheard && quoteUnauthorized(enclosed.overheard, characters),
       enclosed.about && `${pointedAt} ${untrusted}\n${formatQuotations([enclosed.about], characters)}`,
-      enclosed.skill && skillChoice(enclosed.skill, reading.skills),
+      enclosed.skill && describeSkillChoice(enclosed.skill, reading.skills),
       brought.text,
     ];
     return {
@@ -151,7 +151,7 @@ function quoteUnauthorized(quotes: readonly Quote[], characters: number): string
   return `Said meanwhile by people who may not give work here. ${untrusted}\n${formatQuotations(quotations, characters)}`;
 }
 
-function skillChoice(skill: string, known: readonly string[]): string {
+function describeSkillChoice(skill: string, known: readonly string[]): string {
   if (known.includes(skill)) return `Load the skill ${skill} with get_skill and follow it.`;
   return `(A skill was asked for that this thread does not have; it has ${known.join(", ") || "none"}.)`;
 }

@@ -13,7 +13,7 @@ const shownCharacters = 120;
 
 /** One line about a tool call: its name and the argument that tells most. */
 export function describeCall(call: ToolCall): string {
-  return `\`${call.name}\` ${inlineCode(primaryArgument(call))}`;
+  return `\`${call.name}\` ${toInlineCode(primaryArgument(call))}`;
 }
 
 /** The argument of a call that tells most, on one line; empty when it has none. */
@@ -24,13 +24,13 @@ export function primaryArgument(call: ToolCall): string {
     .find((value) => typeof value === "string");
   const text =
     typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
-  return text === "{}" ? "" : cutText(firstLine(text), shownCharacters);
+  return text === "{}" ? "" : cutText(takeFirstLine(text), shownCharacters);
 }
 
 const shownItems = 20;
 
 /** The todo list as people see it, when this is the result of one. */
-export function todoList({ name, status, text }: ToolMessage): string | undefined {
+export function renderTodoList({ name, status, text }: ToolMessage): string | undefined {
   if (name !== "todo" || status !== "ok") return undefined;
   const [progress = "", ...items] = text.split("\n");
   const lines = items
@@ -51,14 +51,14 @@ export function describeCompaction(event: Extract<AgentEvent, { type: "summary" 
   return `${what} (${formatCount(event.before, "token")} to ${formatCount(event.after, "token")}).`;
 }
 
-function inlineCode(text: string): string {
+function toInlineCode(text: string): string {
   if (text === "") return "";
   // A fence longer than any run of backticks inside keeps the text in one span.
   const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
   return fence.length > 1 ? `${fence} ${text} ${fence}` : `\`${text}\``;
 }
 
-function firstLine(text: string): string {
+function takeFirstLine(text: string): string {
   const [first = "", ...rest] = text.trim().split("\n");
   return rest.length > 0 ? `${first} …` : first;
 }
@@ -68,11 +68,11 @@ export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return both(`${minutes} min`, seconds % 60, "s");
-  return both(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
+  if (minutes < 60) return joinUnits(`${minutes} min`, seconds % 60, "s");
+  return joinUnits(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
 }
 
-function both(greater: string, rest: number, unit: string): string {
+function joinUnits(greater: string, rest: number, unit: string): string {
   return rest === 0 ? greater : `${greater} ${rest} ${unit}`;
 }
 
@@ -80,14 +80,14 @@ export function formatCount(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 }
 
-function cost(usage: Usage): string[] {
+function renderCost(usage: Usage): string[] {
   const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   const parts = tokens > 0 ? [formatCount(tokens, "token")] : [];
   const dollars = `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`;
   return usage.cost > 0 ? [...parts, usage.priceUnknown ? `at most ${dollars}` : dollars] : parts;
 }
 
-function files(what: "changed" | "deleted", paths: readonly string[]): string[] {
+function listFiles(what: "changed" | "deleted", paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
   const shown = paths.slice(0, 5).map((path) => cutText(path, 60));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
@@ -106,14 +106,14 @@ export function renderClosing(
   options: { asksRating?: boolean } = {},
 ): [OutboundMessage, offer?: OutboundMessage] {
   const { outcome } = receipt;
-  const closing = closingMessage(turn, receipt, options);
+  const closing = renderOutcome(turn, receipt, options);
   if (outcome.kind !== "step-limit" && outcome.kind !== "budget") return [closing];
   const offer = renderPaused({ turn, outcome });
   // Before its first step it has said nothing.
   return outcome.steps > 0 ? [closing, offer] : [{ ...closing, ...offer }];
 }
 
-function closingMessage(
+function renderOutcome(
   turn: string,
   receipt: Receipt,
   { asksRating = false }: { asksRating?: boolean },
@@ -122,9 +122,9 @@ function closingMessage(
   const figures = [
     ...(outcome.steps > 0 ? [formatCount(outcome.steps, "step")] : []),
     ...(receipt.durationMs > 0 ? [formatDuration(receipt.durationMs)] : []),
-    ...cost(outcome.usage),
-    ...files("changed", receipt.files.changed),
-    ...files("deleted", receipt.files.deleted),
+    ...renderCost(outcome.usage),
+    ...listFiles("changed", receipt.files.changed),
+    ...listFiles("deleted", receipt.files.deleted),
   ].join(" · ");
   const small = figures ? { footer: figures } : {};
   switch (outcome.kind) {
@@ -136,7 +136,7 @@ function closingMessage(
         ...(asksRating && { actions: ratingButtons(turn) }),
       };
     case "stopped":
-      return { kind: "receipt", markdown: stopReceipt(receipt, outcome.order.by), ...small };
+      return { kind: "receipt", markdown: renderStop(receipt, outcome.order.by), ...small };
     case "step-limit":
     case "budget":
       return { kind: "answer", markdown: outcome.text, ...small };
@@ -177,7 +177,7 @@ export function renderPaused(
   return { kind: "notice", markdown: `${why} ${how}`, actions };
 }
 
-function stopReceipt(receipt: Receipt, by: string): string {
+function renderStop(receipt: Receipt, by: string): string {
   const { killed, stopMs, cutOff = 0, silent = 0, withdrawn, outcome } = receipt;
   const sentences = [
     `🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${formatDuration(stopMs)}.`}`,
@@ -209,7 +209,7 @@ function stopReceipt(receipt: Receipt, by: string): string {
 }
 
 /** The headline of a finished progress message. */
-export function headline(outcome: TurnOutcome): string {
+export function renderHeadline(outcome: TurnOutcome): string {
   switch (outcome.kind) {
     case "answered":
       return "✅ **Done**";

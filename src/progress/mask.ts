@@ -15,14 +15,14 @@ export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessa
         above: mask(calls.above),
         below: mask(calls.below),
         title: mask(calls.title),
-        items: calls.items.map((call) => maskedCall(call, mask)),
+        items: calls.items.map((call) => maskCall(call, mask)),
       },
     }),
     ...(actions && { actions: actions.map((action) => ({ ...action, label: mask(action.label) })) }),
   };
 }
 
-function maskedCall({ name, about, result, ...call }: ShownCall, mask: Mask): ShownCall {
+function maskCall({ name, about, result, ...call }: ShownCall, mask: Mask): ShownCall {
   return {
     ...call,
     name: mask(name),

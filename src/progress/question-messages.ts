@@ -18,13 +18,13 @@ export function renderQuestion(question: Question, call: ToolCall): OutboundMess
     markdown: describeQuestion(question, call),
     footer: `For ${requester.name} · open for ${formatDuration(expiresAt - askedAt)}`,
     stoppable: true,
-    actions: buttons(question),
+    actions: createButtons(question),
   };
 }
 
 /** Without a decision the turn ended before there was one. */
 export function renderDecision(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
-  return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${ending(decision)}` };
+  return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${describeEnding(decision)}` };
 }
 
 /** What is asked, without its buttons. */
@@ -34,21 +34,21 @@ export function describeQuestion(question: Question, call: ToolCall): string {
       return `❓ ${question.text}`;
     case "approval": {
       // Why is the operator's own; the call is the model's, and must not look like anything but code.
-      return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${code(callText(call))}`;
+      return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${toCodeBlock(renderCall(call))}`;
     }
   }
 }
 
-function ending(decision: Decision | undefined): string {
+function describeEnding(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case "approved":
       return `✅ **Approved** by ${decision.by.name}.`;
     case "denied":
-      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${short(decision.reason)}` : "."}`;
+      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${shorten(decision.reason)}` : "."}`;
     case "answered":
       return decision.text === undefined
         ? `↩️ ${decision.by.name} answered below.`
-        : `↩️ ${decision.by.name}: **${short(decision.text)}**`;
+        : `↩️ ${decision.by.name}: **${shorten(decision.text)}**`;
     case "unasked":
       return "🚫 This could not be asked.";
     case "expired":
@@ -59,7 +59,7 @@ function ending(decision: Decision | undefined): string {
 }
 
 /** See `intake/questions.ts` for what their ids mean. */
-function buttons(question: Question): ActionButton[] {
+function createButtons(question: Question): ActionButton[] {
   switch (question.kind) {
     case "approval":
       return [
@@ -81,7 +81,7 @@ function buttons(question: Question): ActionButton[] {
 }
 
 /** All of a short call. Of a long one its ends, and how much is left out, so that nobody approves it unawares. */
-function callText({ input }: ToolCall): string {
+function renderCall({ input }: ToolCall): string {
   const isCommand = typeof input === "object" && input !== null && "command" in input;
   const text =
     isCommand && typeof input.command === "string" ? input.command : JSON.stringify(input, null, 2);
@@ -91,11 +91,11 @@ function callText({ input }: ToolCall): string {
 }
 
 /** A fence longer than any run of backticks inside. */
-function code(text: string): string {
+function toCodeBlock(text: string): string {
   const fence = "`".repeat(Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
   return `${fence}\n${text.toWellFormed()}\n${fence}`;
 }
 
-function short(text: string): string {
+function shorten(text: string): string {
   return cutText(text.replaceAll(/\s+/g, " ").trim(), shownReason);
 }

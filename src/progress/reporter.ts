@@ -8,7 +8,7 @@ import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { isOver } from "../queue/turns/stops.ts";
-import { formatCount, formatDuration, headline, renderClosing, renderPaused } from "./describe.ts";
+import { formatCount, formatDuration, renderClosing, renderHeadline, renderPaused } from "./describe.ts";
 import { createEditedMessage } from "./edited-message.ts";
 import { maskMessage } from "./mask.ts";
 import { renderDecision, renderQuestion } from "./question-messages.ts";
@@ -116,7 +116,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     closing(receipt) {
       const { outcome, durationMs } = receipt;
       const [message, offer] = renderLast(receipt);
-      const line = `${headline(outcome)} · ${formatCount(outcome.steps, "step")} · ${formatDuration(durationMs)}`;
+      const line = `${renderHeadline(outcome)} · ${formatCount(outcome.steps, "step")} · ${formatDuration(durationMs)}`;
       const last = isQuiet ? null : work.done(line);
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },

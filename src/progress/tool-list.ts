@@ -63,15 +63,15 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       if (!line) return;
       line.state = status;
       if (!withResults || text.trim() === "") return;
-      line.result = beginning(text, kept);
-      line.start = beginning(text, start);
+      line.result = takeBeginning(text, kept);
+      line.start = takeBeginning(text, start);
     },
     get isEmpty() {
       return tools.length === 0;
     },
     text() {
       const lines = tools.map((tool) => {
-        const line = `${sign(tool.state)} ${tool.text}`;
+        const line = `${signOf(tool.state)} ${tool.text}`;
         return tool.start ? `${line}\n${fenceOutput(tool.start)}` : line;
       });
       return [earlier(), ...lines].filter(Boolean).join("  \n");
@@ -88,7 +88,7 @@ export function fenceOutput(output: string): string {
   return `\`\`\`\n${output.replaceAll("```", "ʼʼʼ")}\n\`\`\``;
 }
 
-function beginning(text: string, most: { lines: number; chars: number }): string {
+function takeBeginning(text: string, most: { lines: number; chars: number }): string {
   const lines = text.trim().split("\n");
   const first = lines.slice(0, most.lines).join("\n");
   const short = first.slice(0, most.chars).toWellFormed();
@@ -98,7 +98,7 @@ function beginning(text: string, most: { lines: number; chars: number }): string
     : short;
 }
 
-function sign(state: ShownCall["state"]): string {
+function signOf(state: ShownCall["state"]): string {
   switch (state) {
     case "running":
       return "▸";

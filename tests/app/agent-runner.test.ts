@@ -20,7 +20,7 @@ import { memoryNotes } from "../agent/tools/services.ts";
 import { asking, tool } from "../agent/turn.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
-import { plainEnclosures } from "../message-extras/plain.ts";
+import { plainMessageExtras } from "../message-extras/plain.ts";
 import { dataFolder } from "../sandbox/backends.ts";
 
 /** Pays for everything. */
@@ -50,7 +50,7 @@ function runner(
   const { run } = createAgentRunner({
     choose: () => model,
     channel: () => channel,
-    messageExtras: plainEnclosures(),
+    messageExtras: plainMessageExtras(),
     summariser: model,
     policy,
     questionMs: 60_000,

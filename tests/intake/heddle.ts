@@ -26,7 +26,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import type { TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
-import { plainEnclosures } from "../message-extras/plain.ts";
+import { plainMessageExtras } from "../message-extras/plain.ts";
 
 const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
 const unlimited: BudgetSettings = {
@@ -87,7 +87,7 @@ export async function openHeddle(
   const runner = createAgentRunner({
     choose: () => paid,
     channel: () => ({}),
-    messageExtras: plainEnclosures(),
+    messageExtras: plainMessageExtras(),
     summariser: model,
     limits: { steps: options.steps ?? 10, wallMs: 60_000 },
     compaction: {},

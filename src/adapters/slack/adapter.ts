@@ -30,19 +30,14 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
 }
 
 async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
-  const { events, workspaces, log } = options;
+  const { events, teams: choice, log } = options;
   if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
   const teams = await openTeamRegistry(options);
   const { connectionOf } = teams;
   const transport =
     events.kind === "socket"
       ? openSocketTransport(options, events.appToken)
-      : openHttpTransport(
-          options,
-          events.signingSecret,
-          events,
-          "client" in workspaces ? workspaces : undefined,
-        );
+      : openHttpTransport(options, events.signingSecret, events, "client" in choice ? choice : undefined);
 
   // Intake has posted whatever people should read about the result.
   const receive = async (event: InboundEvent | undefined): Promise<void> => {

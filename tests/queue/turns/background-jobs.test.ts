@@ -23,7 +23,7 @@ import { memoryNotes } from "../../agent/tools/services.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
-import { plainEnclosures } from "../../message-extras/plain.ts";
+import { plainMessageExtras } from "../../message-extras/plain.ts";
 import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/backends.ts";
 
 let server: TestRedis;
@@ -84,7 +84,7 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     ...createAgentRunner({
       choose: () => model,
       channel: () => ({}),
-      messageExtras: plainEnclosures(),
+      messageExtras: plainMessageExtras(),
       summariser: model,
       limits: { steps: 5, wallMs: 60_000 },
       compaction: {},

@@ -59,7 +59,7 @@ export async function identify(
       : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
   });
   if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
-  const description = `${bot.username} in ${named(guilds)}`;
+  const description = `${bot.username} in ${listGuilds(guilds)}`;
   return { identity: { applicationId, botId: bot.id }, description, guilds, warnings };
 }
 
@@ -67,7 +67,7 @@ export async function identify(
 const mostNamed = 5;
 
 /** With their ids, which the operator lists in heddle.yaml. */
-function named(guilds: { id: string; name: string }[]): string {
+function listGuilds(guilds: { id: string; name: string }[]): string {
   if (guilds.length === 0) return "no server";
   const shown = guilds.slice(0, mostNamed).map(({ id, name }) => `${name} (${id})`);
   const more = guilds.length > shown.length ? ` and ${guilds.length - shown.length} more` : "";
@@ -79,7 +79,7 @@ const intentMissing =
 
 /** Why there is no connection, in one sentence that names the cause and the way out. */
 export function tokenError(cause: unknown): Error {
-  return new Error(problem(cause), { cause });
+  return new Error(explainProblem(cause), { cause });
 }
 
 const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
@@ -96,7 +96,7 @@ export function explainClosing(code: GatewayCloseCodes): string {
   }
 }
 
-function problem(cause: unknown): string {
+function explainProblem(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (refusalCode(cause) !== undefined) {
     const isUnknown = cause instanceof Error && "status" in cause && cause.status === 401;

@@ -2,7 +2,7 @@ import type { REST } from "discord.js";
 import { z } from "zod";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { SurfaceError } from "../../../chat/surface.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 
 export const attachmentSchema = z.object({
   filename: z.string(),
@@ -50,7 +50,7 @@ export async function* downloadAttachment(
     for await (const chunk of response.body) yield chunk;
   } catch (error) {
     signal.throwIfAborted();
-    throw surfaceError(`the file ${name}`, error);
+    throw toSurfaceError(`the file ${name}`, error);
   }
 }
 

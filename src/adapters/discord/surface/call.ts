@@ -4,7 +4,7 @@ import type { ThreadRef } from "../../../chat/threads.ts";
 import { directWorkspace } from "../connection/ids.ts";
 import { refusalCode } from "../connection/rest.ts";
 import { explainMissing } from "../installation/permissions.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 
 /**
  * Calls Discord. A refusal with one of the `harmless` codes counts as done and gives undefined. When the bot lacks a
@@ -26,7 +26,7 @@ export function createCall(rest: REST): DiscordCall {
     } catch (cause) {
       const code = refusalCode(cause);
       if (code !== undefined && harmless.includes(code)) return undefined;
-      const error = surfaceError(what, cause);
+      const error = toSurfaceError(what, cause);
       if (error.kind !== "forbidden" || workspace === directWorkspace) throw error;
       const why = await explainMissing(rest, workspace, channel);
       throw why ? new SurfaceError("forbidden", why, { cause }) : error;

@@ -6,7 +6,7 @@ import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surfa
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { directWorkspace, messageRef } from "../connection/ids.ts";
 import type { DiscordCall } from "./call.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 import { nobody, renderFile, renderParts } from "./render.ts";
 import { type InThread, tellInChannel } from "./threads.ts";
 
@@ -56,7 +56,7 @@ export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "up
       try {
         await postParts(thread, addMentionHint(deps, thread, message), key, refs);
       } catch (error) {
-        const { kind, message: text, retryAfterMs, cause } = surfaceError("posting", error);
+        const { kind, message: text, retryAfterMs, cause } = toSurfaceError("posting", error);
         // People who wait for an answer should learn why there is none.
         if (kind === "forbidden" && thread.thread !== thread.channel)
           await tellInChannel(rest, thread, `I cannot answer here. ${text}`);

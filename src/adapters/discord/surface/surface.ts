@@ -7,7 +7,7 @@ import { createPeople } from "../connection/people.ts";
 import { createRest, type DiscordAccess } from "../connection/rest.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { createCall } from "./call.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 import { defaultEmoji, placeEmoji, showMark } from "./marks.ts";
 import { createPosting } from "./posting.ts";
 import { fetchQuotesBefore } from "./quotes.ts";
@@ -101,7 +101,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       try {
         await inThread(rest, thread, () => rest.post(Routes.channelTyping(thread.thread)));
       } catch (cause) {
-        const error = surfaceError("typing", cause);
+        const error = toSurfaceError("typing", cause);
         if (error.kind === "forbidden" || error.kind === "gone") throw error;
       }
     },
@@ -118,7 +118,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       try {
         return await people(id, workspace);
       } catch (error) {
-        throw surfaceError("the look-up of a person", error);
+        throw toSurfaceError("the look-up of a person", error);
       }
     },
 

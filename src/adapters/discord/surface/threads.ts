@@ -39,10 +39,10 @@ export function createInThread(): InThread {
         case unknownChannel:
           // Where the channel is the thread, there is nothing to make.
           if (thread.channel === thread.thread || seen.has(thread.thread)) throw error;
-          await make(rest, thread);
+          await createThread(rest, thread);
           break;
         case archived:
-          await open(rest, thread.thread);
+          await unarchive(rest, thread.thread);
           break;
         default:
           throw error;
@@ -58,16 +58,16 @@ export async function inOpenThread<T>(rest: REST, where: string, work: () => Pro
     return await work();
   } catch (error) {
     if (refusalCode(error) !== archived) throw error;
-    await open(rest, where);
+    await unarchive(rest, where);
     return await work();
   }
 }
 
-async function open(rest: REST, where: string): Promise<void> {
+async function unarchive(rest: REST, where: string): Promise<void> {
   await rest.patch(Routes.channel(where), { body: { archived: false } });
 }
 
-async function make(rest: REST, { channel, thread }: ThreadRef): Promise<void> {
+async function createThread(rest: REST, { channel, thread }: ThreadRef): Promise<void> {
   const start = messageSchema.parse(await rest.get(Routes.channelMessage(channel, thread)));
   const body = { name: nameFor(start), auto_archive_duration: ThreadAutoArchiveDuration.OneDay };
   try {

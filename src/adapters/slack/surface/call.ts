@@ -1,5 +1,5 @@
 import { refusalCode } from "../connection/web.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 
 /**
  * Calls Slack. A refusal with one of the `harmless` codes counts as done and gives undefined.
@@ -14,6 +14,6 @@ export async function callSlack<T>(
     return await work();
   } catch (error) {
     if (harmless.includes(refusalCode(error) ?? "")) return undefined;
-    throw surfaceError(method, error);
+    throw toSurfaceError(method, error);
   }
 }

@@ -1,6 +1,6 @@
 import type { Layout } from "./render.ts";
 
-/** Whether this workspace takes task cards: not every one does, and Slack does not tell before it refuses one. */
+/** Whether Slack takes task cards from this team: not from every one, and it does not say so before it refuses one. */
 export interface CardSupport {
   readonly areSupported: boolean;
   /** To be called with a layout that Slack refused. */

@@ -28,7 +28,7 @@ const messageSchema = z.object({
  * until what is left of it fits into one answer and is enough.
  * https://docs.slack.dev/reference/methods/conversations.replies
  */
-export async function earlierMessages(
+export async function readEarlierMessages(
   client: WebClient,
   people: People,
   thread: ThreadRef,
@@ -61,7 +61,7 @@ export async function earlierMessages(
       if (oldest === thread.thread || known >= limit) break;
       until = oldest;
     }
-    oldest = between(from, until);
+    oldest = findMiddle(from, until);
   }
   const inOrder = [...found.values()].toSorted((a, b) => Number(a.ts) - Number(b.ts));
   if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
@@ -76,7 +76,7 @@ export async function earlierMessages(
 }
 
 /** The time in the middle of two. */
-function between(earlier: string, later: string): string {
+function findMiddle(earlier: string, later: string): string {
   return ((Number(earlier) + Number(later)) / 2).toFixed(6);
 }
 

@@ -5,7 +5,7 @@ import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surfa
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { callSlack } from "./call.ts";
 import type { CardSupport } from "./cards.ts";
-import { refusesLayout, surfaceError } from "./errors.ts";
+import { refusesLayout, toSurfaceError } from "./errors.ts";
 import {
   type Layout,
   maxAnswerChars,
@@ -51,7 +51,7 @@ export function createPost({ posts, files, cards, onPosted }: PostDeps): ChatSur
       const isShared = whole && refs.length === 1 && (await shareWhole(thread, whole));
       if (!isShared) for (const part of renderAll(message).slice(refs.length)) await postNext(part);
     } catch (error) {
-      const { kind, message: text, retryAfterMs, cause } = surfaceError("chat.postMessage", error);
+      const { kind, message: text, retryAfterMs, cause } = toSurfaceError("chat.postMessage", error);
       throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
     }
     onPosted(thread);

@@ -24,7 +24,7 @@ export interface Layout {
   /** The fallback for notifications and screen readers; what shows where there are no blocks. */
   text: string;
   blocks: types.KnownBlock[];
-  /** Not every workspace has task cards. */
+  /** Not every team has task cards. */
   hasCards?: true;
 }
 

@@ -6,9 +6,9 @@ import { createWebClient, type SlackAccess } from "../connection/web.ts";
 import { createPeople, type People } from "../inbound/people.ts";
 import { callSlack } from "./call.ts";
 import { createCardSupport } from "./cards.ts";
-import { earlierMessages } from "./earlier-messages.ts";
-import { surfaceError } from "./errors.ts";
-import { downloadFile, fileDetails } from "./files.ts";
+import { readEarlierMessages } from "./earlier-messages.ts";
+import { toSurfaceError } from "./errors.ts";
+import { downloadFile, fetchFileDetails } from "./attachments.ts";
 import { createMarks, placeReactions } from "./marks.ts";
 import { createPost, findPosted, messageRef, shareFile, withFallbackLayout } from "./posting.ts";
 import { type Layout, messageChars, renderOne } from "./render.ts";
@@ -91,13 +91,13 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       return [];
     },
 
-    details: (file) => fileDetails(readers, file),
+    details: (file) => fetchFileDetails(readers, file),
 
     download: (file, signal) => downloadFile(access, file, signal),
 
     async earlier(thread, before, limit) {
       const messages = await callSlack("conversations.replies", () =>
-        earlierMessages(readers, findPeople(thread), thread, before, limit),
+        readEarlierMessages(readers, findPeople(thread), thread, before, limit),
       );
       return messages ?? [];
     },
@@ -111,7 +111,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       try {
         return await findPeople(thread).author(id);
       } catch (error) {
-        throw surfaceError("users.info", error);
+        throw toSurfaceError("users.info", error);
       }
     },
   };

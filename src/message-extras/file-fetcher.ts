@@ -63,9 +63,9 @@ export function createFileFetcher(
           if (index >= limits.files) throw new FileProblem(`a message may bring ${limits.files} files`);
           const { handle, data } = await fetchFile(file, to, limits, limits.messageBytes - bytes);
           bytes += data.length;
-          const image = showable(data, images.length < shownImages && to.images);
+          const image = toImage(data, images.length < shownImages && to.images);
           if (image) images.push(image);
-          lines.push(`- ${await placed(handle, data, to, image !== undefined)}`);
+          lines.push(`- ${await place(handle, data, to, image !== undefined)}`);
         } catch (error) {
           to.signal.throwIfAborted();
           const isExpected = error instanceof FileProblem;
@@ -94,7 +94,7 @@ async function fetchFile(
     const most = Math.min(limits.fileBytes, left);
     const tooLarge = () => {
       const limit = most === limits.fileBytes ? "the limit of a file" : "what is left for one message";
-      return new FileProblem(`it is larger than ${megabytes(most)}, ${limit}`);
+      return new FileProblem(`it is larger than ${formatMegabytes(most)}, ${limit}`);
     };
     if (handle.bytes > most) throw tooLarge();
     if (!surface.download) throw new FileProblem("files of this platform cannot be read");
@@ -116,7 +116,7 @@ async function fetchFile(
 }
 
 /** Writes the file and says in a line where it is. */
-async function placed(
+async function place(
   { name, mediaType }: AttachmentHandle,
   data: Buffer,
   { sandbox, signal }: Destination,
@@ -131,7 +131,7 @@ async function placed(
     throw new FileProblem("there is no sandbox on this host, so there is no place for files");
   }
   const sha256 = createHash("sha256").update(data).digest("hex");
-  for (const free of freeNames(safe, sha256)) {
+  for (const free of listNames(safe, sha256)) {
     const path = `${folder}/${free}`;
     const written = await sandbox.writeFile(path, data, { ifSha256: null, signal });
     if (written.ok) return `${path} ${facts}`;
@@ -150,17 +150,17 @@ async function placed(
 const mostNumbered = 5;
 
 /** Names to try: trying each costs two looks into the sandbox, so behind some numbers comes one of the content's own. */
-function freeNames(name: string, sha256: string): string[] {
+function listNames(name: string, sha256: string): string[] {
   const numbered = Array.from({ length: mostNumbered }, (_, index) => numberName(name, String(index + 1)));
   return [...numbered, numberName(name, sha256.slice(0, 12))];
 }
 
-function showable(data: Buffer, wanted: boolean): Image | undefined {
+function toImage(data: Buffer, wanted: boolean): Image | undefined {
   const mediaType = wanted && data.length <= maxImageBytes ? imageType(data) : undefined;
   return mediaType && { mediaType, data: data.toString("base64") };
 }
 
-function megabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return `${Math.round((bytes / 1_048_576) * 10) / 10} MB`;
 }
 
