@@ -29,7 +29,7 @@ describe("start", () => {
   });
 
   test.each<[string, (discord: FakeDiscord) => string, RegExp]>([
-    ["a prefix", ({ token }) => `Bot ${token}`, /^DISCORD_TOKEN begins with “Bot ”: leave that away\.$/],
+    ["a prefix", ({ token }) => `Bot ${token}`, /^DISCORD_TOKEN begins with “Bot ”: remove that prefix\.$/],
     ["a client secret", () => "abcdef", /^DISCORD_TOKEN is not a bot token: copy it from Bot → Reset Token/],
     ["an unknown token", () => "a.b.c", /^DISCORD_TOKEN is not a token that Discord knows: copy it/],
   ])("names the variable, the cause and the way out for %s", async (_case, token, message) => {

@@ -39,8 +39,8 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
 ];
 
 /**
- * Registers the commands for all servers, if they are not registered like that already: Discord limits how often
- * commands are made. @returns whether it was necessary
+ * Registers the commands for all servers unless they are registered already: Discord limits how often commands are
+ * created. @returns whether it was necessary
  */
 export async function registerCommands(rest: REST, applicationId: string): Promise<boolean> {
   if (await areRegistered(rest, applicationId)) return false;
@@ -58,7 +58,7 @@ export async function areRegistered(rest: REST, applicationId: string): Promise<
   );
 }
 
-/** Whether all that is wanted is there; Discord adds fields of its own. */
+/** Whether everything that is wanted is there; Discord adds fields of its own. */
 function includesAll(there: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {
     if (!Array.isArray(there) || there.length !== wanted.length) return false;

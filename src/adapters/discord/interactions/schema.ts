@@ -62,7 +62,7 @@ const formSchema = baseSchema.extend({
   message: z.object({ id: z.string() }).optional(),
 });
 
-/** What people do beside writing messages: commands, suggestions while typing, buttons and forms. */
+/** What people do other than writing messages: commands, suggestions while typing, buttons and forms. */
 export const interactionSchema = z.discriminatedUnion("type", [
   commandSchema,
   autocompleteSchema,

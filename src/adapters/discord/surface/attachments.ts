@@ -23,8 +23,8 @@ export function attachmentHandle({
 const refreshedSchema = z.object({ refreshed_urls: z.tuple([z.object({ refreshed: z.string() })]) });
 
 /**
- * The content of a file, from Discord's CDN and nowhere else. Addresses are signed and expire after a day; then
- * Discord gives a fresh one. https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
+ * Downloads a file, from Discord's CDN and nowhere else. Addresses are signed and expire after a day; then Discord
+ * issues a new one. https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
  *
  * @param cdnUrl another address of the CDN
  */

@@ -3,7 +3,7 @@ import { isUnsent } from "../../../chat/network.ts";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
 
 /**
- * What Discord's codes mean for whoever wants to write; a code that is not listed is `rejected`.
+ * What Discord's codes mean to a caller that wants to write; a code that is not listed is `rejected`.
  * https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
  */
 const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
@@ -41,7 +41,7 @@ export function toSurfaceError(what: string, cause: unknown): SurfaceError {
   }
   if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
-    const message = `Discord cannot be reached for ${what}; it is tried again.`;
+    const message = `Discord cannot be reached for ${what}; Heddle will retry.`;
     return new SurfaceError("rate-limited", message, { retryAfterMs: defaultRetryMs, cause });
   }
   return new SurfaceError("uncertain", `Discord did not confirm ${what}; it may have been done.`, { cause });

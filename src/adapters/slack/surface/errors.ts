@@ -3,7 +3,7 @@ import { isUnsent } from "../../../chat/network.ts";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
 import { refusalCode } from "../connection/web.ts";
 
-/** What Slack's codes mean for whoever wants to write; a code that is not listed is `rejected`. */
+/** What Slack's codes mean to a caller that wants to write; a code that is not listed is `rejected`. */
 const kinds: Record<string, SurfaceErrorKind> = {
   ratelimited: "rate-limited",
   rate_limited: "rate-limited",
@@ -38,14 +38,14 @@ const kinds: Record<string, SurfaceErrorKind> = {
 
 const defaultRetryMs = 1_000;
 
-/** What went wrong with a call, in the words of the contract. */
+/** Turns the failure of a call into an error of the contract. */
 export function toSurfaceError(method: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
   if (cause instanceof WebAPIRateLimitedError) return toRateLimited(method, cause.retryAfter, cause);
   if (cause instanceof WebAPIPlatformError) return toRefusal(method, cause);
   if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
-    return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; it is tried again.`, {
+    return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; Heddle will retry.`, {
       retryAfterMs: defaultRetryMs,
       cause,
     });
