@@ -15,37 +15,37 @@ export interface FileLimits {
   downloadMs: number;
 }
 
-/** Where files go and who looks at them. */
+/** Where files go and who sees them. */
 export interface Destination {
   surface: ChatSurface;
-  /** Absent: there is no place for files. */
+  /** Absent where there is no place for files. */
   sandbox?: Sandbox;
   /** Whether the model sees images. */
   images: boolean;
   signal: AbortSignal;
 }
 
-/** The folder of the workspace that files are brought into. */
+/** The folder of the workspace that files are written to. */
 const folder = "attachments";
 
-/** Images of one message that the model is shown at once; it may open the others. */
+/** How many images of one message the model sees with it; it may open the others. */
 const shownImages = 8;
 
-/** Files that one process holds in memory at a time. */
+/** How many files one process holds in memory at a time. */
 const atOnce = 4;
 
-/** A file that could not be had. Its text is for the model and the people. */
+/** Why a file could not be fetched; the text is for the model and for people. */
 class FileProblem extends Error {
   override readonly name = "FileProblem";
 }
 
-/** Brings the files of messages into the workspaces. */
+/** Fetches the files of messages into workspaces. */
 export interface FileFetcher {
-  /** A line a file, and the images to show. A file that cannot be had costs only itself. Throws when aborted. */
+  /** Gives one line for each file, and the images to show. A file that fails does not affect the others. Rejects when aborted. */
   bring(files: readonly AttachmentHandle[], to: Destination): Promise<{ lines: string[]; images: Image[] }>;
 }
 
-/** @param onProblem told of failures that nobody expected; the model only reads that there was one */
+/** @param onProblem receives unexpected failures; the model only learns that there was one */
 export function createFileFetcher(
   limits: FileLimits,
   onProblem: (problem: string, error: unknown) => void,
@@ -115,7 +115,7 @@ async function fetchFile(
   }
 }
 
-/** Writes the file and says in a line where it is. */
+/** Writes the file and says in one line where it is. */
 async function place(
   { name, mediaType }: AttachmentHandle,
   data: Buffer,
@@ -136,7 +136,7 @@ async function place(
     const written = await sandbox.writeFile(path, data, { ifSha256: null, signal });
     if (written.ok) return `${path} ${facts}`;
     if (written.reason !== "conflict") throw new FileProblem(written.message);
-    // Brought before by a worker that died, or sent twice: the same content is the same file.
+    // Written before by a worker that died, or sent twice: the same content is the same file.
     const same = await sandbox.writeFile(path, data, { ifSha256: sha256, signal });
     if (same.ok) return `${path} ${facts}`;
     if (same.reason !== "conflict" && same.reason !== "not-found") throw new FileProblem(same.message);
@@ -146,10 +146,10 @@ async function place(
   );
 }
 
-/** Files of one name that are told apart by a number; many platforms call every picture the same. */
+/** How many files of one name are distinguished by a number; many platforms give every picture the same name. */
 const mostNumbered = 5;
 
-/** Names to try: trying each costs two looks into the sandbox, so behind some numbers comes one of the content's own. */
+/** Names to try: each costs two calls to the sandbox, so after some numbers comes one derived from the content. */
 function listNames(name: string, sha256: string): string[] {
   const numbered = Array.from({ length: mostNumbered }, (_, index) => numberName(name, String(index + 1)));
   return [...numbered, numberName(name, sha256.slice(0, 12))];
@@ -164,7 +164,7 @@ function formatMegabytes(bytes: number): string {
   return `${Math.round((bytes / 1_048_576) * 10) / 10} MB`;
 }
 
-/** Lets so many in at once; the others wait for somebody to leave. */
+/** A semaphore. */
 function createSlots(free: number): { enter(): Promise<() => void> } {
   const waiting: (() => void)[] = [];
   const leave = () => {

@@ -1,9 +1,9 @@
 import { extname } from "node:path/posix";
 
-/** Well below what file systems take, so that a number still fits behind it. */
+/** Well below the limit of file systems, so that a number still fits behind it. */
 const maxBytes = 150;
 
-/** A file's name as the platform tells it, made safe: one part of a path, no control characters, not hidden. */
+/** Makes a file's name safe: one path component, no control characters, not hidden. */
 export function sanitizeFileName(name: string): string {
   const plain = name
     .toWellFormed()

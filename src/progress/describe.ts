@@ -7,29 +7,33 @@ import { ratingActionId } from "../queue/budgets/ratings.ts";
 import { continueActionId, type PausedTurn } from "../queue/session/paused-turn.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
 
-/** Words and figures that are the same on every platform. */
+/** Describes calls, figures and outcomes in words that are the same on every platform. */
 
 const shownCharacters = 120;
 
-/** One line about a tool call: its name and the argument that tells most. */
+/** One line about a tool call: its name and its primary argument. */
 export function describeCall(call: ToolCall): string {
   return `\`${call.name}\` ${toInlineCode(primaryArgument(call))}`;
 }
 
-/** The argument of a call that tells most, on one line; empty when it has none. */
+/** The argument that says most about a call, on one line; empty when it has none. */
 export function primaryArgument(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
-  const told = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
+  const argument = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
     .map((key) => input[key])
     .find((value) => typeof value === "string");
   const text =
-    typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
+    typeof argument === "string"
+      ? argument
+      : call.malformed
+        ? "(unreadable arguments)"
+        : JSON.stringify(input);
   return text === "{}" ? "" : cutText(takeFirstLine(text), shownCharacters);
 }
 
 const shownItems = 20;
 
-/** The todo list as people see it, when this is the result of one. */
+/** The todo list as people see it; undefined when this is not the result of `todo`. */
 export function renderTodoList({ name, status, text }: ToolMessage): string | undefined {
   if (name !== "todo" || status !== "ok") return undefined;
   const [progress = "", ...items] = text.split("\n");
@@ -44,7 +48,7 @@ export function renderTodoList({ name, status, text }: ToolMessage): string | un
 
 const boxes: Record<string, string> = { x: "☑", ">": "▸", " ": "☐" };
 
-/** What was done to make room in the model's window. */
+/** What was done to make room in the context window. */
 export function describeCompaction(event: Extract<AgentEvent, { type: "summary" | "trim" }>): string {
   const what =
     event.type === "summary" ? "Older messages were summarised" : "Old tool results were cut short";
@@ -95,10 +99,10 @@ function listFiles(what: "changed" | "deleted", paths: readonly string[]): strin
 }
 
 /**
- * The last messages of a turn: the answer, or what ended it, with the receipt as small print; below it the offer to go
- * on with a turn that was paused, apart, so that it can be edited when somebody has.
+ * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn
+ * also the offer to continue it, as a message of its own, so that it can be edited once somebody has.
  *
- * @param options.asksRating whether people can say what they think of an answer
+ * @param options.asksRating whether people can rate an answer
  */
 export function renderClosing(
   turn: string,
@@ -109,7 +113,7 @@ export function renderClosing(
   const closing = renderOutcome(turn, receipt, options);
   if (outcome.kind !== "step-limit" && outcome.kind !== "budget") return [closing];
   const offer = renderPaused({ turn, outcome });
-  // Before its first step it has said nothing.
+  // A turn that was paused before its first step has said nothing.
   return outcome.steps > 0 ? [closing, offer] : [{ ...closing, ...offer }];
 }
 
@@ -161,7 +165,7 @@ function ratingButtons(turn: string): ActionButton[] {
   ];
 }
 
-/** Says which limit has paused a turn, with the button to go on; or without, and who has let it go on. */
+/** Says which limit has paused a turn, with the Continue button; or, without it, who has continued the turn. */
 export function renderPaused(
   { turn, outcome: { limit, usedUp } }: PausedTurn,
   continuedBy?: string,
@@ -171,8 +175,8 @@ export function renderPaused(
     : `**Paused at the limit of ${limit} for one turn.**`;
   if (continuedBy !== undefined) return { kind: "notice", markdown: `${why} ▶️ Continued by ${continuedBy}.` };
   const how = usedUp
-    ? `It begins anew at ${usedUp.resets}; write “continue” then. Before that an administrator can add ${usedUp.extension} for today: with the Continue button, or with the word “continue”.`
-    : "Press Continue or write “continue”, and I go on from here.";
+    ? `It resets at ${usedUp.resets}; write “continue” then. Before that, an administrator can add ${usedUp.extension} for today: with the Continue button, or by writing “continue”.`
+    : "Press Continue or write “continue”, and I'll continue from here.";
   const actions: ActionButton[] = [{ id: continueActionId(turn), label: "Continue", style: "primary" }];
   return { kind: "notice", markdown: `${why} ${how}`, actions };
 }
@@ -200,7 +204,7 @@ function renderStop(receipt: Receipt, by: string): string {
       `${formatCount(silent, "other worker")} with background jobs of this thread did not answer: the jobs have ended with it, or end when it is reached.`,
     );
   if (withdrawn.length > 0) sentences.push(`${formatCount(withdrawn.length, "waiting message")} dropped.`);
-  // Without a turn nobody has looked at the files.
+  // Without a turn nobody has checked the files.
   if (killed && outcome.steps > 0)
     sentences.push(
       receipt.files.changed.length > 0 ? "What was written so far is kept." : "No files were written.",
@@ -208,7 +212,7 @@ function renderStop(receipt: Receipt, by: string): string {
   return sentences.join(" ");
 }
 
-/** The headline of a finished progress message. */
+/** Renders the headline of a finished progress message. */
 export function renderHeadline(outcome: TurnOutcome): string {
   switch (outcome.kind) {
     case "answered":

@@ -4,9 +4,9 @@ import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { cutText } from "../chat/title.ts";
 import { formatDuration } from "./describe.ts";
 
-/** The messages that put a question to people and say how it ended. */
+/** Renders the messages that ask people a question and say how it ended. */
 
-/** So much of a call is shown: it must fit into one message everywhere (Discord takes 2,000 characters). */
+/** How much of a call is shown: it must fit into one message on every platform (Discord takes 2,000 characters). */
 const shownStart = 900;
 const shownEnd = 500;
 const shownReason = 200;
@@ -22,7 +22,7 @@ export function renderQuestion(question: Question, call: ToolCall): OutboundMess
   };
 }
 
-/** Without a decision the turn ended before there was one. */
+/** Without a decision, the turn ended before there was one. */
 export function renderDecision(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
   return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${describeEnding(decision)}` };
 }
@@ -33,7 +33,7 @@ export function describeQuestion(question: Question, call: ToolCall): string {
     case "choice":
       return `❓ ${question.text}`;
     case "approval": {
-      // Why is the operator's own; the call is the model's, and must not look like anything but code.
+      // The reason is the operator's; the call is the model's, and must not look like anything but code.
       return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${toCodeBlock(renderCall(call))}`;
     }
   }
@@ -58,7 +58,7 @@ function describeEnding(decision: Decision | undefined): string {
   }
 }
 
-/** See `intake/questions.ts` for what their ids mean. */
+/** `intake/question-decisions.ts` reads their ids. */
 function createButtons(question: Question): ActionButton[] {
   switch (question.kind) {
     case "approval":
@@ -80,7 +80,7 @@ function createButtons(question: Question): ActionButton[] {
   }
 }
 
-/** All of a short call. Of a long one its ends, and how much is left out, so that nobody approves it unawares. */
+/** All of a short call; of a long one both ends, with how much is left out, so that nobody approves it unknowingly. */
 function renderCall({ input }: ToolCall): string {
   const isCommand = typeof input === "object" && input !== null && "command" in input;
   const text =

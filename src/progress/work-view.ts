@@ -5,13 +5,13 @@ import type { CallList, OutboundMessage } from "../chat/outbound.ts";
 import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
 import { createToolList, fenceOutput } from "./tool-list.ts";
 
-/** What a turn does, as its progress message says it. */
+/** What a turn is doing, as its progress message shows it. */
 export interface WorkView {
-  /** Takes in what happened; false when that changes nothing that is shown. */
+  /** Applies an event; false when that changes nothing that is shown. */
   apply(event: AgentEvent): boolean;
-  /** While it works. */
+  /** The message while the turn is working. */
   working(headline: string): OutboundMessage;
-  /** When it is over; null when there is nothing to say that the answer does not. */
+  /** The message when it is over; null when it would say nothing beyond the answer. */
   done(headline: string): OutboundMessage | null;
 }
 
@@ -34,7 +34,7 @@ export function createWorkView(options: {
   let tail = "";
   let notice = "";
 
-  // What `todo` gives is shown as the plan.
+  // The result of `todo` is shown as the plan.
   const showCall = (call: ToolCall, state: "running" | "pending") => {
     if (call.name !== "todo") tools.start(call, state);
   };
@@ -95,7 +95,7 @@ export function createWorkView(options: {
           tail = "";
           break;
         case "follow-up":
-          notice = `${formatCount(event.messages.length, "new message")} taken along.`;
+          notice = `${formatCount(event.messages.length, "new message")} picked up.`;
           break;
         case "summary":
         case "trim":
