@@ -52,3 +52,23 @@ test("A message that could not be stored is tried again when it is told again", 
   heard[1]?.answer.resolve(accepted);
   expect(await second).toEqual(accepted);
 });
+
+test("A message that is told again much later is left to Redis, which may have lost it", async () => {
+  let time = 0;
+  const heard: InboundEvent[] = [];
+  const intake = dropRepeats(
+    {
+      async receive(event) {
+        heard.push(event);
+        return accepted;
+      },
+    },
+    () => time,
+  );
+  await intake.receive(message("1"));
+  time = 9_999;
+  expect(await intake.receive(message("1"))).toEqual({ kind: "duplicate" });
+  time = 10_000;
+  expect(await intake.receive(message("1"))).toEqual(accepted);
+  expect(heard).toHaveLength(2);
+});

@@ -100,17 +100,17 @@ export function createAuthGuard(settings: {
     authenticate(request) {
       if (token === undefined) return null;
       const cookies = (request.headers.cookie ?? "").split("; ");
-      if (cookies.some((cookie) => same(cookie, `${cookieName}=${session}`))) return null;
+      if (cookies.some((cookie) => isEqual(cookie, `${cookieName}=${session}`))) return null;
       const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
       if (bearer !== undefined) {
-        const address = clientOf(request);
+        const address = findClientAddress(request);
         const { count, since } = wrongOf(address);
         if (count >= mostWrong)
           return {
             status: 429,
             error: "Too many wrong tokens came from this address: wait a minute, then try again.",
           };
-        if (same(bearer, token)) return null;
+        if (isEqual(bearer, token)) return null;
         if (wrong.size >= mostAddresses) wrong.clear();
         wrong.set(address, { count: count + 1, since });
       }
@@ -132,7 +132,7 @@ export function createAuthGuard(settings: {
  * added to `X-Forwarded-For`, the last: else one stranger would lock out everybody behind it. What comes from a public
  * address may have written the header itself.
  */
-function clientOf({ socket, headers }: IncomingMessage): string {
+function findClientAddress({ socket, headers }: IncomingMessage): string {
   const peer = socket.remoteAddress ?? "";
   const forwarded = String(headers["x-forwarded-for"] ?? "");
   const last = forwarded.split(",").at(-1)?.trim() ?? "";
@@ -144,7 +144,7 @@ function isLoopback(host: string): boolean {
 }
 
 /** Equality that takes the same time wherever the first difference is. */
-function same(a: string, b: string): boolean {
+function isEqual(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
 

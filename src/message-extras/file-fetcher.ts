@@ -15,37 +15,37 @@ export interface FileLimits {
   downloadMs: number;
 }
 
-/** Where files go and who looks at them. */
+/** Where files go and who sees them. */
 export interface Destination {
   surface: ChatSurface;
-  /** Absent: there is no place for files. */
+  /** Absent where there is no place for files. */
   sandbox?: Sandbox;
   /** Whether the model sees images. */
   images: boolean;
   signal: AbortSignal;
 }
 
-/** The folder of the workspace that files are brought into. */
+/** The folder of the workspace that files are written to. */
 const folder = "attachments";
 
-/** Images of one message that the model is shown at once; it may open the others. */
+/** How many images of one message the model sees with it; it may open the others. */
 const shownImages = 8;
 
-/** Files that one process holds in memory at a time. */
+/** How many files one process holds in memory at a time. */
 const atOnce = 4;
 
-/** A file that could not be had. Its text is for the model and the people. */
+/** Why a file could not be fetched; the text is for the model and for people. */
 class FileProblem extends Error {
   override readonly name = "FileProblem";
 }
 
-/** Brings the files of messages into the workspaces. */
+/** Fetches the files of messages into workspaces. */
 export interface FileFetcher {
-  /** A line a file, and the images to show. A file that cannot be had costs only itself. Throws when aborted. */
+  /** Gives one line for each file, and the images to show. A file that fails does not affect the others. Rejects when aborted. */
   bring(files: readonly AttachmentHandle[], to: Destination): Promise<{ lines: string[]; images: Image[] }>;
 }
 
-/** @param onProblem told of failures that nobody expected; the model only reads that there was one */
+/** @param onProblem receives unexpected failures; the model only learns that there was one */
 export function createFileFetcher(
   limits: FileLimits,
   onProblem: (problem: string, error: unknown) => void,
@@ -63,9 +63,9 @@ export function createFileFetcher(
           if (index >= limits.files) throw new FileProblem(`a message may bring ${limits.files} files`);
           const { handle, data } = await fetchFile(file, to, limits, limits.messageBytes - bytes);
           bytes += data.length;
-          const image = showable(data, images.length < shownImages && to.images);
+          const image = toImage(data, images.length < shownImages && to.images);
           if (image) images.push(image);
-          lines.push(`- ${await placed(handle, data, to, image !== undefined)}`);
+          lines.push(`- ${await place(handle, data, to, image !== undefined)}`);
         } catch (error) {
           to.signal.throwIfAborted();
           const isExpected = error instanceof FileProblem;
@@ -94,7 +94,7 @@ async function fetchFile(
     const most = Math.min(limits.fileBytes, left);
     const tooLarge = () => {
       const limit = most === limits.fileBytes ? "the limit of a file" : "what is left for one message";
-      return new FileProblem(`it is larger than ${megabytes(most)}, ${limit}`);
+      return new FileProblem(`it is larger than ${formatMegabytes(most)}, ${limit}`);
     };
     if (handle.bytes > most) throw tooLarge();
     if (!surface.download) throw new FileProblem("files of this platform cannot be read");
@@ -115,8 +115,8 @@ async function fetchFile(
   }
 }
 
-/** Writes the file and says in a line where it is. */
-async function placed(
+/** Writes the file and says in one line where it is. */
+async function place(
   { name, mediaType }: AttachmentHandle,
   data: Buffer,
   { sandbox, signal }: Destination,
@@ -131,12 +131,12 @@ async function placed(
     throw new FileProblem("there is no sandbox on this host, so there is no place for files");
   }
   const sha256 = createHash("sha256").update(data).digest("hex");
-  for (const free of freeNames(safe, sha256)) {
+  for (const free of listNames(safe, sha256)) {
     const path = `${folder}/${free}`;
     const written = await sandbox.writeFile(path, data, { ifSha256: null, signal });
     if (written.ok) return `${path} ${facts}`;
     if (written.reason !== "conflict") throw new FileProblem(written.message);
-    // Brought before by a worker that died, or sent twice: the same content is the same file.
+    // Written before by a worker that died, or sent twice: the same content is the same file.
     const same = await sandbox.writeFile(path, data, { ifSha256: sha256, signal });
     if (same.ok) return `${path} ${facts}`;
     if (same.reason !== "conflict" && same.reason !== "not-found") throw new FileProblem(same.message);
@@ -146,25 +146,25 @@ async function placed(
   );
 }
 
-/** Files of one name that are told apart by a number; many platforms call every picture the same. */
+/** How many files of one name are distinguished by a number; many platforms give every picture the same name. */
 const mostNumbered = 5;
 
-/** Names to try: trying each costs two looks into the sandbox, so behind some numbers comes one of the content's own. */
-function freeNames(name: string, sha256: string): string[] {
+/** Names to try: each costs two calls to the sandbox, so after some numbers comes one derived from the content. */
+function listNames(name: string, sha256: string): string[] {
   const numbered = Array.from({ length: mostNumbered }, (_, index) => numberName(name, String(index + 1)));
   return [...numbered, numberName(name, sha256.slice(0, 12))];
 }
 
-function showable(data: Buffer, wanted: boolean): Image | undefined {
+function toImage(data: Buffer, wanted: boolean): Image | undefined {
   const mediaType = wanted && data.length <= maxImageBytes ? imageType(data) : undefined;
   return mediaType && { mediaType, data: data.toString("base64") };
 }
 
-function megabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return `${Math.round((bytes / 1_048_576) * 10) / 10} MB`;
 }
 
-/** Lets so many in at once; the others wait for somebody to leave. */
+/** A semaphore. */
 function createSlots(free: number): { enter(): Promise<() => void> } {
   const waiting: (() => void)[] = [];
   const leave = () => {

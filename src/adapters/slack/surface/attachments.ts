@@ -1,10 +1,10 @@
 import type { WebClient } from "@slack/web-api";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { SurfaceError } from "../../../chat/surface.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 import type { SlackAccess } from "../connection/web.ts";
 
-/** Where Slack keeps the files of its workspaces. The token goes to no other host. */
+/** Where Slack keeps files. The token is sent to no other host. */
 const fileHost = "https://files.slack.com";
 
 const mostRedirects = 3;
@@ -16,13 +16,13 @@ interface SlackFile {
   url?: string;
 }
 
-/** An {@link AttachmentHandle}'s opaque part. */
+/** The opaque part of an {@link AttachmentHandle}. */
 export function fileHandle({ team, id, url }: SlackFile): string {
   return [team, id, ...(url ? [url] : [])].join(" ");
 }
 
-/** The workspace that a file came from. */
-export function workspaceOf({ handle }: AttachmentHandle): string {
+/** The id of the team that a file came from. */
+export function teamOf({ handle }: AttachmentHandle): string {
   return parseHandle(handle).team;
 }
 
@@ -31,20 +31,20 @@ function parseHandle(handle: string): SlackFile {
   return { team, id, ...(url !== undefined && { url }) };
 }
 
-/** Asks Slack for what it keeps back in events about files of other organisations (`check_file_info`). */
-export async function fileDetails(client: WebClient, file: AttachmentHandle): Promise<AttachmentHandle> {
+/** Asks Slack for what it withholds in events about files of other organisations (`check_file_info`). */
+export async function fetchFileDetails(client: WebClient, file: AttachmentHandle): Promise<AttachmentHandle> {
   const { team, id, url } = parseHandle(file.handle);
   if (url !== undefined) return file;
   try {
-    const { file: told } = await client.files.info({ file: id });
+    const { file: info } = await client.files.info({ file: id });
     return {
-      name: told?.name ?? file.name,
-      mediaType: told?.mimetype ?? file.mediaType,
-      bytes: told?.size ?? file.bytes,
-      handle: fileHandle({ team, id, ...(told?.url_private_download && { url: told.url_private_download }) }),
+      name: info?.name ?? file.name,
+      mediaType: info?.mimetype ?? file.mediaType,
+      bytes: info?.size ?? file.bytes,
+      handle: fileHandle({ team, id, ...(info?.url_private_download && { url: info.url_private_download }) }),
     };
   } catch (error) {
-    throw surfaceError("files.info", error);
+    throw toSurfaceError("files.info", error);
   }
 }
 
@@ -79,7 +79,7 @@ export async function* downloadFile(
   try {
     yield* response.body;
   } catch (error) {
-    throw signal.aborted ? error : unreachable(error);
+    throw signal.aborted ? error : toConnectionError(error);
   }
 }
 
@@ -99,7 +99,7 @@ async function request(
       const headers = { authorization: `Bearer ${token}` };
       response = await fetch(url, { headers, redirect: "manual", signal });
     } catch (error) {
-      throw signal.aborted ? error : unreachable(error);
+      throw signal.aborted ? error : toConnectionError(error);
     }
     const next = response.status >= 300 && response.status < 400 && response.headers.get("location");
     if (!next) return response;
@@ -109,7 +109,7 @@ async function request(
   throw new SurfaceError("rejected", "Slack redirects too often.");
 }
 
-function unreachable(cause: unknown): SurfaceError {
+function toConnectionError(cause: unknown): SurfaceError {
   return new SurfaceError("uncertain", "The connection to Slack broke while the file was fetched.", {
     cause,
   });
