@@ -11,7 +11,7 @@ const mediaTypes: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-/** The page's files by their address. They are all read at once, so no request ever becomes a path. */
+/** Reads the page's files, by address. All are read at start, so no request ever becomes a path. */
 export async function readPage(): Promise<ReadonlyMap<string, Reply>> {
   const page = new Map<string, Reply>();
   for (const name of await readdir(folder)) {
