@@ -26,13 +26,13 @@ const loopbackNames = ["127.0.0.1", "localhost", "[::1]"];
 const cookieName = "heddle_console";
 const cookieSeconds = 30 * 24 * 60 * 60;
 
-/** Guessing a shorter token over the network is thinkable. */
+/** A shorter token could be guessed over the network. */
 const leastTokenChars = 16;
 
-/** So many wrong tokens of one address are looked at in a minute; a page that has its cookie goes on. */
+/** How many wrong tokens an address may send in a minute; a page that has its cookie is not affected. */
 const mostWrong = 10;
 const wrongForMs = 60_000;
-/** More are not told apart: then everybody begins anew. */
+/** How many addresses are tracked; beyond that, all counts are reset. */
 const mostAddresses = 10_000;
 
 /** Where a reverse proxy of this console may stand: on this machine, or in a network that is ours. */
@@ -128,9 +128,9 @@ export function createAuthGuard(settings: {
 }
 
 /**
- * The address that wrong tokens are counted by. Where a reverse proxy passes requests on, that is the one that it has
- * added to `X-Forwarded-For`, the last: else one stranger would lock out everybody behind it. What comes from a public
- * address may have written the header itself.
+ * The address by which wrong tokens are counted. Behind a reverse proxy it is the last one in `X-Forwarded-For`, which
+ * the proxy has added: otherwise one attacker would lock out everybody behind it. A client with a public address may have
+ * written the header itself, so there it is ignored.
  */
 function findClientAddress({ socket, headers }: IncomingMessage): string {
   const peer = socket.remoteAddress ?? "";
@@ -143,7 +143,7 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Equality that takes the same time wherever the first difference is. */
+/** Compares in constant time. */
 function isEqual(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }

@@ -13,7 +13,7 @@ import {
 
 const messageChars = 100_000;
 
-/** The way into console threads, for any process that reaches the same Redis. */
+/** A way to write into console threads, from any process that reaches the same Redis. */
 export function createConsoleSurface(options: { redis: Redis; now?: () => number }): ChatSurface {
   const conversations = new Conversations(options.redis, options.now ?? Date.now);
 
@@ -80,13 +80,13 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
 
     async *download(file) {
       const data = await conversations.keptData(file.handle);
-      if (!data) throw new SurfaceError("gone", "The console has this file no longer.");
+      if (!data) throw new SurfaceError("gone", "The console no longer has this file.");
       yield data;
     },
   };
 }
 
-/** A command that failed on its way may still have been done. */
+/** A Redis command that failed in transit may still have been executed, so its failure is `uncertain`. */
 async function untilStored<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -127,24 +127,27 @@ class InlineParser {
     const before = this.#text[this.#at - 1] ?? " ";
     const after = this.#text[this.#at + length] ?? " ";
     const inWord = char === "_" && wordChar.test(before) && wordChar.test(after);
-    let canClose = !/\s/.test(before) && !inWord;
     this.#at += length;
-    let left = length;
-    while (canClose && left > 0) {
-      // `***` closes what is open, the innermost first.
-      const inner = this.#inner.mark;
-      const sizes = inner.startsWith(char) ? [inner.length, left, 2, 1] : [left, 2, 1];
-      const size = sizes.find((part) => part <= left && this.#count.get(char.repeat(part)));
-      canClose = size !== undefined;
-      if (size !== undefined) {
-        this.#close(char.repeat(size));
-        left -= size;
-      }
-    }
+    const canClose = !/\s/.test(before) && !inWord;
+    const left = canClose ? this.#closeEmphasis(char, length) : length;
     if (left === 0) return;
     const canOpen = !/\s/.test(after) && !inWord && this.#open.length < maxDepth;
     if (canOpen) this.#enter(char.repeat(left));
     else this.#push(char.repeat(left), 0);
+  }
+
+  /** Closes what a run of marks can close and returns how many are left: `***` closes the innermost first. */
+  #closeEmphasis(char: string, length: number): number {
+    let left = length;
+    while (left > 0) {
+      const inner = this.#inner.mark;
+      const sizes = inner.startsWith(char) ? [inner.length, left, 2, 1] : [left, 2, 1];
+      const size = sizes.find((part) => part <= left && this.#count.get(char.repeat(part)));
+      if (size === undefined) return left;
+      this.#close(char.repeat(size));
+      left -= size;
+    }
+    return 0;
   }
 
   #openLink(text: string): void {
