@@ -3,7 +3,7 @@ import type { z } from "zod";
 /**
  * What this Heddle writes and reads, of everything that is stored as JSON. A value without `v` is of the first version.
  * One whose version is not known here was written by a later Heddle: it cannot be read, and is kept for it.
- * See docs/decisions/0014-stored-values-are-parsed.md for when and how there will be a second one.
+ * See docs/decisions/0024-stored-values-are-parsed.md for when and how there will be a second one.
  */
 const version = 1;
 

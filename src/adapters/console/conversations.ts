@@ -15,9 +15,9 @@ import {
 } from "./console-message.ts";
 
 /**
- * The console's conversations. They live in Redis because the worker that writes an answer and the process
- * that serves the page need not be the same. Every change is announced with the id of what changed and
- * nothing more: viewers read the state itself, so whatever order announcements arrive in, the last read is right.
+ * The console's conversations. They are stored in Redis because the worker that writes an answer and the process that
+ * serves the page need not be the same. Every change is announced with nothing but the id of what changed: viewers read
+ * the state itself, so the last read is right in whatever order announcements arrive.
  *
  * A thread's keys share one slot: `heddle:{id}:local:messages` (hash: message id to JSON), `:thread` (hash:
  * title, activeAt, state, places), `:files` (hash: message id to bytes) and `:incoming` (hash: files that people
@@ -32,7 +32,7 @@ interface KeptFile {
 }
 
 /** A line of the list of threads. `state` is the newest mark that a message of the thread was given. */
-interface ThreadSummary {
+export interface ThreadSummary {
   id: string;
   title: string;
   /** Milliseconds since the epoch. */
@@ -44,10 +44,10 @@ export const changesChannel = "heddle:local:changes";
 
 const index = "heddle:local:threads";
 
-/** A thread nobody has written in for this long is forgotten, in milliseconds. */
+/** A thread is forgotten after this long without activity, in milliseconds. */
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 
-/** The largest file that the console keeps, in bytes. It is held in Redis, thus in memory. */
+/** The largest file that the console stores, in bytes. It is held in Redis, thus in memory. */
 export const maxUploadBytes = 16 * 1024 * 1024;
 
 const titleChars = 80;
@@ -99,12 +99,12 @@ export class Conversations {
     const place = await this.#redis.hincrby(keys.thread, "places", 1);
     const message: ConsoleMessage = { id, place, at, ...content };
 
-    const title = makeTitle(wordsOf(content), titleChars);
+    const title = makeTitle(textOf(content), titleChars);
     const commit = this.#redis
       .multi()
       .hsetnx(keys.messages, id, JSON.stringify(message))
       .hset(keys.thread, "activeAt", at);
-    // An order such as /full says nothing about what the thread is for, nor does the notice that answers it.
+    // A text command such as /full says nothing about what the thread is for, nor does the notice that answers it.
     if (title && content.kind !== "notice" && !readThreadCommand(title))
       commit.hsetnx(keys.thread, "title", title);
     if (data) commit.hsetnx(keys.files, id, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
@@ -119,8 +119,8 @@ export class Conversations {
   }
 
   /**
-   * Replaces a message by what `change` makes of its content, never undoing what another process did to it
-   * meanwhile. False when there is no such message.
+   * Replaces the content of a message by the result of `change`, optimistically: a change by another process in the
+   * meantime is never lost. False when the message does not exist.
    */
   async change(
     thread: string,
@@ -169,7 +169,7 @@ export class Conversations {
     );
   }
 
-  /** Keeps a file that is going to come with a message of the thread; returns its id. */
+  /** Stores a file that a later message of the thread will name; returns its id. */
   async keep(thread: string, { name, mediaType, data }: KeptFile): Promise<string> {
     const { incoming } = keysOf(thread);
     const id = randomBytes(10).toString("hex");
@@ -183,14 +183,14 @@ export class Conversations {
     return id;
   }
 
-  /** What is known of a file that was kept; null when there is none. */
+  /** The handle of a file that was stored with `keep`; null when there is none. */
   async kept(thread: string, id: string): Promise<AttachmentHandle | null> {
     const about = await this.#redis.hget(keysOf(thread).incoming, `${id} about`);
     const parsed = about === null ? undefined : parseKeptFile(about);
     return parsed?.ok ? { ...parsed.value, handle: `${thread}.${id}` } : null;
   }
 
-  /** The bytes of a file that was kept, by its handle. */
+  /** The bytes of a file that was stored with `keep`, by its handle. */
   async keptData(handle: string): Promise<Buffer | null> {
     const [thread = "", id = ""] = handle.split(".");
     return await this.#redis.hgetBuffer(keysOf(thread).incoming, `${id} data`);
@@ -238,7 +238,7 @@ function keysOf(thread: string): { messages: string; thread: string; files: stri
   };
 }
 
-function wordsOf(content: ConsoleContent): string {
+function textOf(content: ConsoleContent): string {
   switch (content.kind) {
     case "person":
       return content.text.trim() || (content.files ?? []).join(", ");

@@ -2,10 +2,8 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import type { Progress } from "@modelcontextprotocol/sdk/types.js";
 import { startDeadline } from "./deadline.ts";
 import { describeError, isNetworkFailure, isUnreachable } from "./failure.ts";
-import { withoutOwnTimeout } from "./link.ts";
-import type { Link } from "./link.ts";
-import { callResultSchema } from "./result.ts";
-import type { CallResult } from "./result.ts";
+import { type Link, withoutOwnTimeout } from "./link.ts";
+import { type CallResult, callResultSchema } from "./result.ts";
 
 export interface CallRequest {
   /** The server's own name for the tool. */
@@ -16,7 +14,7 @@ export interface CallRequest {
 }
 
 /** How a call went. Only `answered` and `refused` come from the server itself. */
-export type CallOutcome =
+export type McpCallOutcome =
   | { kind: "answered"; result: CallResult }
   /** The server answered with a protocol error. */
   | { kind: "refused"; problem: string }
@@ -28,7 +26,7 @@ export type CallOutcome =
   | { kind: "lost"; problem: string };
 
 /** Makes one call over one connection. Closes the connection when the call shows that it is dead. */
-export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<CallOutcome> {
+export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<McpCallOutcome> {
   const deadline = startDeadline(executeMs, request.signal);
   try {
     const params = { name: request.tool, arguments: request.input };

@@ -3,8 +3,7 @@ import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { skillsRoot } from "../../sandbox/sandbox.ts";
 import { parseManifest } from "./manifest.ts";
-import { scanFolder } from "./scan.ts";
-import type { SkillFolder } from "./scan.ts";
+import { scanFolder, type SkillFolder } from "./scan.ts";
 
 /** One skill: its first two levels in memory, its resources where the sandbox sees them. */
 export interface Skill {
@@ -55,13 +54,13 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
   return {
     current() {
       // Turns that start together share one look.
-      looking ??= look().finally(() => (looking = undefined));
+      looking ??= readFolders().finally(() => (looking = undefined));
       return looking;
     },
     mounts: () => mounts,
   };
 
-  async function look(): Promise<SkillSet> {
+  async function readFolders(): Promise<SkillSet> {
     const scans = await Promise.all(options.folders.map(scanFolder));
     const fingerprint = scans.map((scan) => scan.fingerprint).join("\n\n");
     if (known?.fingerprint === fingerprint) return known.set;

@@ -83,7 +83,7 @@ async function edit(
   await lease.append([], { fields, done: { [key]: json } });
 }
 
-/** Nobody is frozen for longer and then goes on. */
+/** No process freezes for longer and then goes on. */
 const settledSeconds = 3_600;
 
 async function settle(

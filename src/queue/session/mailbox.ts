@@ -10,13 +10,23 @@ import { readMessage } from "./stored.ts";
 import { enqueueForSweep } from "./sweep-list.ts";
 
 const deliverScript = loadScript(new URL("scripts/deliver.lua", import.meta.url));
+/** What that script replies: the result, how many questions are open, whether scheduled tasks wait; see its header. */
+const deliverReply = z.tuple([z.int(), z.int(), z.int()]);
 
 export type Delivery =
-  | { kind: "accepted"; position: number }
-  | { kind: "duplicate" }
+  | ({ kind: "accepted"; position: number } & Beside)
+  | ({ kind: "duplicate" } & Beside)
   | { kind: "no-session" }
   /** Bots have written all that they may until a person does. */
   | { kind: "bots-only" };
+
+/** What a delivery has found in the thread besides. */
+interface Beside {
+  /** It has questions open. */
+  hasQuestions?: true;
+  /** Messages wait in it that were scheduled. */
+  hasScheduled?: true;
+}
 
 /**
  * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
@@ -33,7 +43,7 @@ export async function deliver(
   options: { onlyIfSession: boolean; botLimit?: number; now: number },
 ): Promise<Delivery> {
   const record: JournalRecord = { type: "user", message };
-  let result: number;
+  let answer: z.infer<typeof deliverReply>;
   try {
     const reply = await deliverScript.run(
       redis,
@@ -47,16 +57,23 @@ export async function deliver(
       ],
     );
     // See the header of deliver.lua.
-    result = z.int().parse(reply);
+    answer = deliverReply.parse(reply);
   } catch (error) {
     throw isOutOfMemory(error) ? new OutOfMemory(error) : error;
   }
+  const [result, questions, scheduled] = answer;
   if (result === -2) return { kind: "no-session" };
   if (result === -3) return { kind: "bots-only" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
   await enqueueForSweep(redis, thread, options.now);
-  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: result - 1 };
+  const beside: Beside = {
+    ...(questions > 0 && { hasQuestions: true }),
+    ...(scheduled > 0 && { hasScheduled: true }),
+  };
+  return result === -1
+    ? { kind: "duplicate", ...beside }
+    : { kind: "accepted", position: result - 1, ...beside };
 }
 
 /** The messages that no turn has taken, oldest first. */

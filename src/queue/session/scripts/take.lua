@@ -1,10 +1,10 @@
 --[[
-  Logs the caller's records, then moves what waits in the mailbox into the log. Messages that are older than the newest stop order are
-  withdrawn: they are logged too, and marked as never to be shown to the model. What was overheard since goes along
-  with the last of the others: until now its authors could change it and take it back.
+  Logs the caller's records, then moves what waits in the mailbox into the log. Messages that are older than the
+  newest stop order are withdrawn: they are logged too, and marked as never to be shown to the model. What people
+  without permission wrote since is added to the last of the others: until now they could edit and delete it.
   What is no message that a script can read is logged as it is, and stands in the conversation as a message of Heddle's
   that says so.
-  Applied once: a client that lost the answer with its connection gets it again for the same write.
+  Idempotent: a client that lost the reply with its connection gets it again for the same write.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] mail    KEYS[4] stop
   KEYS[5] asked: set of the ids of the messages that the running turn works on
@@ -12,27 +12,29 @@
 
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
-  ARGV[3] record to log before the messages if any is taken (JSON of the turn's start), or ""
-  ARGV[4] "0": only withdraw, and leave the others in the mailbox
+  ARGV[3] number of hints h, then h pairs of channel and message, which are published
+  then    record to log before the messages if any is taken (JSON of the turn's start), or ""
+  then    "0": only withdraw, and leave the others in the mailbox
   then    records to log first (JSON)
 
   Output
-    {taken, withdrawn, stop}  two lists of records (JSON), and the newest stop order (JSON) or ""
-    -1                        fenced
+    {taken, withdrawn, stop, logged}  two lists of records (JSON), the newest stop order (JSON) or "", and all that
+                                      was logged behind the caller's records (JSON)
+    -1                                fenced
 ]]
-if redis.call("HGET", KEYS[1], "epoch") ~= ARGV[1] then
+-- @include decode
+-- @include time
+-- @include publish-hints
+local head, log, mail, stop, asked, overheard = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local epoch, write = ARGV[1], ARGV[2]
+
+if redis.call("HGET", head, "epoch") ~= epoch then
   return -1
 end
-local stop = redis.call("GET", KEYS[4])
-
--- A script reads only what it must know; what tells not even that stays as it is.
-local function decoded(json)
-  local ok, value = pcall(cjson.decode, json)
-  return ok and type(value) == "table" and value or {}
-end
+local order = redis.call("GET", stop)
 
 local function messageIn(entry)
-  local record = decoded(entry)
+  local record = decode(entry)
   local message = record.type == "user" and type(record.message) == "table" and record.message or {}
   return type(message.id) == "string" and type(message.at) == "number" and message or nil
 end
@@ -44,45 +46,43 @@ end
 
 -- Of the same words as in stored.ts. It is no message on the platform, which nobody could mark or edit.
 local function standIn(entry)
-  redis.call("RPUSH", KEYS[2], entry)
-  local time = redis.call("TIME")
-  local at = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call("RPUSH", log, entry)
   local text = "(Here stood a message that cannot be read. Tell people so, and ask them to send it again.)"
-  local id = "unreadable~" .. redis.call("LLEN", KEYS[2])
+  local id = "unreadable~" .. redis.call("LLEN", log)
   local author = { id = "heddle", name = "Heddle" }
-  local message = { role = "user", id = id, author = author, text = text, at = at, scheduled = true }
+  local message = { role = "user", id = id, author = author, text = text, at = timeMs(), scheduled = true }
   return cjson.encode({ type = "user", message = message })
 end
 
 local function withOverheard(entry)
-  local overheard = redis.call("LRANGE", KEYS[6], 0, -1)
-  if #overheard == 0 then
-    return entry
-  end
-  redis.call("DEL", KEYS[6])
-  local record = cjson.decode(entry)
-  local enclosed = type(record.message.enclosed) == "table" and record.message.enclosed or {}
-  local quotes = {}
-  for _, heard in ipairs(overheard) do
-    local quote = decoded(heard).quote
-    if isQuote(quote) then
-      quotes[#quotes + 1] = quote
-    else
-      redis.call("RPUSH", KEYS[2], heard)
-    end
-  end
+  local quotes = redis.call("LRANGE", overheard, 0, -1)
   if #quotes == 0 then
     return entry
   end
-  enclosed.overheard = quotes
+  redis.call("DEL", overheard)
+  local record = cjson.decode(entry)
+  local enclosed = type(record.message.enclosed) == "table" and record.message.enclosed or {}
+  local readable = {}
+  for _, stored in ipairs(quotes) do
+    local quote = decode(stored).quote
+    if isQuote(quote) then
+      readable[#readable + 1] = quote
+    else
+      redis.call("RPUSH", log, stored)
+    end
+  end
+  if #readable == 0 then
+    return entry
+  end
+  enclosed.overheard = readable
   record.message.enclosed = enclosed
   return cjson.encode(record)
 end
 
-local function move()
-  local stoppedAt = stop and tonumber(decoded(stop).at) or -1
+local function move(start, takesAll)
+  local stoppedAt = order and tonumber(decode(order).at) or -1
   local taken, withdrawn = {}, {}
-  for _, entry in ipairs(redis.call("LRANGE", KEYS[3], 0, -1)) do
+  for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
     local message = messageIn(entry)
     if message and message.at <= stoppedAt then
       withdrawn[#withdrawn + 1] = entry
@@ -90,22 +90,22 @@ local function move()
       taken[#taken + 1] = entry
     end
   end
-  redis.call("DEL", KEYS[3])
-  if ARGV[4] == "0" then
+  redis.call("DEL", mail)
+  if not takesAll then
     for _, entry in ipairs(taken) do
-      redis.call("RPUSH", KEYS[3], entry)
+      redis.call("RPUSH", mail, entry)
     end
     taken = {}
   end
   for _, entry in ipairs(withdrawn) do
-    redis.call("RPUSH", KEYS[2], entry)
+    redis.call("RPUSH", log, entry)
     local id = messageIn(entry).id
-    redis.call("RPUSH", KEYS[2], cjson.encode({ type = "withdrawn", id = id, reason = "stopped" }))
+    redis.call("RPUSH", log, cjson.encode({ type = "withdrawn", id = id, reason = "stopped" }))
   end
-  if #taken > 0 and ARGV[3] ~= "" then
-    redis.call("RPUSH", KEYS[2], ARGV[3])
-    redis.call("HSET", KEYS[1], "status", "running")
-    redis.call("DEL", KEYS[5])
+  if #taken > 0 and start ~= "" then
+    redis.call("RPUSH", log, start)
+    redis.call("HSET", head, "status", "running")
+    redis.call("DEL", asked)
   end
   for index, entry in ipairs(taken) do
     taken[index] = messageIn(entry) and entry or standIn(entry)
@@ -114,26 +114,29 @@ local function move()
     taken[#taken] = withOverheard(taken[#taken])
   end
   for _, entry in ipairs(taken) do
-    redis.call("RPUSH", KEYS[2], entry)
-    redis.call("SADD", KEYS[5], messageIn(entry).id)
+    redis.call("RPUSH", log, entry)
+    redis.call("SADD", asked, messageIn(entry).id)
   end
 end
 
-if redis.call("HGET", KEYS[1], "write") ~= ARGV[2] then
-  for r = 5, #ARGV do
-    redis.call("RPUSH", KEYS[2], ARGV[r])
+if redis.call("HGET", head, "write") ~= write then
+  local behind = publishHints(3)
+  local start, takesAll = ARGV[behind], ARGV[behind + 1] == "1"
+  for record = behind + 2, #ARGV do
+    redis.call("RPUSH", log, ARGV[record])
   end
-  local before = redis.call("LLEN", KEYS[2])
-  move()
-  redis.call("HSET", KEYS[1], "length", redis.call("LLEN", KEYS[2]), "write", ARGV[2], "before", before)
+  local before = redis.call("LLEN", log)
+  move(start, takesAll)
+  redis.call("HSET", head, "length", redis.call("LLEN", log), "write", write, "before", before)
 end
 
 local taken, withdrawn = {}, {}
-for _, entry in ipairs(redis.call("LRANGE", KEYS[2], redis.call("HGET", KEYS[1], "before"), -1)) do
+local logged = redis.call("LRANGE", log, redis.call("HGET", head, "before"), -1)
+for _, entry in ipairs(logged) do
   if messageIn(entry) then
     taken[#taken + 1] = entry
-  elseif decoded(entry).type == "withdrawn" then
+  elseif decode(entry).type == "withdrawn" then
     withdrawn[#withdrawn + 1] = table.remove(taken)
   end
 end
-return { taken, withdrawn, stop or "" }
+return { taken, withdrawn, order or "", logged }
