@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createContextWindow } from "../src/agent/context/compaction.ts";
-import { createMasker } from "../src/agent/context/mask.ts";
+import { createMasker } from "../src/agent/secrets/mask-secrets.ts";
 import { createTokenCounter } from "../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../src/agent/loop/limits.ts";
 import type { Turn } from "../src/agent/loop/turn.ts";

@@ -12,6 +12,7 @@ import {
 } from "./messages.ts";
 import { addUsage, noUsage, type Usage } from "./model.ts";
 import type { Decision, Question } from "./questions.ts";
+import { answerUnknown } from "./unknown-outcome.ts";
 
 export type MessageExtrasRecord = Extract<JournalRecord, { type: "enclosure" }>;
 
@@ -337,17 +338,6 @@ export function trimResults(messages: readonly Message[], callIds: ReadonlySet<s
       text: `${start}\n[… cut to save space: search_history may find the rest, or run ${message.name} again]`,
     };
   });
-}
-
-/** The result of a call that was started by a process which is gone. */
-export function answerUnknown(call: ToolCall): ToolMessage {
-  return {
-    role: "tool",
-    callId: call.id,
-    name: call.name,
-    status: "unknown",
-    text: "Outcome unknown: Heddle was interrupted while this ran. It was not run again; check its effects before you repeat it.",
-  };
 }
 
 function stopNote(turn: string, order: { by: string; at: number }): UserMessage {

@@ -1,6 +1,6 @@
 /** What a program needs to run the agent by itself; examples/library.ts shows how. */
 export { createContextWindow } from "./context/compaction.ts";
-export { createMasker } from "./context/mask.ts";
+export { createMasker } from "./secrets/mask-secrets.ts";
 export { createTokenCounter } from "./context/tokens.ts";
 export { toRecord, replay } from "./history.ts";
 export type { JournalRecord } from "./journal.ts";

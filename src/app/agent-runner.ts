@@ -20,7 +20,7 @@ import type { Policy } from "../agent/policy/policy.ts";
 import type { ScheduleStore } from "../agent/schedule-store.ts";
 import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/breaker.ts";
+import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/circuit-breaker.ts";
 import type { ToolServices } from "../agent/tools/tool.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";

@@ -4,7 +4,7 @@ import type { ChatAdapter } from "../chat/adapter.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";
-import { hasWorker } from "../queue/turns/presence.ts";
+import { hasWorker } from "../queue/turns/worker-presence.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
 import { openAdapters } from "./platforms.ts";

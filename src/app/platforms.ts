@@ -10,7 +10,7 @@ import type { Environment } from "../config/environment.ts";
 import { type Config, ConfigError } from "../config/load.ts";
 import type { Access } from "../intake/access.ts";
 import { createDayBudgets } from "../queue/budgets/state.ts";
-import { createDowntime } from "../queue/session/last-seen.ts";
+import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
@@ -27,7 +27,7 @@ export async function openSurfaces({ config, log, redis }: PlatformDeps): Promis
   const { environment, settings } = config;
   const surfaces = new Map<string, ChatSurface>([["local", createConsoleSurface({ redis })]]);
   if (wantsSlack(environment)) {
-    const workspaces = await slackWorkspaces({ config, log, redis });
+    const workspaces = await slackTeams({ config, log, redis });
     const server = slackServer({ config, log });
     if ("client" in workspaces) {
       const { createTeamsSurface } = await import("../adapters/slack/surface/teams-surface.ts");
@@ -74,7 +74,7 @@ export async function openAdapters({
     adapters.push(
       createSlackAdapter({
         ...slackServer({ config, log }),
-        teams: await slackWorkspaces({ config, log, redis }),
+        teams: await slackTeams({ config, log, redis }),
         events: chosen(() => resolveTransport(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         downtime,
@@ -120,7 +120,7 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
   return Boolean(SLACK_BOT_TOKEN ?? SLACK_APP_TOKEN ?? SLACK_CLIENT_ID);
 }
 
-async function slackWorkspaces({ config, log, redis }: PlatformDeps) {
+async function slackTeams({ config, log, redis }: PlatformDeps) {
   const { resolveTeams } = await import("../adapters/slack/installation/resolve-teams.ts");
   const choice = chosen(() => resolveTeams(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;

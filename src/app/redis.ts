@@ -1,5 +1,5 @@
 import type { Config } from "../config/load.ts";
-import { connectRedis } from "../queue/redis/connect.ts";
+import { connectRedis } from "../queue/redis/choose-server.ts";
 import type { RedisLog, RedisServer } from "../queue/redis/server.ts";
 
 /**

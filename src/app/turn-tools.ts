@@ -2,7 +2,7 @@ import { createTaskTool, type SubAgentOptions } from "../agent/loop/sub-agent.ts
 import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { Skill } from "../agent/skills/library.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
-import { createSandboxTools, createSessionTools } from "../agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
 import type { Tool } from "../agent/tools/tool.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";

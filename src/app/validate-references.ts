@@ -1,6 +1,6 @@
 import { compileGlob } from "../agent/policy/policy.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
-import { createSandboxTools, createSessionTools } from "../agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { ConfigError } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 

@@ -1,6 +1,6 @@
 import { type McpPool, openMcpPool } from "../agent/mcp/pool.ts";
 import { createPolicy } from "../agent/policy/policy.ts";
-import { createPermissionCheck } from "../intake/still-allowed.ts";
+import { checkPermission } from "../intake/recheck-permission.ts";
 import { createMessageExtras } from "../message-extras/message-extras.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
@@ -10,9 +10,9 @@ import { createThreadSchedules, type ScheduleLimits } from "../queue/schedules/s
 import { readJournal } from "../queue/session/journal.ts";
 import { createRedisNotes } from "../queue/session/notes.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";
-import { startPresence } from "../queue/turns/presence.ts";
 import { createSlots } from "../queue/turns/slots.ts";
 import { startTurnWorker } from "../queue/turns/turn-worker.ts";
+import { startPresence } from "../queue/turns/worker-presence.ts";
 import { createAgentRunner } from "./agent-runner.ts";
 import { channelSettings } from "./channel-settings.ts";
 import type { AppContext, Running } from "./context.ts";
@@ -79,7 +79,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
       queue,
       output,
       surface,
-      mayAsk: (thread, author) => createPermissionCheck(thread, author, context),
+      mayAsk: (thread, author) => checkPermission(thread, author, context),
       audit: note,
       now: Date.now,
       onProblem,

@@ -1,5 +1,5 @@
-import { createMasker } from "../agent/context/mask.ts";
 import { readMcpConfig } from "../agent/mcp/config.ts";
+import { createMasker } from "../agent/secrets/mask-secrets.ts";
 import type { CommandContext } from "../app/context.ts";
 import { loadConfig } from "../config/load.ts";
 import { createLog } from "../telemetry/log.ts";

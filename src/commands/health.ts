@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { openRedis } from "../app/redis.ts";
-import { hasWorker, isAlive } from "../queue/turns/presence.ts";
+import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 
 /**

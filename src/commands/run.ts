@@ -10,7 +10,7 @@ import { type Models, openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
 import { threadId } from "../chat/threads.ts";
 import { type LiveEvent, parseLiveEvent } from "../progress/live-event.ts";
-import { followLive } from "../queue/outbox/live.ts";
+import { followLive } from "../queue/outbox/live-events.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { watchTask } from "./run/task-watch.ts";
 import { decideAtTerminal } from "./run/terminal-decision.ts";

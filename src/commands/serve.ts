@@ -7,7 +7,7 @@ import { startGateway } from "../app/gateway.ts";
 import { openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
 import { ConfigError } from "../config/load.ts";
-import { startHeartbeat } from "../queue/turns/presence.ts";
+import { startHeartbeat } from "../queue/turns/worker-presence.ts";
 import type { Role } from "./roles.ts";
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */

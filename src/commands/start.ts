@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
+import { isSupervised, supervise } from "../app/supervisor.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { roles } from "./roles.ts";
-import { isSupervised, supervise } from "./supervisor.ts";
 
 /** Serves chat, console and turns until SIGTERM or SIGINT, under a supervisor where turns are run. */
 export async function command(args: string[]): Promise<number> {

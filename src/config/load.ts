@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
-import { findPasswords } from "../agent/passwords.ts";
+import { findPasswords } from "../agent/url-passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
 import { findNearest } from "./nearest.ts";

@@ -5,7 +5,7 @@ import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { readLastRequesters } from "../queue/session/requesters.ts";
 import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/unauthorized.ts";
 import type { Access } from "./access.ts";
-import { type ContinueAuditEvent, type ContinueOptions, createContinuing } from "./continue.ts";
+import { type ContinueAuditEvent, type ContinueOptions, createContinuing } from "./continue-paused.ts";
 import {
   createQuestionDecisions,
   type QuestionAuditEvent,
@@ -18,7 +18,7 @@ import { receiveStop, type StopOptions } from "./receive-stop.ts";
 import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import { createTextCommands, type TextCommandOptions } from "./text-commands/text-commands.ts";
-import { createWaiting, type WaitingOptions } from "./waiting.ts";
+import { createWaiting, type WaitingOptions } from "./waiting-notice.ts";
 
 /** What people do that the results of their events do not tell: for the audit log. */
 export type IntakeAuditEvent = QuestionAuditEvent | ContinueAuditEvent | ScheduleAuditEvent;

@@ -1,8 +1,8 @@
 import type { InboundAction, IntakeResult } from "../chat/inbound.ts";
 import { threadId } from "../chat/threads.ts";
 import { type Ratings, readRatingAction } from "../queue/budgets/ratings.ts";
-import { readContinueAction } from "../queue/session/paused-turn.ts";
-import type { Continuing } from "./continue.ts";
+import { readContinueAction } from "../queue/session/continue-offer.ts";
+import type { Continuing } from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
 

@@ -13,7 +13,7 @@ import {
   type ContinuePermission,
   type Continuing,
   isContinueCommand,
-} from "./continue.ts";
+} from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
 import { toUserMessage } from "./user-message.ts";

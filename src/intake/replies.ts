@@ -3,7 +3,7 @@ import type { InboundAction, InboundMessage, IntakeResult } from "../chat/inboun
 import type { MessageMark } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
-import { markMessage } from "../queue/outbox/marks.ts";
+import { markMessage } from "../queue/outbox/message-marks.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { keys } from "../queue/redis/keys.ts";

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { BudgetSettings } from "../queue/budgets/budgets.ts";
-import { createLiveFeed } from "../queue/outbox/live.ts";
+import { createLiveFeed } from "../queue/outbox/live-events.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
-import { announceSession } from "../queue/outbox/live.ts";
+import { announceSession } from "../queue/outbox/live-events.ts";
 import { createNameCache } from "./names.ts";
 
 /**

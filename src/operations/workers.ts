@@ -3,7 +3,7 @@ import { z } from "zod";
 import { createStoredParser } from "../agent/parse-stored.ts";
 import type { Fields } from "../agent/schemas.ts";
 import { readStored } from "../queue/redis/unreadable.ts";
-import { readPresence } from "../queue/turns/presence.ts";
+import { readPresence } from "../queue/turns/worker-presence.ts";
 import type { WorkerReport } from "./operations.ts";
 
 const optional = z.exactOptional;

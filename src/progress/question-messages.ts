@@ -1,6 +1,6 @@
 import type { ToolCall } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
-import { cutText } from "../agent/well-formed.ts";
+import { cutText } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { formatDuration } from "./describe.ts";
 

@@ -1,14 +1,14 @@
 import { rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { createMasker } from "../../src/agent/context/mask.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { replay, toRecord } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { createChatMessages } from "../../src/agent/llm/openai/chat-messages.ts";
 import { defaultTurnLimits } from "../../src/agent/loop/limits.ts";
-import { type Enclosed, type UserMessage, formatUserText } from "../../src/agent/messages.ts";
+import { type Enclosed, formatUserText, type UserMessage } from "../../src/agent/messages.ts";
 import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll, createPolicy } from "../../src/agent/policy/policy.ts";
+import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import type { Skill } from "../../src/agent/skills/library.ts";
 import type { Tool } from "../../src/agent/tools/tool.ts";
 import type { TurnBudget } from "../../src/agent/turn-budget.ts";

@@ -1,9 +1,9 @@
 /** The operator's pages of the console, as a person uses them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
-import { createLivePublisher } from "../../src/queue/outbox/live.ts";
+import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { channels, keys } from "../../src/queue/redis/keys.ts";
-import { startPresence } from "../../src/queue/turns/presence.ts";
+import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
 import { chromiumPath, noChromium, shot } from "./chromium.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readThreadCommand } from "../../src/chat/thread-command.ts";
-import { isContinueCommand } from "../../src/intake/continue.ts";
+import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import { readScheduleCommand } from "../../src/intake/text-commands/schedules.ts";
 import { isStatusCommand } from "../../src/intake/text-commands/status.ts";
 import { isStopCommand } from "../../src/intake/text-commands/stop.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
-import { connectRedis } from "../../src/queue/redis/connect.ts";
+import { connectRedis } from "../../src/queue/redis/choose-server.ts";
 import type { RedisServer } from "../../src/queue/redis/server.ts";
 
 export interface TestRedis {

@@ -4,7 +4,7 @@ import { createSlackSurface } from "../../src/adapters/slack/surface/surface.ts"
 import type { ChatAdapter } from "../../src/chat/adapter.ts";
 import type { Downtime } from "../../src/chat/downtime.ts";
 import type { ChatSurface } from "../../src/chat/surface.ts";
-import { createDowntime } from "../../src/queue/session/last-seen.ts";
+import { createDowntime } from "../../src/queue/session/gateway-last-seen.ts";
 import type { AuditFact } from "../../src/telemetry/audit/fact.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
 import { adapterFor as discordAdapter, surfaceOf } from "../adapters/discord/connected-adapter.ts";

@@ -1,6 +1,6 @@
-import { createMasker } from "../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll } from "../../src/agent/policy/policy.ts";
+import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import { createAgentRunner } from "../../src/app/agent-runner.ts";
 import { createTurnEngine } from "../../src/app/turn-engine.ts";
 import type { Intake } from "../../src/chat/inbound.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { WorkerReport } from "../../src/operations/operations.ts";
 import { describeStatus } from "../../src/operations/status.ts";
-import { startPresence } from "../../src/queue/turns/presence.ts";
+import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { noUsage, type Usage } from "../../src/agent/model.ts";
-import { renderClosing } from "../../src/progress/describe.ts";
+import { renderClosing } from "../../src/progress/receipt.ts";
 import { noChanges } from "../../src/queue/turns/contracts.ts";
 
 const footer = (usage: Partial<Usage>, files = noChanges) =>

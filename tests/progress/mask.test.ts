@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createMasker } from "../../src/agent/context/mask.ts";
+import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import type { ChatSurface } from "../../src/chat/surface.ts";
 import { createMaskedSurface } from "../../src/progress/mask.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import { createSandboxTools } from "../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../src/agent/tools/built-in.ts";
 import { readSandboxLimits } from "../../src/app/sandbox.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
-import { createSandboxTools } from "../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../src/agent/tools/built-in.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
 import { closedFolder, dataFolder } from "./two-threads.ts";

@@ -8,7 +8,7 @@ import {
   toolCalls,
 } from "../messages.ts";
 import { type LanguageModel, noUsage, type Usage } from "../model.ts";
-import { cutText } from "../well-formed.ts";
+import { cutText } from "../text.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** What a summary may cost. */

@@ -1,6 +1,6 @@
 import type { ModelErrorKind } from "../model.ts";
 import { readNetworkCode } from "../network-code.ts";
-import { AttemptFailed } from "./attempt.ts";
+import { AttemptFailed } from "./attempt-failed.ts";
 
 /** What a service said when it refused a request or broke off an answer. */
 export interface ServiceFailure {

@@ -1,6 +1,6 @@
 import type { LanguageModel, ModelLimits } from "../model.ts";
-import { askService, describeAddress, type ServiceAccount } from "./access.ts";
 import { lookUpModel, type ModelFacts } from "./catalogue.ts";
+import { askService, describeAddress, type ServiceAccount } from "./check-access.ts";
 import { createDemoModel } from "./demo/demo.ts";
 import { isOpenAI } from "./endpoints.ts";
 import type { RetryPolicy } from "./retry.ts";

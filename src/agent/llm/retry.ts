@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LanguageModel, ModelError, type ModelEvent, type ModelRequest } from "../model.ts";
-import { AttemptFailed } from "./attempt.ts";
+import { AttemptFailed } from "./attempt-failed.ts";
 import { createImageStripping } from "./strip-rejected-images.ts";
 import { createToolStripping } from "./strip-rejected-tools.ts";
 

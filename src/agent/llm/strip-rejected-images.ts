@@ -1,6 +1,6 @@
 import type { Message } from "../messages.ts";
 import type { ModelRequest } from "../model.ts";
-import type { AttemptFailed } from "./attempt.ts";
+import type { AttemptFailed } from "./attempt-failed.ts";
 
 /** What a model's service does not take any more. */
 export interface RefusedImages {

@@ -1,5 +1,5 @@
 import type { ModelRequest, ToolDefinition } from "../model.ts";
-import type { AttemptFailed } from "./attempt.ts";
+import type { AttemptFailed } from "./attempt-failed.ts";
 
 /** Tools that a model's service does not take. */
 export interface RefusedTools {

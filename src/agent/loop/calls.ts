@@ -1,9 +1,10 @@
 import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, StopOrder, TurnAbort } from "../events.ts";
-import { answerUnknown, type OpenCall } from "../history.ts";
+import type { OpenCall } from "../history.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
 import { answerWithoutRun, type Asking, type Question } from "../questions.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
+import { answerUnknown } from "../unknown-outcome.ts";
 import type { Budget } from "./limits.ts";
 
 /** At most this many read-only calls of a step run at once. */

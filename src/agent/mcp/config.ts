@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
-import { findPasswords } from "../passwords.ts";
+import { findPasswords } from "../url-passwords.ts";
 
 /** How a server is reached. */
 export type McpEndpoint =

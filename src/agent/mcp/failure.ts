@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cutText } from "../well-formed.ts";
+import { cutText } from "../text.ts";
 
 /** Codes of failures that happen before a request has left: the server cannot have acted on it. */
 const unreachable = new Set([

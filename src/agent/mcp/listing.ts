@@ -1,7 +1,7 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { type Tool as ProtocolTool, ToolSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { cutText, toWellFormed } from "../well-formed.ts";
+import { cutText, toWellFormed } from "../text.ts";
 import { withoutOwnTimeout } from "./link.ts";
 
 /** A tool as its server describes it, in a form that every model API accepts. */

@@ -1,4 +1,4 @@
-import { createMasker } from "../context/mask.ts";
+import { createMasker } from "../secrets/mask-secrets.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
 import type { ConnectionState } from "./connection.ts";

@@ -1,5 +1,5 @@
+import { cutText } from "../text.ts";
 import type { Tool, ToolEffect } from "../tools/tool.ts";
-import { cutText } from "../well-formed.ts";
 import { splitCommands } from "./shell-commands.ts";
 
 export type ToolAction = "allow" | "ask" | "deny";

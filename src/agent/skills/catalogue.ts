@@ -1,4 +1,4 @@
-import { cutText } from "../well-formed.ts";
+import { cutText } from "../text.ts";
 import type { Skill } from "./library.ts";
 
 const heading =

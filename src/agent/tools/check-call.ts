@@ -1,5 +1,5 @@
 import type { ToolCall } from "../messages.ts";
-import { cutText } from "../well-formed.ts";
+import { cutText } from "../text.ts";
 import type { Tool } from "./tool.ts";
 
 export type CheckedCall = { ok: true; tool: Tool; input: unknown } | { ok: false; problem: string };

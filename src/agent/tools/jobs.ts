@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Job, JobStatus, Sandbox } from "../../sandbox/sandbox.ts";
-import { cutText } from "../well-formed.ts";
+import { cutText } from "../text.ts";
 import { quoteArgument } from "./quote.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 

@@ -1,12 +1,12 @@
 import type { TurnAbort } from "../events.ts";
-import { answerUnknown } from "../history.ts";
 import type { Budget } from "../loop/limits.ts";
 import type { Masker } from "../masker.ts";
 import type { ToolCall } from "../messages.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Decision } from "../questions.ts";
+import { answerUnknown } from "../unknown-outcome.ts";
 import { type Ending, runBounded } from "./bounded-run.ts";
-import type { CircuitBreaker } from "./breaker.ts";
+import type { CircuitBreaker } from "./circuit-breaker.ts";
 import type { Tool, ToolResult, ToolServices } from "./tool.ts";
 
 /** One call on its way. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cutText } from "../well-formed.ts";
+import { cutText } from "../text.ts";
 import { quoteArgument } from "./quote.ts";
 import { defineSandboxTool } from "./tool.ts";
 

@@ -1,5 +1,5 @@
 import manifest from "../../../package.json" with { type: "json" };
-import { checkAccess } from "../../agent/llm/access.ts";
+import { checkAccess } from "../../agent/llm/check-access.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
 import { type CommandContext, shippedSkills } from "../../app/context.ts";

@@ -3,10 +3,10 @@ import type { OutboundMessage } from "../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
+import { readContinueAction } from "../session/continue-offer.ts";
 import type { Change, SessionLease } from "../session/lease.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import { dropQuestion, postedField } from "../session/open-questions.ts";
-import { readContinueAction } from "../session/paused-turn.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 
 /** A mark in the outbox. */

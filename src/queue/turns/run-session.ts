@@ -1,13 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Redis } from "ioredis";
-import { type History, isUndecided, type OpenTurn } from "../../agent/history.ts";
+import { isUndecided, type OpenTurn } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
-import type { ThreadId } from "../../chat/threads.ts";
 import { markNotified } from "../session/cancelled-messages.ts";
+import { closeContinueOffer } from "../session/continue-offer.ts";
 import { type Change, claimSession, LeaseLost, touchSession } from "../session/lease.ts";
 import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
-import { closeContinueOffer } from "../session/paused-turn.ts";
 import { readHeadNumber, readMessageRef } from "../session/stored.ts";
 import { readListedAt, unlist } from "../session/sweep-list.ts";
 import { readVerbosity } from "../session/verbosity.ts";
@@ -20,9 +18,10 @@ import {
   readHistory,
 } from "./claimed-session.ts";
 import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
-import { runOneTurn } from "./run-turn.ts";
+import { parkTurn } from "./park-turn.ts";
+import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
-import { isOver, readStop } from "./stops.ts";
+import { isOver } from "./stops.ts";
 import type { SessionRunner, SessionRunResult } from "./turn-worker.ts";
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
@@ -166,36 +165,6 @@ async function recordDecisions(session: ClaimedSession, current: CurrentTurn): P
   current.history = await readHistory(session);
   current.turn = current.history.turn ?? current.turn;
   await session.flush(Promise.resolve(true));
-}
-
-/** Leaves a turn that can do nothing but wait for people; false when it can go on. */
-async function parkTurn(session: ClaimedSession, { history, display }: CurrentTurn): Promise<boolean> {
-  const { lease, options, rest } = session;
-  const until = await parkedUntil(options.redis, lease.thread, history);
-  if (until === undefined) return false;
-  // Coming back is no sign of a crash.
-  await lease.append([], { fields: { handover: "1" } });
-  const openSeconds = Math.ceil((until - options.now()) / 1_000);
-  await touchSession(options.redis, lease.thread, openSeconds + options.expireSeconds);
-  await Promise.all([...rest, display.close()]);
-  await unlist(options.redis, lease.thread, session.listedSince ?? null, until);
-  return true;
-}
-
-/**
- * While the turn can do nothing but wait for people: when their time is over, ms. Undefined when it can go on, also
- * to its end by a stop.
- */
-async function parkedUntil(
-  redis: Redis,
-  thread: ThreadId,
-  { open, turn }: History,
-): Promise<number | undefined> {
-  const [next] = open;
-  if (!next || !isUndecided(next)) return undefined;
-  const stop = await readStop(redis, thread);
-  if (stop && stop.at >= (turn?.since ?? 0)) return undefined;
-  return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
 }
 
 /** Shows that the turn works, and that the one before it can be gone on with no more. */

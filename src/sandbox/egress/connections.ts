@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
-import { isPublicAddress } from "./addresses.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Dialer } from "./dialer.ts";
 import type { Meter } from "./meter.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
+import { isPublicAddress } from "./private-addresses.ts";
 import { refuse, type Status } from "./refusal.ts";
 
 /** A connection to a host that was allowed and looked up, or why there is none. */

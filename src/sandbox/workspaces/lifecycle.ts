@@ -5,8 +5,8 @@ import type { CleanReport, WorkspaceInfo, Workspaces } from "../sandbox.ts";
 import { withFileLock } from "./file-lock.ts";
 import type { Folder, LifecycleOptions, WorkspaceLifecycle } from "./lifecycle-contracts.ts";
 import { createWorkspaceRecords } from "./records.ts";
+import { createTransfer } from "./save-and-restore.ts";
 import { createStaging } from "./staging.ts";
-import { createTransfer } from "./transfer.ts";
 
 /** Looks after the workspaces of one host: opens, saves, archives and forgets them. */
 export function createWorkspaceLifecycle<Kind extends Folder>(

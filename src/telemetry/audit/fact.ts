@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
-import { cutText } from "../../agent/well-formed.ts";
+import { cutText } from "../../agent/text.ts";
 import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { IntakeAuditEvent } from "../../intake/intake.ts";

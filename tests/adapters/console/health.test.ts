@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { isAlive, startHeartbeat, startPresence } from "../../../src/queue/turns/presence.ts";
+import { isAlive, startHeartbeat, startPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { call } from "./requests.ts";
 import { startConsole } from "./start-console.ts";
 

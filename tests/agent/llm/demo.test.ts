@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createDemoModel } from "../../../src/agent/llm/demo/demo.ts";
-import type { LanguageModel, ModelEvent } from "../../../src/agent/model.ts";
-import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/core.ts";
 import { heddle, type Message, textOf, toolCalls } from "../../../src/agent/messages.ts";
+import type { LanguageModel, ModelEvent } from "../../../src/agent/model.ts";
+import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/built-in.ts";
 
 const folders: string[] = [];
 afterEach(() => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AttemptFailed } from "../../../src/agent/llm/attempt.ts";
+import { AttemptFailed } from "../../../src/agent/llm/attempt-failed.ts";
 import {
   type Attempt,
   defaultRetryPolicy,

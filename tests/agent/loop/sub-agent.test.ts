@@ -4,7 +4,7 @@ import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { replay } from "../../../src/agent/history.ts";
 import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/sub-agent.ts";
 import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
-import { createSessionTools } from "../../../src/agent/tools/core.ts";
+import { createSessionTools } from "../../../src/agent/tools/built-in.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";

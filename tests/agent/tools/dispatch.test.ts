@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { TurnAbort } from "../../../src/agent/events.ts";
-import { createCircuitBreaker } from "../../../src/agent/tools/breaker.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
+import { createCircuitBreaker } from "../../../src/agent/tools/circuit-breaker.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../../../src/agent/tools/tool.ts";
 import { callOf, dispatcherOf, run } from "./services.ts";
 

@@ -1,12 +1,12 @@
-import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { ToolCall, ToolMessage } from "../../../src/agent/messages.ts";
+import type { NoteStore } from "../../../src/agent/note-store.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import {
   createDispatcher,
   type Dispatcher,
   type DispatcherOptions,
 } from "../../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
-import type { NoteStore } from "../../../src/agent/note-store.ts";
 
 /** Notes that Ann records, all of them at one moment. */
 export function memoryNotes(): NoteStore {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/built-in.ts";
 import { dispatcherOf, run } from "./services.ts";
 
 const session = () => dispatcherOf({ tools: createSessionTools() });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { ToolMessage } from "../../../src/agent/messages.ts";
-import { createSandboxTools } from "../../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../../src/agent/tools/built-in.ts";
 import type { Dispatcher } from "../../../src/agent/tools/dispatch.ts";
 import type { ToolServices } from "../../../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { ToolCall } from "../../../src/agent/messages.ts";
 import { noUsage } from "../../../src/agent/model.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { createTerminalView } from "../../../src/commands/run/terminal-view.ts";
 
 const secret = "correct-horse-battery";

@@ -1,7 +1,7 @@
 /** A process that is killed while it marks a message: `doomed-marker.ts <socket of Redis> <ref as JSON>`. */
 import { Redis } from "ioredis";
 import type { MessageRef } from "../../../src/chat/threads.ts";
-import { markMessage } from "../../../src/queue/outbox/marks.ts";
+import { markMessage } from "../../../src/queue/outbox/message-marks.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue, QueueEvents, Worker } from "bullmq";
 import { describe, expect, test } from "vitest";
-import { connectRedis } from "../../../src/queue/redis/connect.ts";
+import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { startRedis } from "../../fakes/redis.ts";
 
 describe.each([{ embedded: false }, { embedded: true }])("BullMQ on a server with %o", ({ embedded }) => {

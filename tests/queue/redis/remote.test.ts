@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
-import { connectRedis } from "../../../src/queue/redis/connect.ts";
+import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { measureClockAheadMs } from "../../../src/queue/redis/inspect.ts";
 import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
 import { freePort } from "../../fakes/free-port.ts";

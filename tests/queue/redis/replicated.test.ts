@@ -1,7 +1,7 @@
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { queuePrefix } from "../../../src/queue/redis/keys.ts";
-import { connectRedis } from "../../../src/queue/redis/connect.ts";
 import { lookSeconds } from "../../../src/queue/turns/turn-worker.ts";
 import {
   caughtUp,

@@ -6,7 +6,7 @@ import { replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
 import { journalRecordSchema } from "../../../src/agent/schemas.ts";
-import { flushOutbox, hasUnsentEnding } from "../../../src/queue/outbox/outbox.ts";
+import { flushOutbox, hasUnsentEnding } from "../../../src/queue/outbox/flush.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { compileGuard } from "../../../src/queue/redis/compile-guard.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../../src/agent/model.ts";
 import { allowAll } from "../../../src/agent/policy/policy.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { createAgentRunner } from "../../../src/app/agent-runner.ts";
 import { createTurnEngine } from "../../../src/app/turn-engine.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { openSandboxBackend } from "../../../src/app/sandbox.ts";
 import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
-import { openSandboxBackend } from "../../../src/app/sandbox.ts";
-import { isPublicAddress } from "../../../src/sandbox/egress/addresses.ts";
 import { describePolicy, isListed, policyFor } from "../../../src/sandbox/egress/policy.ts";
+import { isPublicAddress } from "../../../src/sandbox/egress/private-addresses.ts";
 
 describe("an address", () => {
   test.each([

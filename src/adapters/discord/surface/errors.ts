@@ -1,6 +1,6 @@
 import { DiscordAPIError, HTTPError, RateLimitError } from "discord.js";
-import { isUnsent } from "../../../chat/network.ts";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
+import { isUnsent } from "../../../chat/unsent.ts";
 
 /**
  * What Discord's codes mean to a caller that wants to write; a code that is not listed is `rejected`.

@@ -1,6 +1,6 @@
 import { WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
-import { isUnsent } from "../../../chat/network.ts";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
+import { isUnsent } from "../../../chat/unsent.ts";
 import { refusalCode } from "../connection/web.ts";
 
 /** What Slack's codes mean to a caller that wants to write; a code that is not listed is `rejected`. */

@@ -1,5 +1,5 @@
 import type { types } from "@slack/bolt";
-import { cutText } from "../../../agent/well-formed.ts";
+import { cutText } from "../../../agent/text.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
 import { buttonRow } from "./buttons.ts";

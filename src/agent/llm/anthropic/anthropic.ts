@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
-import type { AttemptFailed } from "../attempt.ts";
+import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AssistantPart, StopReason, ToolCall } from "../../messages.ts";
 import type { ModelEvent } from "../../model.ts";
-import { AttemptFailed } from "../attempt.ts";
+import { AttemptFailed } from "../attempt-failed.ts";
 import type { CallTokens } from "../cost.ts";
 import { toServiceFailure } from "../errors.ts";
 import { heartbeat } from "../retry.ts";

@@ -18,7 +18,7 @@ import {
   type UserMessage,
 } from "../../messages.ts";
 import { findOutputLimit, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
-import { toWellFormed } from "../../well-formed.ts";
+import { toWellFormed } from "../../text.ts";
 import { isObject } from "../wire-calls.ts";
 import {
   assertPaired,

@@ -15,7 +15,7 @@ import {
   type ToolMessage,
 } from "../../messages.ts";
 import type { ModelRequest } from "../../model.ts";
-import { toWellFormed } from "../../well-formed.ts";
+import { toWellFormed } from "../../text.ts";
 import {
   assertPaired,
   formatSummary,

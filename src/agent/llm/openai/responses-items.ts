@@ -6,7 +6,7 @@ import {
   type Image,
   type Message,
 } from "../../messages.ts";
-import { toWellFormed } from "../../well-formed.ts";
+import { toWellFormed } from "../../text.ts";
 import {
   assertPaired,
   formatSummary,

@@ -1,7 +1,7 @@
 import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
 import type { Message } from "../../messages.ts";
 import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest } from "../../model.ts";
-import type { AttemptFailed } from "../attempt.ts";
+import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
 import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";

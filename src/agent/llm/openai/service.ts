@@ -2,7 +2,7 @@ import OpenAI, { APIConnectionError, APIError } from "openai";
 import type { APIPromise } from "openai";
 import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
-import { AttemptFailed } from "../attempt.ts";
+import { AttemptFailed } from "../attempt-failed.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import type { FactsSource } from "../facts-source.ts";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { RedisServerState } from "js-redis-server/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connectRedis } from "../../../../src/queue/redis/connect.ts";
-import type { RedisServer } from "../../../../src/queue/redis/server.ts";
+import { connectRedis } from "../../../../src/queue/redis/choose-server.ts";
 import { loadSnapshot, saveSnapshot } from "../../../../src/queue/redis/local/snapshot.ts";
+import type { RedisServer } from "../../../../src/queue/redis/server.ts";
 
 let dataDir = "";
 let opened: RedisServer[] = [];

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connectRedis, type RedisSettings } from "../../../../src/queue/redis/connect.ts";
-import type { RedisServer } from "../../../../src/queue/redis/server.ts";
+import { connectRedis, type RedisSettings } from "../../../../src/queue/redis/choose-server.ts";
 import { isServed } from "../../../../src/queue/redis/local/socket.ts";
+import type { RedisServer } from "../../../../src/queue/redis/server.ts";
 
 const found = await promisify(execFile)("sh", [
   "-c",
@@ -49,7 +49,7 @@ const serverPid = async () => Number(await readFile(join(dataDir, "redis", "redi
 
 /** Another process that opens the server in `folder`; resolves when the program has written its first line. */
 async function otherProcess(folder: string, program: string) {
-  const module = new URL("../../../../src/queue/redis/connect.ts", import.meta.url);
+  const module = new URL("../../../../src/queue/redis/choose-server.ts", import.meta.url);
   const opening = `
     const { connectRedis } = await import(${JSON.stringify(module)});
     const log = { info() {}, warn() {} };

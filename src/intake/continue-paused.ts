@@ -2,8 +2,8 @@ import type { Redis } from "ioredis";
 import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
+import { type PausedTurn, readPausedTurn } from "../queue/session/continue-offer.ts";
 import { deliver } from "../queue/session/mailbox.ts";
-import { type PausedTurn, readPausedTurn } from "../queue/session/paused-turn.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
 /** Somebody continued a turn that a limit had paused. `budget`: the one that was extended for it. */

@@ -3,7 +3,7 @@ import type { Author } from "../../src/chat/inbound.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
-import { createPermissionCheck } from "../../src/intake/still-allowed.ts";
+import { checkPermission } from "../../src/intake/recheck-permission.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 
 const ada = { id: "U1", name: "Ada" };
@@ -12,7 +12,7 @@ const access = createAccess(settingsSchema.parse({ access: { discord: { roles: [
 /** Whether Ada's plan is still good where the platform says this of her. */
 function asks(thread: string, person?: () => Promise<Author | undefined>) {
   const { surface } = memoryChat();
-  return createPermissionCheck(thread, ada, {
+  return checkPermission(thread, ada, {
     access,
     surface: () => ({ ...surface, ...(person && { person }) }),
   });

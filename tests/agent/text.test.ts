@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cutText, toWellFormed } from "../../src/agent/well-formed.ts";
+import { cutText, toWellFormed } from "../../src/agent/text.ts";
 
 test("A value is the same without halves of surrogate pairs, wherever they are", () => {
   expect(toWellFormed({ "a\ud83d": ["b\udc40", 1, null, { c: "👀" }] })).toEqual({

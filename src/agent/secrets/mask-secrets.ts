@@ -1,5 +1,5 @@
 import type { Masker } from "../masker.ts";
-import { listSecretForms, secretShapes } from "./secrets.ts";
+import { listSecretForms, secretShapes } from "./secret-forms.ts";
 
 /** From `start` up to, not including, `end`. */
 interface Span {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Author } from "../../src/chat/inbound.ts";
 import type { OutboundMessage } from "../../src/chat/outbound.ts";
-import { isContinueCommand } from "../../src/intake/continue.ts";
+import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import type { BudgetSettings } from "../../src/queue/budgets/budgets.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";

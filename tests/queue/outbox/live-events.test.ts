@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { threadId } from "../../../src/chat/threads.ts";
-import { createLivePublisher, followLive } from "../../../src/queue/outbox/live.ts";
+import { createLivePublisher, followLive } from "../../../src/queue/outbox/live-events.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;

@@ -12,7 +12,7 @@ test("whoever supervises ends as its program does: by the same signal, or with t
     await writeFile(join(folder, name), code);
     return join(folder, name);
   };
-  const module = join(import.meta.dirname, "../../src/commands/supervisor.ts");
+  const module = join(import.meta.dirname, "../../src/app/supervisor.ts");
   const endOf = async (name: string, program: string) => {
     const options = `{ entry: "${await file(name, program)}", args: [], hangMs: 5_000, warn() {} }`;
     const code = `import { supervise } from "${module}"; process.exitCode = await supervise(${options});`;

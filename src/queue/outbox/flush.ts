@@ -8,7 +8,7 @@ import type { SessionLease } from "../session/lease.ts";
 import { readMessageRef } from "../session/stored.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 import { deliverPost, findPosted, type MarkEntry, maxAttempts, waitBeforeRetry } from "./deliver.ts";
-import { markMessage } from "./marks.ts";
+import { markMessage } from "./message-marks.ts";
 import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts";
 
 /**

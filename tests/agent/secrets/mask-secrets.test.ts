@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createMasker } from "../../../src/agent/context/mask.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 
 /** Apart from its number, so that no scanner takes a test for a leak. */
 const slackBot = "xoxb";

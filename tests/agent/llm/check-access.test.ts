@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { checkAccess } from "../../../src/agent/llm/access.ts";
+import { checkAccess } from "../../../src/agent/llm/check-access.ts";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../../fakes/openai.ts";
 import { startWireServer, type WireReply } from "../../fakes/wire.ts";

@@ -10,7 +10,7 @@ type StillAllowed = { allowed: true } | { allowed: false; why: string };
  * Checks whether the person who scheduled a task may still ask for it, by what the platform says about them now.
  * @throws SurfaceError when the platform does not answer, so that the check is retried
  */
-export async function createPermissionCheck(
+export async function checkPermission(
   thread: ThreadId,
   { id, name }: Speaker,
   { access, surface: surfaceOf }: { access: Pick<Access, "mayAsk">; surface(platform: string): ChatSurface },

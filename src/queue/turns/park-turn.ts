@@ -1,0 +1,37 @@
+import type { Redis } from "ioredis";
+import { type History, isUndecided } from "../../agent/history.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { touchSession } from "../session/lease.ts";
+import { unlist } from "../session/sweep-list.ts";
+import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
+import { readStop } from "./stops.ts";
+
+/** Leaves a turn that can do nothing but wait for people; false when it can go on. */
+export async function parkTurn(session: ClaimedSession, { history, display }: CurrentTurn): Promise<boolean> {
+  const { lease, options, rest } = session;
+  const until = await parkedUntil(options.redis, lease.thread, history);
+  if (until === undefined) return false;
+  // Coming back is no sign of a crash.
+  await lease.append([], { fields: { handover: "1" } });
+  const openSeconds = Math.ceil((until - options.now()) / 1_000);
+  await touchSession(options.redis, lease.thread, openSeconds + options.expireSeconds);
+  await Promise.all([...rest, display.close()]);
+  await unlist(options.redis, lease.thread, session.listedSince ?? null, until);
+  return true;
+}
+
+/**
+ * While the turn can do nothing but wait for people: when their time is over, ms. Undefined when it can go on, also
+ * to its end by a stop.
+ */
+async function parkedUntil(
+  redis: Redis,
+  thread: ThreadId,
+  { open, turn }: History,
+): Promise<number | undefined> {
+  const [next] = open;
+  if (!next || !isUndecided(next)) return undefined;
+  const stop = await readStop(redis, thread);
+  if (stop && stop.at >= (turn?.since ?? 0)) return undefined;
+  return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
+}
