@@ -64,7 +64,7 @@ async function sentUntilRequests(message: string, steps: number): Promise<SentCo
  * budgets only where there are some.
  */
 function namesOf(sent: readonly SentCommand[]): string[] {
-  const isPublishing = ({ name, args: [, keyCount] }: SentCommand) => name === "evalsha" && keyCount === "1";
+  const isPublishing = ({ name, args: [, count] }: SentCommand) => name === "evalsha" && count === "1";
   const isApart = ({ args }: SentCommand) => args.some((arg) => /\{(mark|out|budget)[:}]/.test(arg));
   return sent.filter((command) => !isPublishing(command) && !isApart(command)).map(({ name }) => name);
 }
