@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { deleteMessage, editMessage } from "../../src/queue/amendments.ts";
 import { keys } from "../../src/queue/keys.ts";
-import { deliver, orderStop, readStop } from "../../src/queue/mailbox.ts";
+import { deliver, listedAt, orderStop, readStop, unlist, waitingIn } from "../../src/queue/mailbox.ts";
 import { overhear } from "../../src/queue/overheard.ts";
 import { claimSession, LeaseLost, touchSession } from "../../src/queue/session.ts";
 import { listSessions } from "../../src/queue/sessions.ts";
@@ -25,6 +25,7 @@ const message = (n: number): UserMessage => ({
   at: n,
 });
 const options = { onlyIfSession: false, now: 1 };
+const ada = { id: "U1", name: "Ada" };
 
 describe("A mailbox", () => {
   test("takes a message once, however often it is delivered", async () => {
@@ -129,6 +130,80 @@ describe("A mailbox", () => {
     expect(await deleteMessage(redis, thread, deletion)).toBe("stopping");
     await deliver(redis, thread, message(7), options);
     expect(await lease.take()).toMatchObject({ withdrawn: [{ id: "m7" }], stop: { by: "Bob" } });
+  });
+
+  test("is stopped by a deletion that is newer than the order known", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(3), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const deletion = { message: "m3", author: ada, at: 5 };
+    expect(await deleteMessage(redis, thread, deletion)).toBe("stopping");
+    expect(await deleteMessage(redis, thread, deletion)).toBe("repeated");
+    expect(await readStop(redis, thread)).toMatchObject({ by: "Ada, who deleted the message", at: 5 });
+  });
+
+  test("lets a turn go on without a message that is deleted while another one waits", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await deliver(redis, thread, message(2), options);
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 5 })).toBe("passed-on");
+    expect((await lease.take()).taken.map(({ text }) => text)).toEqual([
+      "message 2",
+      expect.stringContaining("Ada has deleted"),
+    ]);
+  });
+
+  test("knows only the messages of the running turn as its work, and none of an earlier one", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t1", at: 1 });
+    await lease.append([], { fields: { status: "idle" } });
+    await deliver(redis, thread, message(2), options);
+    await lease.take({ type: "turn-start", turn: "t2", at: 2 });
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 5 })).toBe("too-late");
+    expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 6 })).toBe("stopping");
+  });
+
+  test("keeps what is newer than a stop in its order while the rest is withdrawn", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 7, 8, 9]) await deliver(redis, thread, message(n), options);
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const lease = await claimSession(redis, thread);
+    expect((await lease.withdraw()).map(({ id }) => id)).toEqual(["m1"]);
+    expect((await waitingIn(redis, thread)).map(({ id }) => id)).toEqual(["m7", "m8", "m9"]);
+    expect((await lease.read()).map(({ type }) => type)).toEqual(["user", "withdrawn"]);
+  });
+
+  test("lists its thread also for a message that is told again, since its first worker may have died before", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    await redis.zrem(keys.waiting, thread);
+    await deliver(redis, thread, message(1), options);
+    expect(await listedAt(redis, thread)).toBe("1");
+  });
+
+  test("leaves the list of threads with something to do, unless it was listed anew meanwhile", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const listed = await listedAt(redis, thread);
+    await deliver(redis, thread, message(2), { ...options, now: 2 });
+    await unlist(redis, thread, listed);
+    expect(await listedAt(redis, thread)).toBe("2");
+    await unlist(redis, thread, "2", 50);
+    expect(await listedAt(redis, thread)).toBe("50");
+    await unlist(redis, thread, "50");
+    expect(await listedAt(redis, thread)).toBeNull();
   });
 
   test("reads as its last edit, also when an earlier one is told again after it", async () => {
@@ -255,6 +330,16 @@ describe("A claim", () => {
     expect(await redis.hgetall(keys.outbox(thread))).toEqual({ replaced: "2" });
   });
 
+  test("of a session in which nothing runs is no failed try, however often it comes", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const first = await claimSession(redis, thread);
+    await first.take({ type: "turn-start", turn: "t", at: 1 });
+    await first.append([], { fields: { status: "idle" } });
+    for (let n = 0; n < 5; n += 1) expect((await claimSession(redis, thread)).claimsWithoutProgress).toBe(1);
+  });
+
   test("counts claims without progress, but not hand-overs", async () => {
     const redis = server.client();
     const thread = newThread();
@@ -309,6 +394,11 @@ test("Whatever is delivered, taken, withdrawn and claimed in any order, each mes
       );
       expect(logged.toSorted()).toEqual(accepted.toSorted());
       expect(new Set(logged).size).toBe(logged.length);
+      const withdrawn = new Set(
+        (await last.read()).flatMap((record) => (record.type === "withdrawn" ? [record.id] : [])),
+      );
+      const kept = (ids: string[]) => ids.filter((id) => !withdrawn.has(id));
+      expect(kept(logged)).toEqual(kept(accepted));
     }),
     { numRuns: 60 },
   );
