@@ -172,6 +172,21 @@ describe("A mailbox", () => {
     expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 6 })).toBe("stopping");
   });
 
+  test("has no other work in a correction, or in the note of a deletion", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 2]) await deliver(redis, thread, message(n), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    expect(await editMessage(redis, thread, { message: "m1", author: ada, at: 4, text: "else" })).toBe(
+      "passed-on",
+    );
+    await lease.take();
+    expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 5 })).toBe("passed-on");
+    await lease.take();
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 6 })).toBe("stopping");
+  });
+
   test("keeps what is newer than a stop in its order while the rest is withdrawn", async () => {
     const redis = server.client();
     const thread = newThread();

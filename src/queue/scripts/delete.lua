@@ -22,7 +22,14 @@ end
 if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER", KEYS[3], ARGV[1]) == 0 then
   return 0
 end
-if redis.call("SCARD", KEYS[3]) == 1 and redis.call("LLEN", KEYS[2]) == 0 then
+-- A correction, or the note of a deletion, is about a message and no work of its own: `<message>~<time>`.
+local others = 0
+for _, id in ipairs(redis.call("SMEMBERS", KEYS[3])) do
+  if id ~= ARGV[1] and not string.find(id, "~[%d.]+$") then
+    others = others + 1
+  end
+end
+if others == 0 and redis.call("LLEN", KEYS[2]) == 0 then
   local known = redis.call("GET", KEYS[4])
   if not known or cjson.decode(known).at < cjson.decode(ARGV[3]).at then
     redis.call("SET", KEYS[4], ARGV[3], "EX", ARGV[4])
