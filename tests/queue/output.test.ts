@@ -8,6 +8,7 @@ import { keys } from "../../src/queue/keys.ts";
 import { deliver } from "../../src/queue/mailbox.ts";
 import { markMessage } from "../../src/queue/marks.ts";
 import { createOutputScheduler } from "../../src/queue/output.ts";
+import { scripts } from "../../src/queue/scripts.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
@@ -87,6 +88,32 @@ describe("The output of all processes into a channel", () => {
     expect(order[0]).toBe("elsewhere");
     expect(order.toSorted()).toEqual(["elsewhere", "one", "other"]);
     expect(Date.now() - refusedAt).toBeGreaterThanOrEqual(145);
+  });
+
+  test("pauses for as long as the longest of several answers says", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const pace = keys.pace(channel, "messages");
+    const paused = async (ms: number) => {
+      await scripts.pause.run(redis, [pace], [ms]);
+      return Number(await redis.hget(pace, "paused")) - Date.now();
+    };
+    await paused(60_000);
+    expect(await paused(1_000)).toBeGreaterThan(30_000);
+    expect(await paused(600_000)).toBeGreaterThan(300_000);
+    expect(await redis.pttl(pace)).toBeGreaterThan(600_000);
+  });
+
+  test("is not held up for long by somebody whose process died in line", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const [line, tickets] = [keys.line(channel, "messages"), keys.tickets(channel, "messages")];
+    await redis.zadd(line, -1, "dead");
+    await redis.zadd(tickets, Date.now() - 1, "dead");
+    const output = createOutputScheduler(redis);
+    await output.write(surfaceWith(1, 1), channel, "final", never, async () => undefined);
+    expect(await redis.zcard(line)).toBe(0);
+    expect(await redis.zcard(tickets)).toBe(0);
   });
 
   test("is not held up by somebody who leaves the line", async () => {
