@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { InboundEvent } from "../../src/adapters/adapter.ts";
@@ -373,6 +374,17 @@ describe("A stop", () => {
     await answer(chat, "1 waiting message dropped");
     await answer(chat, "Did the new.");
     expect(requests[0]?.messages).toMatchObject([{ text: "new" }]);
+  });
+
+  test("of the very moment of the message stops its turn", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    await stops(event.at);
+    await answer(chat, "Stopped by Bob");
   });
 
   test("that is older than the turn does not touch it", async () => {
@@ -751,11 +763,9 @@ describe("A worker", () => {
     expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
   });
 
-  test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
-    const chat = memoryChat();
-    const { redis, says, stops, thread } = gateway(chat);
-    await says("wait");
-    const lease = await claimSession(redis, threadId(thread));
+  /** What a worker has left that died in the middle of a call. */
+  async function dieInCall(redis: Redis, id: string) {
+    const lease = await claimSession(redis, id);
     const at = Date.now();
     await lease.take({ type: "turn-start", turn: "t1", at });
     const call = { id: "c1", name: "wait", input: {} };
@@ -772,14 +782,34 @@ describe("A worker", () => {
       },
       { type: "tool-start", callId: call.id, at },
     ]);
+  }
+  const receiptIn = (chat: Chat) =>
+    chat.shown.find(({ message }) => message.kind === "receipt")?.message.markdown;
+
+  test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
+    const chat = memoryChat();
+    const { redis, says, stops, thread } = gateway(chat);
+    await says("wait");
+    await dieInCall(redis, threadId(thread));
     const { tool, started } = waitingTool();
     await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
     await started;
     await stops();
     await answer(chat, "Stopped by Bob");
-    const receipt = chat.shown.find(({ message }) => message.kind === "receipt")?.message.markdown;
-    expect(receipt).toContain("2 commands ended");
-    expect(receipt).not.toContain("had ended with the worker");
+    expect(receiptIn(chat)).toContain("2 commands ended");
+    expect(receiptIn(chat)).not.toContain("had ended with the worker");
+  });
+
+  test("tells, when it is stopped before it could go on, that a call had died with its worker", async () => {
+    const chat = memoryChat();
+    const { redis, says, stops, thread } = gateway(chat);
+    await says("wait");
+    await dieInCall(redis, threadId(thread));
+    await stops();
+    const { requests } = await worker(chat, { replies: [{ text: "Too late." }] });
+    await answer(chat, "Stopped by Bob");
+    expect(receiptIn(chat)).toContain("had ended with the worker");
+    expect(requests).toEqual([]);
   });
 
   test("takes messages that were written during a turn along, at the next step", async () => {
