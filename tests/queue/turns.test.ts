@@ -763,24 +763,20 @@ describe("A worker", () => {
     expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
   });
 
-  /** What a worker has left that died in the middle of a call. */
-  async function dieInCall(redis: Redis, id: string) {
+  /** What a worker has left that died in the middle of a call. @param others calls that it had not begun */
+  async function dieInCall(redis: Redis, id: string, others: string[] = []) {
     const lease = await claimSession(redis, id);
     const at = Date.now();
     await lease.take({ type: "turn-start", turn: "t1", at });
-    const call = { id: "c1", name: "wait", input: {} };
+    const parts = ["c1", ...others].map((call) => {
+      return { type: "tool-call", call: { id: call, name: "wait", input: {} } } as const;
+    });
     await lease.append([
       {
         ...{ type: "assistant", step: 1, usage: noUsage, at },
-        message: {
-          role: "assistant",
-          id: "a1",
-          model: "test/m",
-          stop: "tool-calls",
-          parts: [{ type: "tool-call", call }],
-        },
+        message: { role: "assistant", id: "a1", model: "test/m", stop: "tool-calls", parts },
       },
-      { type: "tool-start", callId: call.id, at },
+      { type: "tool-start", callId: "c1", at },
     ]);
   }
   const receiptIn = (chat: Chat) =>
@@ -804,11 +800,11 @@ describe("A worker", () => {
     const chat = memoryChat();
     const { redis, says, stops, thread } = gateway(chat);
     await says("wait");
-    await dieInCall(redis, threadId(thread));
+    await dieInCall(redis, threadId(thread), ["c2"]);
     await stops();
     const { requests } = await worker(chat, { replies: [{ text: "Too late." }] });
     await answer(chat, "Stopped by Bob");
-    expect(receiptIn(chat)).toContain("had ended with the worker");
+    expect(receiptIn(chat)).toContain("1 tool call had ended with the worker");
     expect(requests).toEqual([]);
   });
 
