@@ -741,6 +741,18 @@ describe("A worker", () => {
     await answer(chat, "Next.");
   });
 
+  test("still tries a turn over which two have died", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const id = threadId(thread);
+    await says("crash");
+    await (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: Date.now() });
+    await claimSession(redis, id);
+    await claimSession(redis, id);
+    await worker(chat, { replies: [{ text: "At last." }] });
+    await answer(chat, "At last.");
+  });
+
   test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
     const chat = memoryChat({ statusMs: 5 });
     const { redis, says, thread: place } = gateway(chat);
