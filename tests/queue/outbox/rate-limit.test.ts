@@ -6,10 +6,13 @@ import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
 import { markMessage } from "../../../src/queue/outbox/message-marks.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
+import { loadScript } from "../../../src/queue/redis/script.ts";
 import { createDowntime } from "../../../src/queue/session/gateway-last-seen.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+const pauseScript = loadScript(new URL("../../../src/queue/outbox/scripts/pause.lua", import.meta.url));
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -87,6 +90,32 @@ describe("The output of all processes into a channel", () => {
     expect(order[0]).toBe("elsewhere");
     expect(order.toSorted()).toEqual(["elsewhere", "one", "other"]);
     expect(Date.now() - refusedAt).toBeGreaterThanOrEqual(145);
+  });
+
+  test("pauses for as long as the longest of several answers says", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const pace = keys.rateLimit(channel, "messages");
+    const paused = async (ms: number) => {
+      await pauseScript.run(redis, [pace], [ms]);
+      return Number(await redis.hget(pace, "paused")) - Date.now();
+    };
+    await paused(60_000);
+    expect(await paused(1_000)).toBeGreaterThan(30_000);
+    expect(await paused(600_000)).toBeGreaterThan(300_000);
+    expect(await redis.pttl(pace)).toBeGreaterThan(600_000);
+  });
+
+  test("is not held up for long by somebody whose process died in line", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const [line, tickets] = [keys.waitQueue(channel, "messages"), keys.waitTickets(channel, "messages")];
+    await redis.zadd(line, -1, "dead");
+    await redis.zadd(tickets, Date.now() - 1, "dead");
+    const output = createRateLimiter(redis);
+    await output.write(surfaceWith(1, 1), channel, "final", never, async () => undefined);
+    expect(await redis.zcard(line)).toBe(0);
+    expect(await redis.zcard(tickets)).toBe(0);
   });
 
   test("is not held up by somebody who leaves the line", async () => {

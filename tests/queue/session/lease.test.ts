@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { noUsage as usage } from "../../../src/agent/model.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession, LeaseLost, touchSession } from "../../../src/queue/session/lease.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { claimSession, LeaseLost, touchSession } from "../../../src/queue/session/lease.ts";
+import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
+import { readListedAt, unlist } from "../../../src/queue/session/sweep-list.ts";
 import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
 import { orderStop, readStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -28,6 +29,7 @@ const message = (n: number): UserMessage => ({
   at: n,
 });
 const options = { onlyIfSession: false, now: 1 };
+const ada = { id: "U1", name: "Ada" };
 
 describe("A mailbox", () => {
   test("takes a message once, however often it is delivered", async () => {
@@ -132,6 +134,95 @@ describe("A mailbox", () => {
     expect(await deleteMessage(redis, thread, deletion)).toBe("stopping");
     await deliver(redis, thread, message(7), options);
     expect(await lease.take()).toMatchObject({ withdrawn: [{ id: "m7" }], stop: { by: "Bob" } });
+  });
+
+  test("is stopped by a deletion that is newer than the order known", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(3), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const deletion = { message: "m3", author: ada, at: 5 };
+    expect(await deleteMessage(redis, thread, deletion)).toBe("stopping");
+    expect(await deleteMessage(redis, thread, deletion)).toBe("repeated");
+    expect(await readStop(redis, thread)).toMatchObject({ by: "Ada, who deleted the message", at: 5 });
+  });
+
+  test("lets a turn go on without a message that is deleted while another one waits", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await deliver(redis, thread, message(2), options);
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 5 })).toBe("passed-on");
+    expect((await lease.take()).taken.map(({ text }) => text)).toEqual([
+      "message 2",
+      expect.stringContaining("Ada has deleted"),
+    ]);
+  });
+
+  test("knows only the messages of the running turn as its work, and none of an earlier one", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t1", at: 1 });
+    await lease.append([], { fields: { status: "idle" } });
+    await deliver(redis, thread, message(2), options);
+    await lease.take({ type: "turn-start", turn: "t2", at: 2 });
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 5 })).toBe("too-late");
+    expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 6 })).toBe("stopping");
+  });
+
+  test("has no other work in a correction, or in the note of a deletion", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 2]) await deliver(redis, thread, message(n), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    expect(await editMessage(redis, thread, { message: "m1", author: ada, at: 4, text: "else" })).toBe(
+      "passed-on",
+    );
+    await lease.take();
+    expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 5 })).toBe("passed-on");
+    await lease.take();
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 6 })).toBe("stopping");
+  });
+
+  test("keeps what is newer than a stop in its order while the rest is withdrawn", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 7, 8, 9]) await deliver(redis, thread, message(n), options);
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const lease = await claimSession(redis, thread);
+    expect((await lease.withdraw()).map(({ id }) => id)).toEqual(["m1"]);
+    expect((await readMailbox(redis, thread)).map(({ id }) => id)).toEqual(["m7", "m8", "m9"]);
+    expect((await lease.read()).map(({ type }) => type)).toEqual(["user", "withdrawn"]);
+  });
+
+  test("lists its thread also for a message that is told again, since its first worker may have died before", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    await redis.zrem(keys.waiting, thread);
+    await deliver(redis, thread, message(1), options);
+    expect(await readListedAt(redis, thread)).toBe("1");
+  });
+
+  test("leaves the list of threads with something to do, unless it was listed anew meanwhile", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const listed = await readListedAt(redis, thread);
+    await deliver(redis, thread, message(2), { ...options, now: 2 });
+    await unlist(redis, thread, listed);
+    expect(await readListedAt(redis, thread)).toBe("2");
+    await unlist(redis, thread, "2", 50);
+    expect(await readListedAt(redis, thread)).toBe("50");
+    await unlist(redis, thread, "50");
+    expect(await readListedAt(redis, thread)).toBeNull();
   });
 
   test("reads as its last edit, also when an earlier one is told again after it", async () => {
@@ -282,6 +373,16 @@ describe("A claim", () => {
     expect(await redis.hgetall(keys.outbox(thread))).toEqual({ replaced: "2" });
   });
 
+  test("of a session in which nothing runs is no failed try, however often it comes", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const first = await claimSession(redis, thread);
+    await first.take({ type: "turn-start", turn: "t", at: 1 });
+    await first.append([], { fields: { status: "idle" } });
+    for (let n = 0; n < 5; n += 1) expect((await claimSession(redis, thread)).claimsWithoutProgress).toBe(1);
+  });
+
   test("counts claims without progress, but not hand-overs", async () => {
     const redis = server.client();
     const thread = newThread();
@@ -336,6 +437,11 @@ test("Whatever is delivered, taken, withdrawn and claimed in any order, each mes
       );
       expect(logged.toSorted()).toEqual(accepted.toSorted());
       expect(new Set(logged).size).toBe(logged.length);
+      const withdrawn = new Set(
+        (await last.read()).flatMap((record) => (record.type === "withdrawn" ? [record.id] : [])),
+      );
+      const kept = (ids: string[]) => ids.filter((id) => !withdrawn.has(id));
+      expect(kept(logged)).toEqual(kept(accepted));
     }),
     { numRuns: 60 },
   );

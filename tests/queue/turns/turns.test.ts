@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
@@ -351,6 +352,17 @@ describe("A stop", () => {
     await answer(chat, "1 waiting message dropped");
     await answer(chat, "Did the new.");
     expect(requests[0]?.messages).toMatchObject([{ text: "new" }]);
+  });
+
+  test("of the very moment of the message stops its turn", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const { tool, started } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    await stops(event.at);
+    await answer(chat, "Stopped by Bob");
   });
 
   test("that is older than the turn does not touch it", async () => {
@@ -711,6 +723,18 @@ describe("A worker", () => {
     await answer(chat, "Next.");
   });
 
+  test("still tries a turn over which two have died", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const id = threadId(thread);
+    await says("crash");
+    await (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: Date.now() });
+    await claimSession(redis, id);
+    await claimSession(redis, id);
+    await worker(chat, { replies: [{ text: "At last." }] });
+    await answer(chat, "At last.");
+  });
+
   test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
     const chat = memoryChat({ statusMs: 5 });
     const { redis, says, thread: place } = gateway(chat);
@@ -733,35 +757,49 @@ describe("A worker", () => {
     expect(await redis.zscore(keys.slots("all"), threadId(place))).not.toBeNull();
   });
 
+  /** What a worker has left that died in the middle of a call. @param others calls that it had not begun */
+  async function dieInCall(redis: Redis, id: string, others: string[] = []) {
+    const lease = await claimSession(redis, id);
+    const at = Date.now();
+    await lease.take({ type: "turn-start", turn: "t1", at });
+    const parts = ["c1", ...others].map((call) => {
+      return { type: "tool-call", call: { id: call, name: "wait", input: {} } } as const;
+    });
+    await lease.append([
+      {
+        ...{ type: "assistant", step: 1, usage: noUsage, at },
+        message: { role: "assistant", id: "a1", model: "test/m", stop: "tool-calls", parts },
+      },
+      { type: "tool-start", callId: "c1", at },
+    ]);
+  }
+  const receiptIn = (chat: Chat) =>
+    chat.shown.find(({ message }) => message.kind === "receipt")?.message.markdown;
+
   test("counts, when it is stopped, no call of an earlier step that had died with its worker", async () => {
     const chat = memoryChat();
     const { redis, says, stops, thread } = gateway(chat);
     await says("wait");
-    const lease = await claimSession(redis, threadId(thread));
-    const at = Date.now();
-    await lease.take({ type: "turn-start", turn: "t1", at });
-    const call = { id: "c1", name: "wait", input: {} };
-    await lease.append([
-      {
-        ...{ type: "assistant", step: 1, usage: noUsage, at },
-        message: {
-          role: "assistant",
-          id: "a1",
-          model: "test/m",
-          stop: "tool-calls",
-          parts: [{ type: "tool-call", call }],
-        },
-      },
-      { type: "tool-start", callId: call.id, at },
-    ]);
+    await dieInCall(redis, threadId(thread));
     const { tool, started } = waitingTool();
     await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
     await started;
     await stops();
     await answer(chat, "Stopped by Bob");
-    const receipt = chat.shown.find(({ message }) => message.kind === "receipt")?.message.markdown;
-    expect(receipt).toContain("2 commands ended");
-    expect(receipt).not.toContain("had ended with the worker");
+    expect(receiptIn(chat)).toContain("2 commands ended");
+    expect(receiptIn(chat)).not.toContain("had ended with the worker");
+  });
+
+  test("tells, when it is stopped before it could go on, that a call had died with its worker", async () => {
+    const chat = memoryChat();
+    const { redis, says, stops, thread } = gateway(chat);
+    await says("wait");
+    await dieInCall(redis, threadId(thread), ["c2"]);
+    await stops();
+    const { requests } = await worker(chat, { replies: [{ text: "Too late." }] });
+    await answer(chat, "Stopped by Bob");
+    expect(receiptIn(chat)).toContain("1 tool call had ended with the worker");
+    expect(requests).toEqual([]);
   });
 
   test("takes messages that were written during a turn along, at the next step", async () => {

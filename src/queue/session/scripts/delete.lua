@@ -28,7 +28,14 @@ end
 if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
   return 0
 end
-if redis.call("SCARD", asked) == 1 and redis.call("LLEN", mail) == 0 then
+-- A correction, or the note of a deletion, is about a message and no work of its own: `<message>~<time>`.
+local others = 0
+for _, id in ipairs(redis.call("SMEMBERS", asked)) do
+  if id ~= message and not string.find(id, "~[%d.]+$") then
+    others = others + 1
+  end
+end
+if others == 0 and redis.call("LLEN", mail) == 0 then
   keepNewestStop(stop, order, seconds)
   return redis.call("SET", seen, "1", "NX", "EX", seconds) and 3 or 4
 end
