@@ -146,7 +146,7 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attach
     title: "Ada changes her mind about messages that wait",
     needs: "edits",
     async play({ ada, heddle }) {
-      await ada.mentions("Paint the intake.");
+      await ada.mentions("Paint the wall.");
       heddle.calls(["bash", { command: "echo painting" }]);
       await heddle.shows("echo painting");
       // What is said from now on waits for the step after that.
@@ -163,7 +163,7 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attach
       await heddle.answers("It is dry and yellow.");
     },
     transcript: `
-ada: Paint the intake. {answered}
+ada: Paint the wall. {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
 ada: Take yellow. {answered}
 ada: Is it dry? {answered}
@@ -296,7 +296,7 @@ heddle: Done. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
     title: "Ada wants it quiet",
     async play({ ada, heddle }) {
       await ada.mentions("/quiet");
-      await heddle.shows("Nothing was asked");
+      await heddle.shows("Nobody has asked me");
       await ada.mentions("Are you loud?");
       await heddle.answers("A little.");
       await ada.says("/quiet");

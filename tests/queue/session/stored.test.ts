@@ -94,9 +94,10 @@ describe("A journal", () => {
     async (_, json, why) => {
       const { redis, lines } = watched();
       const thread = newThread();
-      const lease = await claimSession(redis, thread);
-      await lease.append([start, said(1)]);
+      await (await claimSession(redis, thread)).append([start, said(1)]);
       await redis.rpush(keys.log(thread, 0), json);
+      // A claim knows what it has written itself, and reads what others left.
+      const lease = await claimSession(redis, thread);
       await lease.append([said(2)]);
 
       const records = await lease.read();
