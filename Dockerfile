@@ -10,7 +10,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && find node_modules -type f -regex '.*\.\(map\|[cm]?ts\)' -delete
 
 FROM ${NODE_IMAGE}
-# bubblewrap makes the sandboxes, socat their way to listed hosts; git (which brings perl) and python3 are for the
+# bubblewrap makes the sandboxes, socat their way to listed hosts; git and python3 are for the
 # skills and the agent, poppler-utils reads PDFs; tini collects the processes that ended sandboxes leave behind.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git poppler-utils python3 socat tini \

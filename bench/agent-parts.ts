@@ -3,7 +3,7 @@ import { createContextWindow } from "../src/agent/context/compaction.ts";
 import { createMasker } from "../src/agent/context/mask.ts";
 import { createTokenCounter } from "../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../src/agent/loop/limits.ts";
-import type { Turn } from "../src/agent/loop/run-turn.ts";
+import type { Turn } from "../src/agent/loop/turn.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
 import { createDispatcher } from "../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";

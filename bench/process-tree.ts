@@ -1,15 +1,10 @@
 import { readFileSync } from "node:fs";
-
-/** A process and all below it, from /proc. */
-function treeOf(pid: number): number[] {
-  const children = read(pid, `task/${pid}/children`).split(" ").filter(Boolean);
-  return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
-}
+import { listDescendants, readProcessStatus, sumProportionalBytes } from "../src/sandbox/thread/processes.ts";
 
 /** The process that runs the turns: a worker is started by one that watches it, with the same arguments. */
 export function workerOf(program: number): number {
   const own = argumentsOf(program);
-  return treeOf(program).findLast((pid) => argumentsOf(pid) === own) ?? program;
+  return listDescendants(program).findLast(({ pid }) => argumentsOf(pid) === own)?.pid ?? program;
 }
 
 /** The program and what follows it, without the options of Node. */
@@ -25,12 +20,10 @@ export function residentMemory(pid: number, when: "now" | "most"): number {
   return Number(found?.[1]) * 1_024;
 }
 
-/** Memory of a process and all below it, in bytes; what several share counts once (proc(5), `Pss`). */
+/** Memory of a process and all below it, in bytes; what several share counts once. */
 export function treeMemory(pid: number): number {
-  return treeOf(pid).reduce((sum, member) => {
-    const found = /^Pss:\s+(\d+)/m.exec(read(member, "smaps_rollup"));
-    return sum + Number(found?.[1] ?? 0) * 1_024;
-  }, 0);
+  const top = readProcessStatus(pid);
+  return top === undefined ? 0 : sumProportionalBytes([top, ...listDescendants(pid)]);
 }
 
 /** A file of a process in /proc; empty when the process has ended meanwhile. */

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { drawChart } from "./charts.ts";
 import { type Effort, type Figure, reasonOf } from "./figure.ts";
 import { calls } from "./figures/calls.ts";
+import { commands } from "./figures/commands.ts";
 import { libraries } from "./figures/libraries.ts";
 import { mention } from "./figures/mention.ts";
 import { prefix } from "./figures/prefix.ts";
@@ -22,6 +23,7 @@ const figures: readonly Figure[] = [
   libraries,
   mention,
   calls,
+  commands,
   stop,
   sandbox,
   threads,

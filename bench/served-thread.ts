@@ -1,8 +1,8 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { modelEnvironment, slackEnvironment } from "../tests/e2e/environment.ts";
 import { newPlace, type Place, type Program } from "../tests/e2e/program.ts";
-import type { FakeModelServer, FakeReply } from "../tests/fakes/anthropic.ts";
-import { startFakeAnthropic } from "../tests/fakes/anthropic.ts";
+import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../tests/fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../tests/fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../tests/fakes/slack/fake-slack.ts";
 
@@ -35,11 +35,8 @@ export async function openStage(script: Script, settings: object = {}): Promise<
   await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(settings));
   const environment = {
     REDIS_URL: redis.path,
-    SLACK_BOT_TOKEN: slack.botToken,
-    SLACK_APP_TOKEN: slack.appToken,
-    SLACK_API_URL: slack.url,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+    ...slackEnvironment(slack),
+    ...modelEnvironment(model),
     HEDDLE_LOG_LEVEL: "warn",
     // As with `npm start`.
     NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(place.folder, "compile"),
@@ -61,9 +58,3 @@ export async function openStage(script: Script, settings: object = {}): Promise<
     },
   };
 }
-
-export const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
-
-export const runs = (...commands: string[]): FakeReply => ({
-  content: commands.map((command) => ({ type: "tool_use", name: "bash", input: { command } })),
-});

@@ -5,6 +5,15 @@ import { reporting, SetupFailure } from "./bootstrap/speak.js";
 
 const checks = [
   ["types", "typescript/bin/tsc", "--noEmit"],
+  ["types of the console's page", "typescript/bin/tsc", "--project", "src/adapters/console/page"],
+  ["types of scripts", "typescript/bin/tsc", "--noEmit", "--project", "scripts"],
+  [
+    "types of what tests run in a page",
+    "typescript/bin/tsc",
+    "--noEmit",
+    "--project",
+    "tests/browser/in-page",
+  ],
   ["lint rules", "oxlint/bin/oxlint", "--type-aware", "--deny-warnings"],
   ["format", "@biomejs/biome/bin/biome", "format", "."],
   ["unused code", "knip/bin/knip.js"],

@@ -17,44 +17,44 @@ const commands: Record<string, Command> = {
   },
   doctor: {
     usage:
-      "  heddle doctor [--json]                     check everything that Heddle needs, with the fix for what is wrong",
+      "  heddle doctor [--json]                     check everything that Heddle needs and suggest fixes",
     load: () => import("./commands/doctor.ts"),
   },
   health: {
-    usage: "  heddle health                              exit with 0 while this host's Heddle serves",
+    usage: "  heddle health                              exit 0 if Heddle is running on this host",
     load: () => import("./commands/health.ts"),
   },
   manifest: {
-    usage: `  heddle manifest slack [--url <https://…>]  print the app's manifest; with requests to a URL instead of a socket
-  heddle manifest discord                    print the link that invites it, and what must be switched on`,
+    usage: `  heddle manifest slack [--url <https://…>]  print the app manifest, for Socket Mode or for requests to a URL
+  heddle manifest discord                    print the invite link and the settings to switch on`,
     load: () => import("./commands/manifest.ts"),
   },
   threads: {
-    usage: "  heddle threads list | show <thread>        what the sessions are, and what was said",
+    usage: "  heddle threads list | show <thread>        list threads or print a transcript",
     load: () => import("./commands/threads.ts"),
   },
   workspaces: {
     usage: `  heddle workspaces list | export <thread> [file] | clean
-                                             the threads' files: which there are, one as tar, archive idle ones`,
+                                             list the threads' files, export one as tar, or archive idle ones`,
     load: () => import("./commands/workspaces.ts"),
   },
   audit: {
-    usage: `  heddle audit verify | show | export        who asked and stopped, what ran; and that nobody has changed it
+    usage: `  heddle audit verify | show | export        print who asked, stopped and ran what, or verify that the log is intact
       verify [--anchor <n>:<hash>]   show [--thread <thread>]   export [file.jsonl] [--thread <thread>]`,
     load: () => import("./commands/audit.ts"),
   },
   schedules: {
     usage: `  heddle schedules list | cancel <thread> <id>
-                                             what is planned for later, in all threads`,
+                                             list or cancel scheduled tasks of all threads`,
     load: () => import("./commands/schedules.ts"),
   },
   usage: {
     usage: `  heddle usage [--days N] [--by day|user|channel|model]
-                                             tokens, cost and turns of the last days`,
+                                             show tokens, cost and turns of the last days`,
     load: () => import("./commands/usage.ts"),
   },
   stop: {
-    usage: "  heddle stop <thread>                       stop what runs in a thread",
+    usage: "  heddle stop <thread>                       stop whatever runs in a thread",
     load: () => import("./commands/stop.ts"),
   },
 };
@@ -101,17 +101,22 @@ async function main(argv: string[]): Promise<number> {
   try {
     return await (await known.load()).command(args);
   } catch (error) {
-    if (error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")) {
-      // After its first sentence Node explains its parser.
-      process.stderr.write(`heddle: ${error.message.split(/\.(\s|$)/)[0]}.\n\n${known.usage}\n`);
-      return 2;
-    }
-    if (error instanceof Error && expectedErrors.has(error.name)) {
-      process.stderr.write(`heddle: ${error.message}\n`);
-      return error.name === "UsageError" ? 2 : 1;
-    }
-    throw error;
+    return explainFailure(error, known);
   }
+}
+
+/** Prints a failure that a person can put right and gives its exit code; a defect is thrown on. */
+function explainFailure(error: unknown, { usage: how }: Command): number {
+  if (error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")) {
+    // After its first sentence Node explains its parser.
+    process.stderr.write(`heddle: ${error.message.split(/\.(\s|$)/)[0]}.\n\n${how}\n`);
+    return 2;
+  }
+  if (error instanceof Error && expectedErrors.has(error.name)) {
+    process.stderr.write(`heddle: ${error.message}\n`);
+    return error.name === "UsageError" ? 2 : 1;
+  }
+  throw error;
 }
 
 process.exitCode = await main(process.argv.slice(2));

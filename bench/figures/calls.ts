@@ -1,6 +1,7 @@
+import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { askInSlack } from "../ask.ts";
 import type { Effort, Figure, Findings } from "../figure.ts";
-import { openStage, runs, says } from "../served-thread.ts";
+import { openStage } from "../served-thread.ts";
 
 /** How much of Slack's budget a turn uses. */
 export const calls: Figure = {

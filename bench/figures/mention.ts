@@ -1,7 +1,8 @@
+import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { askInSlack } from "../ask.ts";
 import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
 import { spread } from "../measure.ts";
-import { openStage, says } from "../served-thread.ts";
+import { openStage } from "../served-thread.ts";
 
 /** How soon people see that they were heard. */
 export const mention: Figure = {

@@ -1,6 +1,7 @@
+import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { startFakeOpenAI } from "../../tests/fakes/openai.ts";
 import type { Check, Effort, Figure, Findings } from "../figure.ts";
-import { openStage, runs, says } from "../served-thread.ts";
+import { openStage } from "../served-thread.ts";
 
 /** Whether a provider's prompt cache can serve all of the conversation that was sent before. */
 export const prefix: Figure = {

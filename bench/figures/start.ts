@@ -1,7 +1,8 @@
 import type { Program } from "../../tests/e2e/program.ts";
+import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
 import { interleave, spread } from "../measure.ts";
-import { openStage, says, type Stage } from "../served-thread.ts";
+import { openStage, type Stage } from "../served-thread.ts";
 
 const withSlack = "with Slack, a model service and a Redis";
 const coldCache = "with Slack, without compiled code kept";

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { processesWith, running, uniqueSleep } from "../../tests/e2e/processes.ts";
+import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
 import { spread } from "../measure.ts";
-import { openStage, runs, says, type Stage } from "../served-thread.ts";
+import { openStage, type Stage } from "../served-thread.ts";
 
 /** How long a stop takes, seen from outside. */
 export const stop: Figure = {

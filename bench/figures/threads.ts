@@ -2,9 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Program } from "../../tests/e2e/program.ts";
+import { runs } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, ms, quantity } from "../figure.ts";
 import { residentMemory, treeMemory, workerOf } from "../process-tree.ts";
-import { openStage, runs } from "../served-thread.ts";
+import { openStage } from "../served-thread.ts";
 
 /** How much one worker process carries at once. */
 export const threads: Figure = {

@@ -1,6 +1,7 @@
-import { type Effort, type Figure, type Findings, quantity, ratio } from "../figure.ts";
-import { openStage, says } from "../served-thread.ts";
 import { setTimeout as delay } from "node:timers/promises";
+import { says } from "../../tests/fakes/anthropic-replies.ts";
+import { type Effort, type Figure, type Findings, quantity, ratio } from "../figure.ts";
+import { openStage } from "../served-thread.ts";
 
 const modelMs = 250;
 const slots = 8;

@@ -18,7 +18,7 @@ const installers = [
 export async function provideBubblewrap() {
   if (findOnPath("bwrap")) return;
   const why = "The agent's commands run in bubblewrap, which is not installed";
-  const installer = installers.find((command) => findOnPath(command.split(" ")[0]));
+  const installer = installers.find((command) => findOnPath(command.slice(0, command.indexOf(" "))));
   if (!installer) throw new SetupFailure(`${why}: install your system's package bubblewrap and start again.`);
 
   const byHand = `run \`sudo ${installer}\` and start again`;
@@ -26,9 +26,11 @@ export async function provideBubblewrap() {
   if (!privilege) throw new SetupFailure(`${why}: ${byHand}.`);
 
   say(`installing bubblewrap, the sandbox of the agent's commands (${installer})`);
+  /** @param {string} command */
   const asRoot = (command) => {
-    const [program, ...args] = [...privilege, "env", "DEBIAN_FRONTEND=noninteractive", ...command.split(" ")];
-    return runQuietly(program, args);
+    const env = ["DEBIAN_FRONTEND=noninteractive", ...command.split(" ")];
+    const [sudo, ...options] = privilege;
+    return sudo === undefined ? runQuietly("env", env) : runQuietly(sudo, [...options, "env", ...env]);
   };
   // A fresh system knows no packages, an old one those of yesterday. It may go wrong for sources of no interest.
   if (installer.startsWith("apt-get")) await asRoot("apt-get update");
@@ -40,8 +42,7 @@ export async function provideBubblewrap() {
 
 /** What to put before a command so that root runs it; undefined when that would need a password. */
 async function withoutPassword() {
-  if (process.getuid() === 0) return [];
-  const sudo = ["sudo", "--non-interactive"];
-  const refused = await runQuietly(sudo[0], [...sudo.slice(1), "true"]);
-  return refused ? undefined : sudo;
+  if (process.getuid?.() === 0) return [];
+  const refused = await runQuietly("sudo", ["--non-interactive", "true"]);
+  return refused ? undefined : ["sudo", "--non-interactive"];
 }

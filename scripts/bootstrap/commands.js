@@ -2,7 +2,11 @@ import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The file that a command's name stands for; undefined when there is none. */
+/**
+ * The file that a command's name stands for; undefined when there is none.
+ *
+ * @param {string} name
+ */
 export function findOnPath(name) {
   for (const folder of (process.env.PATH ?? "").split(delimiter).filter(Boolean)) {
     const file = join(folder, name);
@@ -17,9 +21,18 @@ export function findOnPath(name) {
 }
 
 /**
+ * How a command failed, and the last of its output.
+ *
+ * @typedef {{ reason: string, output: string }} CommandFailure
+ */
+
+/**
  * Runs a command in silence and without input.
  *
- * @returns {Promise<{ reason: string, output: string } | undefined>} how it failed, and the last of its output
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {{ cwd?: string }} options
+ * @returns {Promise<CommandFailure | undefined>} undefined when it succeeded
  */
 export async function runQuietly(command, args, options = {}) {
   const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
@@ -32,10 +45,11 @@ export async function runQuietly(command, args, options = {}) {
       output = (output + text).slice(-4_000);
     });
   }
+  /** @type {CommandFailure | undefined} */
   const failure = await new Promise((resolve) => {
     child.once("error", (error) => resolve({ reason: error.message, output }));
     child.once("close", (code, signal) => {
-      resolve(code === 0 ? undefined : { reason: code === null ? signal : `exit status ${code}`, output });
+      resolve(code === 0 ? undefined : { reason: signal ?? `exit status ${code}`, output });
     });
   });
   process.off("exit", end);

@@ -3,7 +3,14 @@ import { join } from "node:path";
 import { installedRecord, npm, packagesOf } from "./npm.js";
 import { say } from "./speak.js";
 
-/** The packages of package-lock.json. Those for development count only where they are used. */
+/**
+ * The packages of package-lock.json. Those for development count only where they are used.
+ *
+ * @param {string} root The folder of package-lock.json.
+ * @param {string} node The Node that npm runs with.
+ * @param {{ development: boolean }} needs
+ * @returns {import("./prepare.js").SetupStep}
+ */
 export function dependenciesStep(root, node, { development }) {
   return {
     isMissing() {

@@ -11,6 +11,10 @@ const deadAfterMs = 15_000;
 /**
  * Does the work when no other process sets up the same repository. The lock is a file whose time its holder
  * keeps fresh: that works on every file system, and between containers that share a folder.
+ *
+ * @template Result
+ * @param {string} root The folder of the repository.
+ * @param {() => Promise<Result>} work
  */
 export async function withLock(root, work) {
   const lock = join(root, ".cache", "setup.lock");
@@ -21,8 +25,9 @@ export async function withLock(root, work) {
   const beat = setInterval(() => utimes(lock, new Date(), new Date(), () => undefined), beatMs);
   const release = () => rmSync(lock, { force: true });
   // A signal ends this by way of `exit`, so that neither the lock nor npm stays behind.
+  /** @param {NodeJS.Signals} signal */
   const leave = (signal) => process.exit(128 + constants.signals[signal]);
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]);
   for (const signal of signals) process.once(signal, leave);
   process.once("exit", release);
   try {
@@ -35,6 +40,12 @@ export async function withLock(root, work) {
   }
 }
 
+/**
+ * Whether the lock is this process's now.
+ *
+ * @param {string} root
+ * @param {string} lock
+ */
 function take(root, lock) {
   try {
     mkdirSync(join(root, ".cache"), { recursive: true });
@@ -43,7 +54,7 @@ function take(root, lock) {
     writeFileSync(lock, `${process.pid}\n`, { flag: "wx" });
     return true;
   } catch (error) {
-    if (error.code === "EEXIST") return false;
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
     throw error;
   }
 }

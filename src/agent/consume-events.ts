@@ -2,8 +2,8 @@ import type { AgentEvent, TurnAbort, TurnOutcome } from "./events.ts";
 import { noUsage } from "./model.ts";
 
 /**
- * Takes the events of a turn one by one until its end. Where one cannot be taken, the turn is ended before the error
- * goes on: tools that run beside each other by `abort`, the model's stream by the generator's return.
+ * Hands each event of a turn to `take` and returns the outcome. When `take` rejects, the turn is ended before the error is
+ * rethrown: tools that run in parallel by `abort`, the model's stream by the generator's `return`.
  */
 export async function consumeEvents(
   turn: AsyncGenerator<AgentEvent, TurnOutcome>,

@@ -11,19 +11,29 @@ import type { Question } from "./questions.ts";
 import type { BudgetExhausted } from "./turn-budget.ts";
 
 /**
- * Everything that a running turn tells the outside: the whole contract between the loop and what shows or
- * stores it. `runTurn` is a generator, so the loop goes on only when the consumer asks for the next event:
- * a consumer that stores an event before it asks again gets "persist, then act" for nothing.
+ * Everything that a running turn reports: the whole contract between the loop and what shows or stores it. `runTurn`
+ * is a generator, so the loop goes on only when the consumer asks for the next event: a consumer that stores an event
+ * before it asks again gets "persist, then act" for free.
  *
- * To be stored: `assistant`, `tool-start`, `tool-end`, `question`, `nudge`, `trim`, `summary` (see `recordOf` in `history.ts`).
- * The others are for live display.
+ * `assistant`, `tool-start`, `tool-end`, `question`, `nudge`, `trim` and `summary` must be stored, in their order (see
+ * `toRecord` in `history.ts`). The others are for live display and may be dropped. Times are in milliseconds.
+ *
+ * A step in which the model says something and calls one tool:
+ *
+ * ```ts
+ * { type: "step-start", step: 1 }
+ * { type: "text-delta", step: 1, delta: "Let me look." }
+ * { type: "assistant", step: 1, message, usage } // stored
+ * { type: "tool-start", step: 1, call } // stored before the tool runs
+ * { type: "tool-end", step: 1, message: result, durationMs: 12 } // stored before step 2
+ * ```
  */
 export type AgentEvent =
   | StepEvent
   | { type: "text-delta"; step: number; delta: string }
   | { type: "thinking-delta"; step: number; delta: string }
   | CallEvent
-  /** What a sub-agent does in the call `callId` of the turn. A call of its is known before its tool runs. */
+  /** What a sub-agent does in the turn's call `callId`. Each of its own calls is reported before its tool runs. */
   | { type: "helper"; callId: string; event: StepEvent | CallEvent }
   /** Live output of a running tool, already masked; may be dropped under load. */
   | { type: "tool-output"; callId: string; chunk: string }
@@ -31,27 +41,27 @@ export type AgentEvent =
   | { type: "question"; step: number; question: Question; call: ToolCall }
   /** Messages that people wrote during the turn and that the next step will see. */
   | { type: "follow-up"; messages: UserMessage[] }
-  /** What the loop itself tells the model. */
+  /** What the loop itself says to the model. */
   | { type: "nudge"; message: UserMessage }
   /** Old tool results were cut short for the model; sizes are tokens of the next request. */
   | { type: "trim"; callIds: string[]; before: number; after: number }
   /** Older messages were replaced by a summary. */
   | { type: "summary"; message: SummaryMessage; keep: number; usage: Usage; before: number; after: number }
-  /** Something the thread should be told, in one sentence. */
+  /** Something that people in the thread should know, in one sentence. */
   | { type: "notice"; text: string };
 
-/** The start and the end of a model call, and what is tried again between them. */
+/** The start and the end of a model call, and the retries between them. */
 export type StepEvent =
   /** What an earlier call of the same step has streamed is void. */
   | { type: "step-start"; step: number }
   /** What the call has streamed so far is void. */
   | { type: "retry"; step: number; attempt: number; delayMs: number; reason: string }
-  /** `troubles`: a sentence for each attempt of the call that broke off, and for what was done about it. */
+  /** `troubles`: for each attempt of the call that broke off a sentence that says why, and what was done about it. */
   | { type: "assistant"; step: number; message: AssistantMessage; usage: Usage; troubles?: string[] };
 
 /**
- * The start and the end of a tool call. `usage`: of the models that the tool itself has called; `inner`: what a
- * sub-agent did in it.
+ * The start and the end of a tool call. `usage`: of the models that the tool itself called; `inner`: what a sub-agent
+ * did in it.
  */
 export type CallEvent =
   | { type: "tool-start"; step: number; call: ToolCall }
@@ -101,8 +111,8 @@ export interface StopOrder {
  * - `refused`: the model declined, or its service's content filter did. Later turns do not see this one (see
  *   `replay`).
  * - `model-error`: the model could not be reached or made no sense; `text` is safe to show.
- * - `waiting`: a call waits for people; it is run again with the same journal when they have decided.
- * - `suspended`: the worker shuts down; another one goes on from the journal.
+ * - `waiting`: a call waits for people; the turn is run again with the same journal when they have decided.
+ * - `suspended`: the worker shuts down; another one resumes the turn from the journal.
  * - `lost-lease`: another worker owns the session; nothing may be posted.
  */
 export type TurnOutcome =
@@ -119,5 +129,5 @@ export type TurnOutcome =
   | { kind: "refused" | "model-error"; text: string; steps: number; usage: Usage }
   | { kind: "waiting" | "suspended" | "lost-lease"; steps: number; usage: Usage };
 
-/** Why a turn's signal was aborted. It is the signal's `reason`, and nothing else aborts a turn. */
+/** Why a turn's signal was aborted. It is the signal's `reason`; nothing else may abort a turn. */
 export type TurnAbort = { kind: "stop"; order: StopOrder } | { kind: "shutdown" } | { kind: "lost-lease" };

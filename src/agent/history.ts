@@ -96,104 +96,158 @@ export function toRecord(event: AgentEvent, at: number): JournalRecord | undefin
 
 /** Reads a journal. The same records always give the same messages, so that prompt caches stay valid. */
 export function replay(records: readonly JournalRecord[]): History {
-  let messages: Message[] = [];
-  let open: OpenCall[] = [];
-  let turn: OpenTurn | undefined;
-  let chosenModel: string | undefined;
-  /** The conversation as the open turn has found it: the list, which only grows, and how long it was. */
-  let found = { messages, length: 0 };
+  const reading = startReplay();
+  reading.add(records);
+  return reading.history();
+}
 
-  const close = () => {
-    // The loop answers every call before it goes on; this holds the rule for a journal that was cut by hand.
-    messages.push(...open.map(({ call }) => answerUnknown(call)));
-    open = [];
+/** Reads a journal as it grows: each record once, however often its history is wanted. */
+export interface Replay {
+  /** Reads what was appended since. */
+  add(records: readonly JournalRecord[]): void;
+  /** What {@link replay} gives for all records so far; a copy, which later records leave alone. */
+  history(): History;
+}
+
+/**
+ * @example
+ * const reading = startReplay();
+ * reading.add(journal);
+ * reading.history().messages.length; // 2
+ * reading.add([{ type: "user", message }]);
+ * reading.history().messages.length; // 3
+ */
+export function startReplay(): Replay {
+  const state: ReplayState = {
+    messages: [],
+    open: [],
+    turn: undefined,
+    chosenModel: undefined,
+    found: { messages: [], length: 0 },
   };
+  return {
+    add(records) {
+      for (const record of records) applyRecord(state, record);
+    },
+    history() {
+      const { messages, open, turn, chosenModel } = state;
+      return { messages: [...messages], open: [...open], turn: turn && copyTurn(turn), chosenModel };
+    },
+  };
+}
 
-  for (const record of records) {
-    switch (record.type) {
-      case "turn-start":
-        found = { messages, length: messages.length };
-        turn = {
-          id: record.turn,
-          startedAt: record.at,
-          since: Infinity,
-          asked: [],
-          steps: 0,
-          usage: noUsage,
-          calls: [],
-          waitedMs: 0,
-        };
-        break;
-      case "user":
-        if (turn) {
-          turn.since = Math.min(turn.since, record.message.at);
-          turn.asked.push(record.message);
-        }
-        close();
-        messages.push(record.message);
-        chosenModel = record.message.enclosed?.model ?? chosenModel;
-        break;
-      case "enclosure":
-        messages = messages.map((message) =>
-          message.role === "user" && message.id === record.message ? addExtras(message, record) : message,
-        );
-        break;
-      case "withdrawn":
-        messages = messages.filter((message) => message.role !== "user" || message.id !== record.id);
-        break;
-      case "nudge":
-        close();
-        messages.push(record.message);
-        break;
-      case "assistant":
-        close();
-        messages.push(record.message);
-        open = toolCalls(record.message).map((call) => ({ call, started: false }));
-        if (turn) {
-          turn.calls.push(...open.map(({ call }) => ({ call })));
-          turn.steps = record.step;
-          turn.usage = addUsage(turn.usage, record.usage);
-        }
-        break;
-      case "tool-start":
-        open = open.map((entry) => (entry.call.id === record.callId ? { ...entry, started: true } : entry));
-        break;
-      case "tool-result":
-        messages.push(record.message);
-        open = open.filter((entry) => entry.call.id !== record.message.callId);
-        if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
-        setResult(turn, record.message);
-        break;
-      case "question": {
-        const { question } = record;
-        open = open.map((entry) => (entry.call.id === question.callId ? { ...entry, question } : entry));
-        if (turn) turn.waitingSince ??= record.at;
-        break;
+function copyTurn(turn: OpenTurn): OpenTurn {
+  return { ...turn, asked: [...turn.asked], calls: turn.calls.map((call) => ({ ...call })) };
+}
+
+interface ReplayState extends History {
+  /** The conversation as the open turn has found it: the list, which only grows, and how long it was. */
+  found: { messages: Message[]; length: number };
+}
+
+/** Answers what is open. The loop answers every call before it goes on; this holds for a journal that was cut by hand. */
+function closeCalls(state: ReplayState): void {
+  state.messages.push(...state.open.map(({ call }) => answerUnknown(call)));
+  state.open = [];
+}
+
+function applyRecord(state: ReplayState, record: JournalRecord): void {
+  const { turn } = state;
+  switch (record.type) {
+    case "turn-start":
+      state.found = { messages: state.messages, length: state.messages.length };
+      state.turn = {
+        id: record.turn,
+        startedAt: record.at,
+        since: Infinity,
+        asked: [],
+        steps: 0,
+        usage: noUsage,
+        calls: [],
+        waitedMs: 0,
+      };
+      break;
+    case "user":
+      addAsked(turn, record.message);
+      closeCalls(state);
+      state.messages.push(record.message);
+      state.chosenModel = record.message.enclosed?.model ?? state.chosenModel;
+      break;
+    case "enclosure":
+      state.messages = state.messages.map((message) =>
+        message.role === "user" && message.id === record.message ? addExtras(message, record) : message,
+      );
+      break;
+    case "withdrawn":
+      state.messages = state.messages.filter(
+        (message) => message.role !== "user" || message.id !== record.id,
+      );
+      break;
+    case "nudge":
+      closeCalls(state);
+      state.messages.push(record.message);
+      break;
+    case "assistant":
+      closeCalls(state);
+      state.messages.push(record.message);
+      state.open = toolCalls(record.message).map((call) => ({ call, started: false }));
+      if (turn) {
+        turn.calls.push(...state.open.map(({ call }) => ({ call })));
+        turn.steps = record.step;
+        turn.usage = addUsage(turn.usage, record.usage);
       }
-      case "decision": {
-        const { question, decision } = record;
-        open = open.map((entry) => (entry.question?.id === question ? { ...entry, decision } : entry));
-        if (turn) endWait(turn, record.at, open.some(isUndecided));
-        break;
-      }
-      case "trim":
-        messages = trimResults(messages, new Set(record.callIds));
-        break;
-      case "summary":
-        messages = replaceSummarized(record.message, messages, record.keep);
-        if (turn) turn.usage = addUsage(turn.usage, record.usage);
-        break;
-      case "turn-end":
-        close();
-        if (record.outcome.kind === "stopped") messages.push(stopNote(record.turn, record.outcome.order));
-        if (record.outcome.kind === "refused" && turn) {
-          messages = [...found.messages.slice(0, found.length), refusedNote(turn, record.at)];
-        }
-        turn = undefined;
-        break;
+      break;
+    case "tool-start":
+      state.open = state.open.map((entry) =>
+        entry.call.id === record.callId ? { ...entry, started: true } : entry,
+      );
+      break;
+    case "tool-result":
+      state.messages.push(record.message);
+      state.open = state.open.filter((entry) => entry.call.id !== record.message.callId);
+      if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
+      setResult(turn, record.message);
+      break;
+    case "question": {
+      const { question } = record;
+      state.open = state.open.map((entry) =>
+        entry.call.id === question.callId ? { ...entry, question } : entry,
+      );
+      if (turn) turn.waitingSince ??= record.at;
+      break;
     }
+    case "decision": {
+      const { question, decision } = record;
+      state.open = state.open.map((entry) =>
+        entry.question?.id === question ? { ...entry, decision } : entry,
+      );
+      if (turn) endWait(turn, record.at, state.open.some(isUndecided));
+      break;
+    }
+    case "trim":
+      state.messages = trimResults(state.messages, new Set(record.callIds));
+      break;
+    case "summary":
+      state.messages = replaceSummarized(record.message, state.messages, record.keep);
+      if (turn) turn.usage = addUsage(turn.usage, record.usage);
+      break;
+    case "turn-end":
+      endReplayedTurn(state, record);
+      break;
   }
-  return { messages, open, turn, chosenModel };
+}
+
+function endReplayedTurn(
+  state: ReplayState,
+  { turn: id, outcome, at }: Extract<JournalRecord, { type: "turn-end" }>,
+): void {
+  closeCalls(state);
+  if (outcome.kind === "stopped") state.messages.push(stopNote(id, outcome.order));
+  if (outcome.kind === "refused" && state.turn) {
+    const { messages, length } = state.found;
+    state.messages = [...messages.slice(0, length), refusedNote(state.turn, at)];
+  }
+  state.turn = undefined;
 }
 
 /** The message with what came along in its place; a new object. */
@@ -205,6 +259,12 @@ export function addExtras(message: UserMessage, { beside, images }: MessageExtra
 /** Whether people are asked about the call and have not decided. */
 export function isUndecided(entry: OpenCall): entry is OpenCall & { question: Question } {
   return entry.question !== undefined && entry.decision === undefined;
+}
+
+function addAsked(turn: OpenTurn | undefined, message: UserMessage): void {
+  if (!turn) return;
+  turn.since = Math.min(turn.since, message.at);
+  turn.asked.push(message);
 }
 
 function endWait(turn: OpenTurn, at: number, goesOn: boolean): void {

@@ -186,7 +186,7 @@ export function textOf(message: AssistantMessage): string {
 }
 
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
-export function userText(message: UserMessage): string {
+export function formatUserText(message: UserMessage): string {
   const name = plainName(message.author.name);
   const speaker = message.scheduled ? `scheduled by ${name}` : name;
   const text = message.author.id === heddle.id ? message.text : `[${speaker}] ${message.text}`;

@@ -14,7 +14,8 @@ export interface ModelLimits {
   maxOutputTokens: number;
   images: boolean;
   /**
-   * Absent when unknown; then the dearest known one counts (see `callUsage`). Some models charge a whole request at another rate when its prompt has more than `above` tokens.
+   * Absent when unknown; then the highest known one counts (see `computeCallUsage`). Some models charge a whole request at
+   * another rate when its prompt has more than `above` tokens.
    */
   price?: TokenPrice & { longPrompt?: TokenPrice & { above: number } };
 }
@@ -66,35 +67,45 @@ export interface ModelRequest {
 }
 
 /** How many tokens a reply may have. */
-export function maxOutput(request: ModelRequest, limits: ModelLimits): number {
+export function findOutputLimit(request: ModelRequest, limits: ModelLimits): number {
   return Math.min(request.maxOutputTokens ?? limits.maxOutputTokens, limits.maxOutputTokens);
 }
 
-/** What a model call yields while it runs. `done` comes exactly once, last, unless the call throws. */
+/** What a model call yields while it runs. */
 export type ModelEvent =
   | { type: "text"; delta: string }
   | { type: "thinking"; delta: string }
   /** What was streamed so far in this call is void: the call starts again after `delayMs`. */
   | { type: "retry"; attempt: number; delayMs: number; reason: string }
-  /** What was streamed so far in this call is void: another model takes over, for a `reason` that may be shown. */
+  /** What was streamed so far in this call is void: another model takes over. `reason` may be shown to people. */
   | { type: "fallback"; model: string; reason: string }
   | { type: "done"; message: AssistantMessage; usage: Usage };
 
 /**
- * One model behind one protocol.
+ * One model behind one protocol. Implement it for another service, or wrap one to change what its calls do (retry,
+ * fallback, metering). It keeps no state between calls: the history comes with each request.
  *
- * `stream` throws {@link ModelError} for whatever the service did and rethrows the signal's reason on abort.
- * It never yields a message without parts: an empty reply ends in `done` with `parts: []` and the caller
- * must not store it.
+ * ```ts
+ * for await (const event of model.stream({ system, messages, tools: [] }, signal)) {
+ *   if (event.type === "text") process.stdout.write(event.delta);
+ *   if (event.type === "done") messages.push(event.message); // unless it has no parts
+ * }
+ * ```
  */
 export interface LanguageModel {
   /** `provider/model`, as in `HEDDLE_MODEL`. */
   readonly id: string;
   readonly limits: ModelLimits;
+  /**
+   * Makes one call. Yields `done` exactly once, last; an empty reply has `parts: []`, and the caller must not store it.
+   *
+   * Throws {@link ModelError} for whatever the service did, and rethrows the signal's reason on abort. A caller that
+   * stops iterating ends the call.
+   */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }
 
-/** `auth`: key refused. `quota`: no credit. `overflow`: the request exceeds the window. `transient`: worth another try. */
+/** `auth`: key refused. `quota`: no credit. `overflow`: the request exceeds the window. `transient`: worth a retry. */
 export type ModelErrorKind =
   | "auth"
   | "quota"

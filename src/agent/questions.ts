@@ -51,13 +51,13 @@ export function createAsker(
 
 /** The result of a call that the decision has ended; undefined when the call is to run. */
 export function answerWithoutRun(call: ToolCall, decision: Decision): ToolMessage | undefined {
-  const text = refusal(decision);
+  const text = explainRefusal(decision);
   return text === undefined
     ? undefined
     : { role: "tool", callId: call.id, name: call.name, status: "error", text };
 }
 
-function refusal(decision: Decision): string | undefined {
+function explainRefusal(decision: Decision): string | undefined {
   switch (decision.kind) {
     case "approved":
     case "answered":

@@ -1,6 +1,6 @@
 import type { Usage } from "./model.ts";
 
-/** What a model call may use, as far as that can be told before it. Cost in US dollars. */
+/** What a model call may use, as far as that is known before it. Cost in US dollars. */
 export interface Estimate {
   tokens: number;
   cost: number;
@@ -18,13 +18,25 @@ export interface BudgetExhausted {
   extension: string;
 }
 
-/** `settle` replaces what was set aside by what was used, once; whatever happened to the call, it must be called. */
+/** `settle` charges what was used in place of what was reserved. Call it exactly once, whatever became of the call. */
 export type Reservation =
   | { ok: true; settle(usage: Usage, model: string): Promise<void> }
   | { ok: false; usedUp: BudgetExhausted };
 
-/** Whoever pays for a turn. */
+/**
+ * What a turn may spend on models. `meteredModel` reserves and settles for each call of a model that it wraps.
+ *
+ * ```ts
+ * const reserved = await turnBudget.reserve({ tokens: 12_000, cost: 0.08 });
+ * if (!reserved.ok) return endTurn(reserved.usedUp);
+ * const usage = await callModel();
+ * await reserved.settle(usage, "anthropic/claude-opus-5");
+ * ```
+ */
 export interface TurnBudget {
-  /** Sets aside what a model call may use, before it is made. */
+  /**
+   * Reserves what a model call may use, before it is made. `ok: false` when a budget has no room for it: the call must
+   * not be made. Rejects when the budgets cannot be read; then it must not be made either.
+   */
   reserve(estimate: Estimate): Promise<Reservation>;
 }

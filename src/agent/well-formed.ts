@@ -1,15 +1,21 @@
 /**
- * The value with each half of a surrogate pair replaced; itself where there is none. A model or a server may send one in JSON, and a model's
- * service takes no request that has one anywhere: none of the thread, once it is in the history.
+ * The value with each lone half of a surrogate pair replaced; the value itself where there is none. A model or a server
+ * may send one in JSON, and model services refuse every request that contains one: once it were in the history, the
+ * whole thread would be stuck.
  */
-export function toWellFormed<T>(value: T): T;
-export function toWellFormed(value: unknown): unknown {
+export function toWellFormed<T>(value: T): T {
   // Hardly anything is not, and a long history is looked through at the start of each turn.
   if (isWellFormed(value)) return value;
+  // Of the same shape: only text is replaced, by text.
+  return replaceLoneSurrogates(value) as T;
+}
+
+function replaceLoneSurrogates(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
-  if (Array.isArray(value)) return value.map((item: unknown) => toWellFormed(item));
-  const entries = Object.entries(Object(value));
-  return Object.fromEntries(entries.map(([key, item]) => [key.toWellFormed(), toWellFormed(item)]));
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(replaceLoneSurrogates);
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([key, item]) => [key.toWellFormed(), replaceLoneSurrogates(item)]));
 }
 
 function isWellFormed(value: unknown): boolean {

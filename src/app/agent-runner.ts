@@ -3,39 +3,36 @@ import {
   type ContextWindow,
   createContextWindow,
 } from "../agent/context/compaction.ts";
-import { createTokenCounter } from "../agent/context/tokens.ts";
+import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.ts";
+import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { meteredModel } from "../agent/llm/metered-model.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { buildSystemPrompt } from "../agent/loop/prompt.ts";
-import { formatNoteIndex } from "../agent/loop/recall.ts";
+import { formatNoteIndex } from "../agent/loop/note-index.ts";
 import { runTurn } from "../agent/loop/run-turn.ts";
-import { createTaskTool } from "../agent/loop/sub-agent.ts";
 import type { Masker } from "../agent/masker.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
-import { isFromPerson, type Speaker, type UserMessage } from "../agent/messages.ts";
+import { isFromPerson, type Message, type Speaker, type UserMessage } from "../agent/messages.ts";
 import type { LanguageModel } from "../agent/model.ts";
 import type { NoteStore } from "../agent/note-store.ts";
 import type { Policy } from "../agent/policy/policy.ts";
 import type { ScheduleStore } from "../agent/schedule-store.ts";
 import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
-import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
-import { askUser } from "../agent/tools/ask-user.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/breaker.ts";
-import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
-import { createDispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
-import type { Tool, ToolServices } from "../agent/tools/tool.ts";
+import type { ToolServices } from "../agent/tools/tool.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { MessageExtras, Reading } from "../message-extras/message-extras.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
 import type { SandboxHealth } from "../sandbox/health.ts";
-import { nothingKilled } from "../sandbox/sandbox.ts";
+import { nothingKilled, type Sandbox } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Models } from "./models.ts";
+import { createTurnTools } from "./turn-tools.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
   limits: TurnLimits;
@@ -71,145 +68,15 @@ const catalogueTokens = 2_000;
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
-  const { summariser, limits, compaction, masker, log } = options;
-  const counter = createTokenCounter();
-  const contexts = new Map<LanguageModel, ContextWindow>();
-  const breaker = createCircuitBreaker({ now: Date.now });
   const { backend } = options.sandbox;
-
-  /** One for each model: what it learns about sizes is the model's. */
-  const contextOf = (model: LanguageModel): ContextWindow => {
-    const context =
-      contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction });
-    contexts.set(model, context);
-    return context;
-  };
-
-  const settle = async (thread: ThreadId) => {
-    try {
-      await backend.settle(thread);
-    } catch (error) {
-      log.error({ err: error, thread }, "the workspace could not be saved for other workers");
-    }
-  };
-
-  const deliverTo = (thread: ThreadId): NonNullable<ToolServices["deliver"]> => {
-    const ref = parseThreadId(thread);
-    return async ({ name, data, key }) => {
-      try {
-        await options.surface(ref.platform).upload(ref, { name, data }, key);
-        return { ok: true };
-      } catch (error) {
-        if (!(error instanceof SurfaceError)) throw error;
-        return { ok: false, message: error.message };
-      }
-    };
+  const shared: Shared = {
+    counter: createTokenCounter(),
+    contexts: new Map(),
+    breaker: createCircuitBreaker({ now: Date.now }),
   };
 
   return {
-    async *run({ thread, turn, history, followUps, store, emit, signal }) {
-      const turnLog = log.child({ thread, turn });
-      const channel = options.channel(thread);
-      const model = options.choose(thread, history.chosenModel);
-      const context = contextOf(model);
-      const probe = await options.sandbox.refresh();
-      const sandbox = probe.ok ? await backend.open(thread) : undefined;
-      sandbox?.noteFiles(turn);
-      const asked = (history.turn?.asked ?? []).filter(isFromPerson);
-      const notes = options.notes(thread, () => asked.map(({ author }) => author));
-      const services: ToolServices = {
-        notes,
-        ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
-        history: () => options.journal(thread),
-        now: Date.now,
-        ...(sandbox && { sandbox }),
-        deliver: deliverTo(thread),
-      };
-      const [library, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
-      const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
-      const reading: Omit<Reading, "fromStart"> = {
-        ...(sandbox && { sandbox }),
-        images: model.limits.images,
-        skills: skills.map(({ name }) => name),
-        store,
-        notice: (text) => void emit({ type: "notice", text }),
-        signal,
-      };
-      const messages = await options.messageExtras.open(thread, history.messages, {
-        ...reading,
-        fromStart: true,
-      });
-      const system = buildSystemPrompt({
-        noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
-        sandboxNote: backend.note(thread),
-        instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
-        skills: formatSkillCatalogue(skills, catalogueTokens, counter.count),
-      });
-      const dispatch: Omit<DispatcherOptions, "tools"> = {
-        services,
-        masker,
-        policy: options.policy,
-        onError: (trace, error, call) =>
-          turnLog.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
-        breaker: ofThread(breaker, thread),
-      };
-      const makeTools = () => [
-        ...(sandbox ? sandboxTools() : []),
-        ...sessionTools(),
-        ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
-        ...mcpTools,
-      ];
-      const allowed = ({ name }: Tool) => isListed(channel.tools, name);
-      const turnBudget = options.budgets.turnBudget(thread, history.turn);
-      const pay = (unpaid: LanguageModel) => meteredModel({ model: unpaid, turnBudget, counter });
-      const task = createTaskTool({
-        model,
-        pay,
-        context,
-        system,
-        tools: () => makeTools().filter(allowed),
-        onEvent: (callId, event) => emit({ type: "helper", callId, event }),
-        dispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
-      });
-      const tools = createDispatcher({
-        ...dispatch,
-        tools: [...makeTools(), askUser, task].filter(allowed),
-        output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
-      });
-      const outcome = yield* runTurn({
-        id: turn,
-        history: { ...history, messages },
-        model,
-        tools,
-        system,
-        context,
-        pay,
-        limits,
-        questionMs: options.questionMs,
-        async followUps() {
-          const arrived = await followUps();
-          asked.push(...arrived.filter(isFromPerson));
-          return options.messageExtras.open(thread, arrived, { ...reading, fromStart: false });
-        },
-        async recall() {
-          try {
-            return formatNoteIndex(await notes.list());
-          } catch (error) {
-            // A turn without its notes is better than none.
-            turnLog.error({ err: error }, "the notes could not be read");
-            return undefined;
-          }
-        },
-        signal,
-        now: Date.now,
-      });
-      // Whoever took the lease has its own files now.
-      if (sandbox && outcome.kind !== "lost-lease") {
-        await store();
-        await settle(thread);
-      }
-      return outcome;
-    },
+    run: (input) => runAgent(options, shared, input),
 
     async killAll(thread) {
       // Asked for at once: whoever aborts the turn next ends the same processes, and they would not be counted.
@@ -236,7 +103,161 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
   };
 }
 
-/** One breaker serves the process, so that what is broken stays known between turns, for each thread by itself. */
-function ofThread(breaker: CircuitBreaker, thread: ThreadId): CircuitBreaker {
+/** What the turns of a process share. */
+interface Shared {
+  counter: TokenCounter;
+  /** One for each model: what it learns about sizes is the model's. */
+  contexts: Map<LanguageModel, ContextWindow>;
+  /** What is broken stays known between turns, for each thread by itself. */
+  breaker: CircuitBreaker;
+}
+
+type RunInput = Parameters<TurnRunner["run"]>[0];
+
+async function* runAgent(
+  options: TurnRunnerOptions,
+  shared: Shared,
+  input: RunInput,
+): AsyncGenerator<AgentEvent, TurnOutcome> {
+  const { thread, turn: id, history, store, emit, signal } = input;
+  const log = options.log.child({ thread, turn: id });
+  const channel = options.channel(thread);
+  const model = options.choose(thread, history.chosenModel);
+  const context = contextOf(model, options, shared);
+  const probe = await options.sandbox.refresh();
+  const sandbox = probe.ok ? await options.sandbox.backend.open(thread) : undefined;
+  sandbox?.noteFiles(id);
+  const asked = (history.turn?.asked ?? []).filter(isFromPerson);
+  const services = createServices(options, thread, asked, sandbox);
+  const [library, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+  const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
+
+  const reading: Omit<Reading, "fromStart"> = {
+    ...(sandbox && { sandbox }),
+    images: model.limits.images,
+    skills: skills.map(({ name }) => name),
+    store,
+    notice: (text) => void emit({ type: "notice", text }),
+    signal,
+  };
+  const openExtras = <M extends Message>(messages: readonly (M | UserMessage)[], fromStart: boolean) =>
+    options.messageExtras.open(thread, messages, { ...reading, fromStart });
+  const messages = await openExtras(history.messages, true);
+  const system = buildSystemPrompt({
+    noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
+    sandboxNote: options.sandbox.backend.note(thread),
+    instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
+    skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
+  });
+  const turnBudget = options.budgets.turnBudget(thread, history.turn);
+  const meter = (unmetered: LanguageModel) =>
+    meteredModel({ model: unmetered, turnBudget, counter: shared.counter });
+  const tools = createTurnTools({
+    dispatch: {
+      services,
+      masker: options.masker,
+      policy: options.policy,
+      onError: (trace, error, call) =>
+        log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
+      breaker: narrowToThread(shared.breaker, thread),
+    },
+    subAgent: { model, meter, context, system },
+    skills,
+    mcpTools,
+    allowed: channel.tools,
+    emit,
+  });
+
+  const outcome = yield* runTurn({
+    id,
+    history: { ...history, messages },
+    model,
+    tools,
+    system,
+    context,
+    meter,
+    limits: options.limits,
+    questionMs: options.questionMs,
+    async followUps() {
+      const arrived = await input.followUps();
+      asked.push(...arrived.filter(isFromPerson));
+      return openExtras(arrived, false);
+    },
+    readNoteIndex: () => readNoteIndex(services.notes, log),
+    signal,
+    now: Date.now,
+  });
+  // Whoever took the lease has its own files now.
+  if (sandbox && outcome.kind !== "lost-lease") {
+    await store();
+    await settleWorkspace(options, thread);
+  }
+  return outcome;
+}
+
+function contextOf(
+  model: LanguageModel,
+  { summariser, compaction }: TurnRunnerOptions,
+  { contexts, counter }: Shared,
+): ContextWindow {
+  const context =
+    contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction });
+  contexts.set(model, context);
+  return context;
+}
+
+/** @param asked the people's messages of the turn; grows while it runs */
+function createServices(
+  options: TurnRunnerOptions,
+  thread: ThreadId,
+  asked: readonly UserMessage[],
+  sandbox: Sandbox | undefined,
+): ToolServices {
+  return {
+    notes: options.notes(thread, () => asked.map(({ author }) => author)),
+    ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
+    history: () => options.journal(thread),
+    now: Date.now,
+    ...(sandbox && { sandbox }),
+    deliver: deliverTo(thread, options),
+  };
+}
+
+function deliverTo(
+  thread: ThreadId,
+  { surface }: Pick<TurnRunnerOptions, "surface">,
+): NonNullable<ToolServices["deliver"]> {
+  const ref = parseThreadId(thread);
+  return async ({ name, data, key }) => {
+    try {
+      await surface(ref.platform).upload(ref, { name, data }, key);
+      return { ok: true };
+    } catch (error) {
+      if (!(error instanceof SurfaceError)) throw error;
+      return { ok: false, message: error.message };
+    }
+  };
+}
+
+async function readNoteIndex(notes: NoteStore, log: Logger): Promise<string | undefined> {
+  try {
+    return formatNoteIndex(await notes.list());
+  } catch (error) {
+    // A turn without its notes is better than none.
+    log.error({ err: error }, "the notes could not be read");
+    return undefined;
+  }
+}
+
+async function settleWorkspace({ sandbox, log }: TurnRunnerOptions, thread: ThreadId): Promise<void> {
+  try {
+    await sandbox.backend.settle(thread);
+  } catch (error) {
+    log.error({ err: error, thread }, "the workspace could not be saved for other workers");
+  }
+}
+
+/** The process's breaker as one thread sees it. */
+function narrowToThread(breaker: CircuitBreaker, thread: ThreadId): CircuitBreaker {
   return { enter: (tool) => breaker.enter(`${thread} ${tool}`) };
 }

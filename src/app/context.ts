@@ -8,6 +8,7 @@ import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { type Access, createAccess } from "../intake/access.ts";
+import { dropRepeats } from "../intake/drop-repeats.ts";
 import { createIntake } from "../intake/intake.ts";
 import { withSessionNotifications } from "../operations/session-notifications.ts";
 import { describeStatus } from "../operations/status.ts";
@@ -112,7 +113,11 @@ export async function createAppContext(
     ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),
     now: Date.now,
   });
-  const intake = withSessionNotifications(observe.intake(plainIntake), { redis, surface, onProblem });
+  const intake = withSessionNotifications(observe.intake(dropRepeats(plainIntake)), {
+    redis,
+    surface,
+    onProblem,
+  });
   const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
   return {
     config,

@@ -74,7 +74,7 @@ export async function openAdapters({
     adapters.push(
       createSlackAdapter({
         ...slackServer({ config, log }),
-        workspaces: await slackWorkspaces({ config, log, redis }),
+        teams: await slackWorkspaces({ config, log, redis }),
         events: chosen(() => resolveTransport(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         downtime,
@@ -121,8 +121,8 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
 }
 
 async function slackWorkspaces({ config, log, redis }: PlatformDeps) {
-  const { resolveWorkspaces } = await import("../adapters/slack/installation/resolve-teams.ts");
-  const choice = chosen(() => resolveWorkspaces(config.environment, config.settings.slack.workspaces));
+  const { resolveTeams } = await import("../adapters/slack/installation/resolve-teams.ts");
+  const choice = chosen(() => resolveTeams(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
   const { createInstallations } = await import("../adapters/slack/installation/installations.ts");
   return {

@@ -6,7 +6,7 @@ import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";
 import { createEgress, type Egress } from "../sandbox/egress/egress.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
-import { createSeatbeltBackend, createUnconfinedBackend } from "../sandbox/plain/backend.ts";
+import { createUnconfinedBackend } from "../sandbox/plain/backend.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { BackendOptions } from "../sandbox/thread/backend.ts";
 import type { ReadOnlyMount } from "../sandbox/thread/read-only.ts";
@@ -41,7 +41,7 @@ export function openSandboxBackend(
     assertSingleUser(config.environment);
     return createUnconfinedBackend(options);
   }
-  return process.platform === "darwin" ? createSeatbeltBackend(options) : createBubblewrapBackend(options);
+  return createBubblewrapBackend(options);
 }
 
 /** @throws ConfigError when anybody but the person at this machine could give work */

@@ -1,6 +1,6 @@
-import { globMatcher } from "../agent/policy/policy.ts";
+import { compileGlob } from "../agent/policy/policy.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
-import { sandboxTools, sessionTools } from "../agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../agent/tools/core.ts";
 import { ConfigError } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 
@@ -12,11 +12,11 @@ import type { Settings } from "../config/schema.ts";
  * @throws ConfigError
  */
 export function validateReferences({ tools, channels }: Settings, skills: readonly string[]): void {
-  const own = [...sandboxTools(), ...sessionTools(), askUser].map(({ name }) => name);
+  const own = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
   own.push("get_skill", "task");
   const faults: string[] = [];
   const checkTool = (place: string, name: string) => {
-    if (name.includes("__") || own.some(globMatcher(name))) return;
+    if (name.includes("__") || own.some(compileGlob(name))) return;
     const known = `${own.toSorted().join(", ")}, and for MCP tools server__tool`;
     faults.push(`${place}: there is no tool ${name}; expected one of ${known}, e.g. github__*.`);
   };
@@ -24,7 +24,7 @@ export function validateReferences({ tools, channels }: Settings, skills: readon
   for (const [id, channel] of Object.entries(channels)) {
     for (const name of channel.tools ?? []) checkTool(`channels.${id}.tools`, name);
     for (const name of channel.skills ?? []) {
-      if (skills.some(globMatcher(name))) continue;
+      if (skills.some(compileGlob(name))) continue;
       faults.push(
         `channels.${id}.skills: there is no skill ${name}; there are ${skills.join(", ") || "none"}.`,
       );

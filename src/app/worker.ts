@@ -1,32 +1,24 @@
-import { randomUUID } from "node:crypto";
-import { openMcpPool } from "../agent/mcp/pool.ts";
+import { type McpPool, openMcpPool } from "../agent/mcp/pool.ts";
 import { createPolicy } from "../agent/policy/policy.ts";
-import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { createPermissionCheck } from "../intake/still-allowed.ts";
 import { createMessageExtras } from "../message-extras/message-extras.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
-import { createReporter, progressKey } from "../progress/reporter.ts";
-import { createLivePublisher } from "../queue/outbox/live.ts";
-import { markMessage } from "../queue/outbox/marks.ts";
-import { flushOutbox, readSettledSince } from "../queue/outbox/outbox.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
-import { openScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
+import { openScheduleClock, type ScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
 import { createThreadSchedules, type ScheduleLimits } from "../queue/schedules/schedules.ts";
 import { readJournal } from "../queue/session/journal.ts";
-import { rememberMessages } from "../queue/session/message-threads.ts";
 import { createRedisNotes } from "../queue/session/notes.ts";
-import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
+import type { TurnRunner } from "../queue/turns/contracts.ts";
 import { startPresence } from "../queue/turns/presence.ts";
-import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { createSlots } from "../queue/turns/slots.ts";
-import { watchStops } from "../queue/turns/stops.ts";
 import { startTurnWorker } from "../queue/turns/turn-worker.ts";
 import { createAgentRunner } from "./agent-runner.ts";
 import { channelSettings } from "./channel-settings.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { Models } from "./models.ts";
 import { readCleanPolicy } from "./sandbox.ts";
+import { createTurnEngine } from "./turn-engine.ts";
 import { validateReferences } from "./validate-references.ts";
 
 const noSandboxBanner =
@@ -34,10 +26,9 @@ const noSandboxBanner =
 
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(context: AppContext, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, budgets, surface, skills, sandbox } = context;
+  const { config, log, masker, redis, server, queue, output, surface, sandbox } = context;
   const { observe, audit: note } = context.telemetry;
-  const { agent, attachments, queue: queueSettings, room, schedules, sessions } = config.settings;
-  const channel = (thread: ThreadId) => channelSettings(config.settings, thread);
+  const { queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const onError = (error: unknown) => {
     const problem =
@@ -46,14 +37,92 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     log[redis.status === "ready" ? "error" : "debug"]({ err: error }, problem);
   };
 
+  await checkSkills(context);
+  const pool = await openConfiguredMcp(context);
+  const clock = openScheduleClock(redis);
+  const runner = openAgentRunner(context, { models, pool, clock, onProblem });
+
+  const cleaning = setInterval(() => void cleanWorkspaces(context), cleanEveryMs).unref();
+  const engine = await createTurnEngine({
+    ...{ redis, output, surface, observe, onError },
+    subscriber: server.connect(),
+    runner,
+    expireSeconds: sessions.expireDays * 86_400,
+    verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
+    ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
+    asksRating: config.settings.feedback,
+    mask: (text) => masker.mask(text),
+    onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
+  });
+  const workerStatus = createWorkerStatus({
+    concurrency: queueSettings.concurrency,
+    model: models.model.id,
+    sandbox,
+    mcp: pool,
+    mask: (text) => masker.mask(text),
+    now: Date.now,
+  });
+  const worker = await startTurnWorker({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    queue,
+    runSession: workerStatus.track(engine.runSession),
+    slots: createSlots(redis, queueSettings, onError),
+    concurrency: queueSettings.concurrency,
+    lockMs: queueSettings.lockSeconds * 1_000,
+    sweepMs: queueSettings.sweepSeconds * 1_000,
+    onError,
+  });
+  const ticks = await startScheduleTicks({
+    redis: server.connect({ maxRetriesPerRequest: null }),
+    fire: createFiring({
+      redis,
+      queue,
+      output,
+      surface,
+      mayAsk: (thread, author) => createPermissionCheck(thread, author, context),
+      audit: note,
+      now: Date.now,
+      onProblem,
+    }),
+    lockMs: queueSettings.lockSeconds * 1_000,
+    onError,
+  });
+  const presence = await startPresence({ redis, describe: () => workerStatus.describe(), onError });
+  return {
+    async close() {
+      await Promise.all([worker.close(), ticks.close()]);
+      clearInterval(cleaning);
+      await Promise.all([presence.close(), engine.close(), pool.close(), clock.close()]);
+    },
+  };
+}
+
+const cleanEveryMs = 6 * 3_600_000;
+
+async function cleanWorkspaces({ config, sandbox, log }: AppContext): Promise<void> {
+  if (!sandbox.probe.ok) return;
+  try {
+    const report = await (await sandbox.backend.workspaces()).clean(readCleanPolicy(config));
+    const { archived = [], failed = [] } = report ?? {};
+    if (archived.length + failed.length > 0) log.info({ archived, failed }, "idle workspaces were archived");
+  } catch (error) {
+    log.warn({ err: error }, "idle workspaces could not be archived");
+  }
+}
+
+/** Says what is wrong with skills, and refuses settings that name one that does not exist. @throws ConfigError */
+async function checkSkills({ config, log, skills }: AppContext): Promise<void> {
   const library = await skills.current();
   for (const { path, reason } of library.problems) log.warn(`Skill ${path}: ${reason}`);
   validateReferences(
     config.settings,
     library.skills.map(({ name }) => name),
   );
-  const pool = await openMcpPool({
-    config: context.mcp,
+}
+
+function openConfiguredMcp({ config, mcp, log }: AppContext): Promise<McpPool> {
+  return openMcpPool({
+    config: mcp,
     timeouts: {
       connectMs: config.settings.mcp.connectSeconds * 1_000,
       executeMs: config.settings.mcp.executeSeconds * 1_000,
@@ -61,14 +130,29 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     },
     log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
   });
+}
 
-  const clock = openScheduleClock(redis);
+interface AgentRunnerParts {
+  models: Models;
+  pool: McpPool;
+  clock: ScheduleClock;
+  onProblem(problem: string, error: unknown): void;
+}
+
+/** The agent as the settings want it. */
+function openAgentRunner(
+  context: AppContext,
+  { models, pool, clock, onProblem }: AgentRunnerParts,
+): TurnRunner {
+  const { config, log, masker, redis, budgets, surface, skills, sandbox } = context;
+  const { observe, audit: note } = context.telemetry;
+  const { agent, attachments, room, schedules, sessions } = config.settings;
   const scheduleLimits: ScheduleLimits = {
     perThread: schedules.perThread,
     shortestMs: schedules.shortestMinutes * 60_000,
     longestMs: sessions.expireDays * 86_400_000,
   };
-  const agentRunner = createAgentRunner({
+  return createAgentRunner({
     choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
     summariser: observe.model(models.summariser),
     limits: {
@@ -80,7 +164,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     compaction: config.settings.compaction,
     budgets,
     instructions: agent.instructions,
-    channel,
+    channel: (thread) => channelSettings(config.settings, thread),
     messageExtras: createMessageExtras({
       files: {
         files: attachments.files,
@@ -114,103 +198,4 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     questionMs: config.settings.tools.questionMinutes * 60_000,
     log,
   });
-
-  const cleaning = setInterval(() => void cleanWorkspaces(context), cleanEveryMs).unref();
-  const stops = await watchStops(redis, server.connect(), onError);
-  const runner = observe.runner(agentRunner);
-  const drive = createSessionRunner({
-    redis,
-    stops,
-    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
-    runner,
-    expireSeconds: sessions.expireDays * 86_400,
-    now: Date.now,
-    newId: () => randomUUID().slice(0, 8),
-    display(lease, turn) {
-      const turnLog = log.child({ thread: lease.thread, turn: turn.id });
-      const reporter = createReporter({
-        surface: surface(parseThreadId(lease.thread).platform),
-        output,
-        thread: lease.thread,
-        turn,
-        verbosity: turn.verbosity ?? channel(lease.thread).verbosity ?? "normal",
-        ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
-        asksRating: config.settings.feedback,
-        async onProgressPosted(ref) {
-          await lease.append([], { fields: { progress: JSON.stringify(ref) } });
-          await rememberMessages(redis, lease.thread, [ref]);
-        },
-        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
-        mark: (ref, mark, signal) =>
-          markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal),
-        publish: createLivePublisher(redis, lease.thread, onError),
-        mask: (text) => masker.mask(text),
-        onProblem: (problem, error) => turnLog.warn({ err: error }, problem),
-      });
-      return observe.display(reporter, lease.thread, turn);
-    },
-    flushOutbox: (lease, signal, progressQuiet) =>
-      flushOutbox(lease, {
-        redis,
-        surface: surface(parseThreadId(lease.thread).platform),
-        output,
-        signal,
-        progressQuiet,
-        onProblem: (problem, error) => log.warn({ err: error, thread: lease.thread }, problem),
-      }),
-  });
-  const workerStatus = createWorkerStatus({
-    concurrency: queueSettings.concurrency,
-    model: models.model.id,
-    sandbox,
-    mcp: pool,
-    mask: (text) => masker.mask(text),
-    now: Date.now,
-  });
-  const worker = await startTurnWorker({
-    redis: server.connect({ maxRetriesPerRequest: null }),
-    queue,
-    runSession: workerStatus.track(drive),
-    slots: createSlots(redis, queueSettings, onError),
-    concurrency: queueSettings.concurrency,
-    lockMs: queueSettings.lockSeconds * 1_000,
-    sweepMs: queueSettings.sweepSeconds * 1_000,
-    onError,
-  });
-  const ticks = await startScheduleTicks({
-    redis: server.connect({ maxRetriesPerRequest: null }),
-    fire: createFiring({
-      redis,
-      queue,
-      output,
-      surface,
-      mayAsk: (thread, author) => createPermissionCheck(thread, author, context),
-      audit: note,
-      now: Date.now,
-      onProblem,
-    }),
-    lockMs: queueSettings.lockSeconds * 1_000,
-    onError,
-  });
-  const presence = await startPresence({ redis, describe: () => workerStatus.describe(), onError });
-  return {
-    async close() {
-      await Promise.all([worker.close(), ticks.close()]);
-      clearInterval(cleaning);
-      await Promise.all([presence.close(), stops.close(), pool.close(), clock.close()]);
-    },
-  };
-}
-
-const cleanEveryMs = 6 * 3_600_000;
-
-async function cleanWorkspaces({ config, sandbox, log }: AppContext): Promise<void> {
-  if (!sandbox.probe.ok) return;
-  try {
-    const report = await (await sandbox.backend.workspaces()).clean(readCleanPolicy(config));
-    const { archived = [], failed = [] } = report ?? {};
-    if (archived.length + failed.length > 0) log.info({ archived, failed }, "idle workspaces were archived");
-  } catch (error) {
-    log.warn({ err: error }, "idle workspaces could not be archived");
-  }
 }

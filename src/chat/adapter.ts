@@ -1,24 +1,35 @@
 import * as diagnostics from "node:diagnostics_channel";
 import type { Intake } from "./inbound.ts";
 
-/** A connection to one platform that brings events in. Its surface works without it, in any process. */
+/**
+ * A connection to one platform that brings events in. Writing is the business of the platform's `ChatSurface`,
+ * which works without an adapter, in any process.
+ *
+ * An adapter turns what the platform delivers into inbound events, decides nothing about permissions, and acknowledges
+ * an event only after {@link Intake.receive} has resolved. After a reconnect it hands in what it missed.
+ *
+ * @example
+ * const adapter = createSlackAdapter(options);
+ * await adapter.start(intake); // rejects with e.g. "SLACK_APP_TOKEN is not set: make an app-level token …"
+ * process.once("SIGTERM", () => void adapter.stop());
+ */
 export interface ChatAdapter {
   readonly platform: string;
-  /** Resolves when events can arrive; throws an error that names the wrong token or setting and the fix. */
+  /** Resolves once events can arrive; rejects with an error that names the wrong token or setting and the fix. */
   start(intake: Intake): Promise<void>;
-  /** Stops taking events; those in hand are finished first. */
+  /** Takes no more events; resolves when those being handled are done. */
   stop(): Promise<void>;
 }
 
-/** A connection to a platform has ended and is made anew. Adapters publish it on {@link reconnects}. */
+/** A connection to a platform was lost and is being re-established. Adapters publish it on {@link reconnects}. */
 export interface Reconnect {
   platform: string;
 }
 
-/** For whoever counts them in this process. */
+/** Carries every {@link Reconnect} of this process, for metrics. */
 export const reconnects = diagnostics.channel("heddle:reconnects");
 
-/** What a check of an installation found. `warning` and `error` say what to do; `note` is what no check can see. */
+/** What a check of an installation found. `warning` and `error` say what to do; `note` says what no check can see. */
 export interface Finding {
   level: "ok" | "note" | "warning" | "error";
   /** One line. */

@@ -1,94 +1,140 @@
 import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
 import type { MessageRef, ThreadId, ThreadRef } from "./threads.ts";
 
-/** What the platform tells about a person. Deny whatever is not known to be allowed. */
+/** What the platform tells us about a person. Deny whatever is not known to be allowed. */
 export interface Author extends Speaker {
   /**
-   * `operator`: whoever runs Heddle, at its console. `member`: belongs to the workspace. `guest`: limited account.
-   * `external`: another organisation.
+   * `operator`: runs this Heddle, at its console. `member`: belongs to the workspace. `guest`: has a limited account.
+   * `external`: belongs to another organisation.
    */
   standing: "operator" | "member" | "guest" | "external" | "bot";
   roles: string[];
 }
 
-/** What somebody wrote in the room, as context for the model: never an instruction. */
-export interface RoomMessage {
+/** What somebody wrote in the channel, as context for the model and never as an instruction. */
+export interface ContextMessage {
+  author: Author;
+  text: string;
+  /** The platform's own time, ms since the epoch. */
+  at: number;
+}
+
+/** Somebody wrote a message. */
+export interface InboundMessage {
+  kind: "message";
+  thread: ThreadRef;
+  ref: MessageRef;
+  author: Author;
+  /** As written, but without the mention of the bot. */
+  text: string;
+  attachments: AttachmentHandle[];
+  /** The message that the task is about ("ask the agent about this"); quoted to the model as untrusted. */
+  about?: ContextMessage;
+  /** What the person chose in addition to the text, for example in a slash command. */
+  options?: { model?: string; skill?: string };
+  /** `follow-up`: in a thread, without a mention; accepted only where the thread has a session. */
+  addressed: "mention" | "direct" | "follow-up";
+  /** Set for a command that has posted nothing yet: the adapter itself tells the person about a refusal, privately. */
+  tellsRefusal?: true;
+  /** The platform's own time, ms since the epoch. */
+  at: number;
+  /** W3C `traceparent` of the event, where traces are recorded. */
+  trace?: string;
+}
+
+/** Somebody changed the text of a message, which Heddle may or may not know. */
+export interface InboundEdit {
+  kind: "edit";
+  thread: ThreadRef;
+  ref: MessageRef;
   author: Author;
   text: string;
   at: number;
 }
 
-/**
- * What people do, normalised. `at` is the platform's own time in milliseconds, so that a stop and a message
- * can be put in order whatever arrived first.
- */
-export type InboundEvent =
-  | {
-      kind: "message";
-      thread: ThreadRef;
-      ref: MessageRef;
-      author: Author;
-      /** Without the mention of the bot, otherwise as written. */
-      text: string;
-      attachments: AttachmentHandle[];
-      /** A message that the person points at ("ask the agent about this"); quoted for the model as untrusted. */
-      about?: RoomMessage;
-      /** What the person chose beside the text, e.g. in a slash command. */
-      options?: { model?: string; skill?: string };
-      /** `follow-up`: in a thread without a mention; taken only where a session is alive. */
-      addressed: "mention" | "direct" | "follow-up";
-      /** Of a command that shows nothing yet: the adapter tells the person alone when it is refused. */
-      tellsRefusal?: true;
-      at: number;
-      /** W3C `traceparent` of the event, where traces are taken. */
-      trace?: string;
-    }
-  /** Somebody changed the text of a message; which one, Heddle may or may not know. */
-  | { kind: "edit"; thread: ThreadRef; ref: MessageRef; author: Author; text: string; at: number }
-  | { kind: "delete"; thread: ThreadRef; ref: MessageRef; author: Author; at: number }
-  | {
-      kind: "stop";
-      /** The thread itself where the platform tells it, else the message that was reacted to. */
-      target: { thread: ThreadRef } | { message: MessageRef };
-      author: Author;
-      at: number;
-      /** Where the platform tells no time, so that `at` differs each time that it is told: what it was done to. */
-      dedupeKey?: string;
-    }
-  /** Somebody pressed a button that {@link OutboundMessage.actions} has offered. */
-  | {
-      kind: "action";
-      thread: ThreadRef;
-      /** The message with the button. */
-      ref: MessageRef;
-      author: Author;
-      /** The button's id. */
-      action: string;
-      /** What the person wrote when asked for a sentence. */
-      text?: string;
-      /** The adapter tells the person alone when it is refused, so that nobody else has to. */
-      tellsRefusal?: true;
-      at: number;
-    };
+/** Somebody deleted a message, which Heddle may or may not know. */
+export interface InboundDeletion {
+  kind: "delete";
+  thread: ThreadRef;
+  ref: MessageRef;
+  author: Author;
+  at: number;
+}
 
-/** What became of an inbound event. It is durable when this is returned. */
+/** Somebody wants a thread to stop: by a button, a reaction or a command. */
+export interface InboundStop {
+  kind: "stop";
+  /** The thread itself where the platform names it, otherwise the message that was reacted to. */
+  target: { thread: ThreadRef } | { message: MessageRef };
+  author: Author;
+  at: number;
+  /** For platforms that give no time, so that `at` differs on each delivery: identifies what was reacted to. */
+  dedupeKey?: string;
+}
+
+/** Somebody pressed a button that {@link OutboundMessage.actions} offered. */
+export interface InboundAction {
+  kind: "action";
+  thread: ThreadRef;
+  /** The message with the button. */
+  ref: MessageRef;
+  author: Author;
+  /** The button's id. */
+  action: string;
+  /** What the person wrote when the button asked for a sentence. */
+  text?: string;
+  /** The adapter itself tells the person about a refusal, privately, so that nobody else has to. */
+  tellsRefusal?: true;
+  at: number;
+}
+
+/**
+ * What people do, in one form for all platforms. Adapters produce these from what the platform delivers, and never
+ * decide about permissions. `at` is the platform's own time in milliseconds, so that a stop and a message can be put
+ * in order whichever arrived first.
+ *
+ * @example
+ * const event: InboundEvent = {
+ *   kind: "message",
+ *   thread: { platform: "slack", workspace: "T1", channel: "C1", thread: "1732100000.1" },
+ *   ref: { platform: "slack", workspace: "T1", channel: "C1", message: "1732100000.1" },
+ *   author: { id: "U1", name: "ada", standing: "member", roles: [] },
+ *   text: "look at the failing build",
+ *   attachments: [],
+ *   addressed: "mention",
+ *   at: 1_732_100_000_100,
+ * };
+ */
+export type InboundEvent = InboundMessage | InboundEdit | InboundDeletion | InboundStop | InboundAction;
+
+/**
+ * What became of an inbound event. It is durable by the time this is returned, so the event may be acknowledged.
+ *
+ * `unchanged`: the event was a duplicate of an earlier one, or what it asks for was already the case; nothing
+ * happened this time.
+ */
 export type IntakeResult =
+  /** In the thread's mailbox, as its `position`th message. */
   | { kind: "accepted"; thread: ThreadId; position: number }
+  /** Delivered before; nothing happened. */
   | { kind: "duplicate" }
   | { kind: "stopping"; thread: ThreadId; unchanged?: true }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId; unchanged?: true }
-  /**
-   * A button or a command word did what it says. `reply`: for whoever pressed the button, where nothing else shows it.
-   * `unchanged`, of this and the two above: it was so already, after an earlier press or the same one at another gateway.
-   */
+  /** A button or a text command took effect. `reply`: for the person who pressed it, where nothing else shows it. */
   | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
-  /** Not for us: no session in that thread, a message of a bot, nothing to stop. */
+  /** Not for us: no session in that thread, a message of a bot, nothing to stop. `why` completes "That did nothing: …". */
   | { kind: "ignored"; why: string }
-  /** Refused, and the person should read why. `unchanged`: it was before, when the same was told. */
+  /** Refused; `reply` tells the person why, in one or two sentences. */
   | { kind: "refused"; reply: string; unchanged?: true };
 
-/** What the person should read who pressed a button, if it did not do what it says. */
+/**
+ * What to tell the person who pressed a button, if it did not do what its label says; undefined if it did.
+ *
+ * @example
+ * explainResult({ kind: "ignored", why: "nothing is running or waiting there" });
+ * // → "That did nothing: nothing is running or waiting there."
+ */
 export function explainResult(result: IntakeResult): string | undefined {
   switch (result.kind) {
     case "refused":
@@ -104,7 +150,21 @@ export function explainResult(result: IntakeResult): string | undefined {
   }
 }
 
-/** The one way in. Throws only when Redis cannot be reached; then the event must not be acknowledged. */
+/**
+ * The one way in, for every adapter and every kind of event. It checks permissions, drops duplicates, makes the event
+ * durable, wakes the thread, and posts what people should read about a refusal.
+ *
+ * Persist, then acknowledge: an adapter acknowledges an event to its platform only after `receive` has resolved.
+ * `receive` is idempotent, so an adapter may deliver the same event as often as it likes. It rejects only when Redis
+ * cannot be reached; then nothing is known to be stored, and the platform must deliver the event again.
+ *
+ * @example
+ * socket.on("message", async (raw, acknowledge) => {
+ *   const event = await reader.message(raw);
+ *   if (event) await intake.receive(event); // rejects: no acknowledgement, so the platform delivers it again
+ *   acknowledge();
+ * });
+ */
 export interface Intake {
   receive(event: InboundEvent): Promise<IntakeResult>;
 }

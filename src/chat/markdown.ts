@@ -1,6 +1,6 @@
 /**
- * Markdown cut to the size of a message, so that every part still reads as what it was: code fences are
- * closed at the end of a part and opened again, with their language, in the next one.
+ * Cuts Markdown to the size of a message so that every part still reads correctly: code fences are closed at the end of
+ * a part and reopened, with their language, in the next one.
  */
 
 interface Fence {
@@ -9,7 +9,7 @@ interface Fence {
   info: string;
 }
 
-// Longer markers or info strings do not occur in practice; refusing them bounds the room that reopening takes.
+// Longer markers or info strings do not occur in practice; refusing them bounds the space that reopening takes.
 const fenceLine = /^([ \t]{0,20})(`{3,20}(?!`)|~{3,20}(?!~))(.{0,60})$/;
 
 /**
@@ -30,7 +30,7 @@ export function splitMarkdown(text: string, limit: number): [string, ...string[]
   return [first, ...others];
 }
 
-/** A text that would be a flood of messages, as the file that people get with its beginning; undefined for others. */
+/** The file for an answer that would take too many messages, which is posted with its beginning; undefined for others. */
 export function keepWholeAnswer(
   markdown: string,
   mostChars: number,
@@ -57,7 +57,7 @@ function cut(text: string, limit: number): { head: string; tail: string } {
   for (let start = 0, number = 0; start <= limit + 1; number++) {
     if (!fence) line = start;
     // Line 0 opens the fence and line 1 must stay with it, or the cut would get nowhere.
-    else if (number >= 2 && start + closing(fence).length <= limit) inFence = { at: start, fence };
+    else if (number >= 2 && start + closeFence(fence).length <= limit) inFence = { at: start, fence };
 
     const end = text.indexOf("\n", start);
     // A fence that closes past the limit is still open at the cut.
@@ -72,14 +72,14 @@ function cut(text: string, limit: number): { head: string; tail: string } {
   const at = paragraph > limit / 2 ? paragraph : line;
   if (at > 0) {
     const head = text.slice(0, at - 1).trimEnd();
-    return { head, tail: `${tableHead(head, text.slice(at))}${text.slice(at)}` };
+    return { head, tail: `${repeatTableHead(head, text.slice(at))}${text.slice(at)}` };
   }
   if (inFence) return cutInFence(text, inFence.at, inFence.fence, text.slice(0, inFence.at - 1));
   if (!fence) {
-    const place = placeInLine(text, limit);
+    const place = findCutInLine(text, limit);
     return { head: text.slice(0, place), tail: text.slice(place) };
   }
-  const place = placeInLine(text, limit - closing(fence).length - 1);
+  const place = findCutInLine(text, limit - closeFence(fence).length - 1);
   return cutInFence(text, place, fence, text.slice(0, place));
 }
 
@@ -89,7 +89,7 @@ const tableDivider = /^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\|?\s*$/;
  * The first two lines of a table that is cut, for its rows in the tail; empty where none is cut, or where they would
  * fill too much of every part.
  */
-function tableHead(head: string, tail: string): string {
+function repeatTableHead(head: string, tail: string): string {
   if (!/^.*\|/.test(tail)) return "";
   const lines = head.split("\n");
   const start = lines.findLastIndex((line) => !line.includes("|")) + 1;
@@ -100,10 +100,10 @@ function tableHead(head: string, tail: string): string {
 
 function cutInFence(text: string, at: number, fence: Fence, head: string): { head: string; tail: string } {
   const opening = fence.indent + fence.marker + fence.info;
-  return { head: `${head}\n${closing(fence)}`, tail: `${opening}\n${text.slice(at)}` };
+  return { head: `${head}\n${closeFence(fence)}`, tail: `${opening}\n${text.slice(at)}` };
 }
 
-function closing(fence: Fence): string {
+function closeFence(fence: Fence): string {
   return fence.indent + fence.marker;
 }
 
@@ -120,7 +120,7 @@ function fenceAfter(open: Fence | undefined, line: string): Fence | undefined {
  * Where to cut within a line: after a space if one is near `limit`, never within a surrogate pair, and not
  * where the next part would begin with what looks like a fence.
  */
-function placeInLine(text: string, limit: number): number {
+function findCutInLine(text: string, limit: number): number {
   const space = text.lastIndexOf(" ", limit - 1) + 1;
   let at = space > limit * 0.8 ? space : limit;
   while (at > limit / 2 && /^[ \t]*(?:```|~~~)/.test(text.slice(at, at + 24))) at--;

@@ -1,54 +1,62 @@
 import type { BaseLogger } from "pino";
 
-/** How often it is noted that somebody listens. */
-const presenceMs = 10_000;
-/** How soon an event is looked for that could not be kept. */
-const againMs = 1_000;
+/** How often it is recorded that the adapter is connected. */
+const heartbeatMs = 10_000;
+/** How soon an event that could not be stored is looked for. */
+const retryMs = 1_000;
 
-/** Whether a connection to a platform misses events, and what is done about it. */
+/** Watches whether a connection to a platform misses events, and catches up when it may have. */
 export interface CatchUp {
-  /** @param isGapless whether the platform has sent what was missed in between */
+  /** @param isGapless whether the platform has delivered everything since the last connection */
   connected(isGapless: boolean): void;
   disconnected(): void;
-  /** An event has arrived and could not be kept. */
+  /** An event was delivered but could not be stored. */
   missed(): void;
-  /** Gives up a catch-up, which may wait for the platform's limits: whoever listens next does it again. */
+  /** Abandons a catch-up that may be waiting for rate limits: the next process that connects repeats it. */
   close(): void;
 }
 
-/** Catches up where something may have been missed; then it notes regularly that nothing is, while connected. */
-export function catchUpOnReconnect(
-  platform: string,
-  work: { catchUp(): Promise<void>; present(): Promise<void> },
-  log: BaseLogger,
-): CatchUp {
+/** What an adapter does to catch up. */
+export interface CatchUpWork {
+  /** Hands in what was missed. When it rejects, all of it is retried: intake drops duplicates. */
+  catchUp(): Promise<void>;
+  /** Records that everything sent until now was delivered or will be. Called regularly while that is so. */
+  markConnected(): Promise<void>;
+}
+
+/**
+ * Catches up whenever something may have been missed, and records regularly that nothing is, while connected.
+ *
+ * @example
+ * const catchUp = catchUpOnReconnect("Slack", { catchUp: readBack, markConnected: heartbeat }, log);
+ * socket.on("open", () => catchUp.connected(false));
+ * socket.on("close", () => catchUp.disconnected());
+ */
+export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: BaseLogger): CatchUp {
   let isConnected = false;
   let isClosed = false;
-  /** Counts gaps: what was read before one has no say about it. */
+  /** Counts gaps: a catch-up that started before the latest gap does not cover it. */
   let gaps = 0;
-  let caughtUp = -1;
-  let working: Promise<void> | undefined;
+  let coveredGaps = -1;
+  let running: Promise<void> | undefined;
   let retry: NodeJS.Timeout | undefined;
-  const look = async () => {
+  const run = async () => {
     try {
       const until = gaps;
-      if (caughtUp !== until) await work.catchUp();
-      caughtUp = until;
-      // A catch-up that was given up has not heard everything.
-      if (isConnected && !isClosed && gaps === until) await work.present();
+      if (coveredGaps !== until) await work.catchUp();
+      coveredGaps = until;
+      // An abandoned catch-up has not read everything.
+      if (isConnected && !isClosed && gaps === until) await work.markConnected();
     } catch (error) {
       if (!isClosed)
-        log.warn(
-          { err: error },
-          `It could not be found out whether ${platform} messages were missed; it is tried again.`,
-        );
+        log.warn({ err: error }, `Heddle could not check for missed ${platform} messages; it will retry.`);
     }
-    working = undefined;
+    running = undefined;
   };
   const tick = () => {
-    if (isConnected && !isClosed) working ??= look();
+    if (isConnected && !isClosed) running ??= run();
   };
-  const timer = setInterval(tick, presenceMs);
+  const timer = setInterval(tick, heartbeatMs);
   return {
     connected(isGapless) {
       isConnected = true;
@@ -63,7 +71,7 @@ export function catchUpOnReconnect(
       retry ??= setTimeout(() => {
         retry = undefined;
         tick();
-      }, againMs);
+      }, retryMs);
     },
     close() {
       clearInterval(timer);

@@ -4,33 +4,47 @@ import type { ToolStatus } from "../agent/messages.ts";
 export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed";
 
 export interface MarkOptions {
-  /** Of a message that waits: how many are worked on before it. */
+  /** For a message that waits: how many are ahead of it. */
   place?: number;
   /** There is no earlier mark. */
   isFirst?: boolean;
 }
 
+/**
+ * What Heddle says in a thread, in one form for all platforms. The surface translates it into what its platform shows.
+ *
+ * @example
+ * const message: OutboundMessage = {
+ *   kind: "answer",
+ *   markdown: "The build fails because **lint** does:\n```\nsrc/a.ts:1 unused variable\n```",
+ *   footer: "3 steps · 12 s",
+ *   actions: [{ id: "rate:t1:liked", label: "👍", style: "plain" }],
+ * };
+ */
 export interface OutboundMessage {
-  /** CommonMark with tables and fenced code. The surface translates and splits; it never interprets mentions. */
+  /**
+   * CommonMark with tables and fenced code, of any length. The surface translates and splits it, and must keep every
+   * mention in it inert: what a model writes must never notify people.
+   */
   markdown: string;
   kind: "progress" | "question" | "answer" | "notice" | "receipt";
-  /** Small print under the message. */
+  /** Small print under the message; cut where it is too long for the platform. */
   footer?: string;
-  /** Whether a Stop button belongs to it. */
+  /** Whether it has a Stop button, whose press brings a `stop` event. */
   stoppable?: boolean;
-  /** The same with its tool calls apart, for platforms that have more than text to show them. */
+  /** The same content with its tool calls separate, for platforms that have more than text to show them. */
   calls?: CallList;
-  /** Buttons, at most five; an edit without them takes them away. */
+  /** Buttons, at most five; an edit without them removes them. */
   actions?: ActionButton[];
-  /** W3C `traceparent` of the turn that says it, where traces are taken; no surface shows it. */
+  /** W3C `traceparent` of the turn that says it, where traces are recorded; no surface shows it. */
   trace?: string;
 }
 
-/** Tool calls, none as long as there is only a plan, and the Markdown that stands above and below them. */
+/** Tool calls, none while there is only a plan, and the Markdown above and below them. */
 export interface CallList {
   above: string;
   below: string;
-  /** What the calls are together; plain text, as all that is said of them. */
+  /** The heading of the calls. Like all other text about them it is plain text. */
   title: string;
   items: ShownCall[];
 }
@@ -39,20 +53,20 @@ export interface ShownCall {
   /** Unique in its message, and the same in every edit of it. */
   id: string;
   name: string;
-  /** The argument that tells most, on one line; may be empty. */
+  /** The primary argument, on one line; may be empty. */
   about: string;
   /** `pending`: it waits for a decision. */
   state: ToolStatus | "running" | "pending";
-  /** As much of its result as is kept, where people want to see it: to be folded away where that is possible. */
+  /** The beginning of its result, where people want to see it: to be collapsed where that is possible. */
   result?: string;
 }
 
-/** Pressing it brings an `action` event. */
+/** A button. Pressing it brings an `action` event with its id. */
 export interface ActionButton {
   /** At most 80 characters; opaque to adapters. */
   id: string;
   label: string;
   style: "plain" | "primary" | "danger";
-  /** Asks the person for a sentence first, where the platform can; the text comes with the event. */
+  /** A question that the person answers first, where the platform can ask; the text comes with the event. */
   asksFor?: string;
 }

@@ -1,41 +1,52 @@
 import type { AttachmentHandle } from "../agent/messages.ts";
-import type { Author, RoomMessage } from "./inbound.ts";
+import type { Author, ContextMessage } from "./inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "./outbound.ts";
 import type { MessageRef, ThreadRef } from "./threads.ts";
 
-/** So many writes at once, and then one every so many milliseconds. */
+/** A rate limit: `burst` writes at once, and then one every `intervalMs` milliseconds. */
 interface WriteBudget {
   burst: number;
   intervalMs: number;
 }
 
 export interface SurfaceLimits {
-  /** What one channel takes, of all processes together. Absent where there is no limit. */
+  /** What one channel takes from all processes together. Absent where there is no limit. */
   budget?: { messages: WriteBudget; marks: WriteBudget };
-  /** The least time between two edits of one message, in milliseconds. */
+  /** The shortest interval between two edits of one message, in milliseconds. */
   editIntervalMs: number;
-  /** A message older than this, in milliseconds, is better replaced by a new one than edited. Absent: never. */
+  /** A message older than this, in milliseconds, should be replaced by a new one rather than edited. Absent: never. */
   editableMs?: number;
-  /** So many places of messages that wait can be told apart, the last one standing for all later ones. Absent: all. */
+  /** How many places in the queue a mark can show; the last one stands for all later ones. Absent: all. */
   places?: number;
-  /** How soon a status may change, and how soon an unchanged one fades and is shown again, in milliseconds. */
+  /** How often a status may change, and after what time an unchanged one must be set again, in milliseconds. */
   status?: { changeMs: number; fadesMs: number };
-  /** Characters of one message; longer answers are split by the surface. */
+  /** Characters of one message; the surface splits longer answers. */
   messageChars: number;
 }
 
-/** A way to write into threads of one platform. Methods throw {@link SurfaceError}. */
+/**
+ * A way to write into threads of one platform, from any process: it needs no connection of an adapter.
+ *
+ * Every method rejects with {@link SurfaceError}, whose kind tells the caller what to do. A surface neither retries nor
+ * waits for rate limits: a stop, an answer or a question must not queue behind progress, so the caller decides.
+ *
+ * @example
+ * const [ref] = await surface.post(thread, { kind: "notice", markdown: "Working on it." }, "turn-1:notice");
+ * if (ref) await surface.edit(ref, { kind: "notice", markdown: "Done." });
+ * // A retry with the same key posts nothing twice within `idempotentMs`:
+ * await surface.post(thread, { kind: "notice", markdown: "Working on it." }, "turn-1:notice");
+ */
 export interface ChatSurface {
   readonly platform: string;
   readonly limits: SurfaceLimits;
-  /** For how long posting again with the same key makes no second message, in milliseconds; 0 where keys mean nothing. */
+  /** For how long `post` is idempotent by its key, in milliseconds; 0 where it is not. */
   readonly idempotentMs: number;
-  /** The place that shares a budget of writes, where that is not the channel. */
+  /** The place whose writes share one rate limit, where that is not the channel. */
   budgetPlace?(of: ThreadRef | MessageRef): string;
   /**
-   * Posts a message, split if it is too long; returns the ref of every part, the first one first.
-   * `key` is the same for every attempt to post the same thing: platforms with idempotency use it.
-   * @param posted the parts that an earlier attempt has made; the post goes on behind them
+   * Posts a message, split if it is too long; gives the refs of all parts in order.
+   * @param key the same for every attempt to post the same thing: the idempotency key, where the platform has one
+   * @param posted the parts that an earlier attempt has posted; this one continues after them
    */
   post(
     thread: ThreadRef,
@@ -44,45 +55,56 @@ export interface ChatSurface {
     posted?: readonly MessageRef[],
   ): Promise<MessageRef[]>;
   /**
-   * The parts of what was posted with that key since `since` (ms), the first one first. For platforms that are
-   * not idempotent and can tell; not finding it proves nothing.
+   * Finds the parts that were posted with that key since `since` (ms since the epoch), in order. For platforms that are
+   * not idempotent but can look; not finding one proves nothing.
    */
   find?(thread: ThreadRef, key: string, since: number): Promise<MessageRef[]>;
-  /** Replaces the content of a message that `post` made; what does not fit is cut, never split. */
+  /** Replaces the content of a message that `post` created; what does not fit is cut, never split. */
   edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
+  /** Deletes a message that `post` created; one that is already gone counts as deleted. */
   remove(ref: MessageRef): Promise<void>;
-  /** Asks the platform which thread a message is in; undefined when there is no such message. */
+  /** Asks the platform which thread a message is in; undefined when the message does not exist. */
   threadOf(ref: MessageRef): Promise<ThreadRef | undefined>;
-  /** Shows the state of somebody's message, replacing the earlier mark. */
+  /** Shows the state of somebody's message and replaces its earlier mark. */
   mark(ref: MessageRef, mark: MessageMark, options?: MarkOptions): Promise<void>;
   /**
-   * Shows beside the thread what the bot does ("is thinking…") or that it does something, or takes it away. Rejects
-   * where that is not possible at all.
-   * @param waits it does nothing because people are to decide something
+   * Shows next to the thread what the bot is doing ("is thinking…") or that it is doing something; undefined removes
+   * it. Rejects only where that is not possible at all.
+   * @param waits nothing is being done, because people are to decide something
    */
   status?(thread: ThreadRef, text: string | undefined, waits?: boolean): Promise<void>;
+  /** Posts a file. Empty where the platform does not say as which message. @param key see `post` */
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
-  /** What the event did not tell of a file, where the platform keeps it back; else the same. */
+  /** Completes what the event left out about a file, where the platform holds it back. */
   details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** What people wrote in the thread before that message, oldest first, at most `limit`. */
-  earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<RoomMessage[]>;
+  /** What people wrote in the thread before that message, oldest first, at most `limit` messages. */
+  earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<ContextMessage[]>;
   /** What people call the channel; undefined where it has no name. */
   channelName?(thread: ThreadRef): Promise<string | undefined>;
-  /** Who that is there at this moment, for what was asked for earlier. Absent where all are the operator. */
+  /** Looks up what a person is there now, for a task from earlier. Absent where everybody is the operator. */
   person?(thread: ThreadRef, id: string): Promise<Author | undefined>;
 }
 
-/** `gone`: deleted or archived. `uncertain`: it may or may not have been done (lost response). */
+/**
+ * What a caller must know about a failed write.
+ *
+ * - `rate-limited`: nothing was done; retry after `retryAfterMs`. Also used when the platform was not reached at all.
+ * - `gone`: the channel, thread or message was deleted or archived; do not retry.
+ * - `forbidden`: the bot lacks a permission, which the message names; retrying is useless until an operator acts.
+ * - `uncertain`: the response was lost, so it may or may not have been done; look before retrying.
+ * - `rejected`: the platform does not accept this content; do not retry it unchanged.
+ */
 export type SurfaceErrorKind = "rate-limited" | "gone" | "forbidden" | "uncertain" | "rejected";
 
+/** Why a surface could not write, as a sentence for the log or the thread. */
 export class SurfaceError extends Error {
   override readonly name = "SurfaceError";
   readonly kind: SurfaceErrorKind;
   /** For `rate-limited`: how long to wait, in milliseconds. */
   readonly retryAfterMs: number;
-  /** Whether a part of a long message was posted before. */
+  /** Whether some parts of a long message were posted before the failure. */
   readonly partly: boolean;
 
   constructor(
@@ -97,7 +119,7 @@ export class SurfaceError extends Error {
   }
 }
 
-/** Waits for a write; false where the platform takes no such thing and it is better shown in another way. */
+/** Waits for a write; false when the platform refuses it for good and the content should be shown in another way. */
 export async function wasAccepted(write: Promise<unknown>): Promise<boolean> {
   try {
     await write;

@@ -1,10 +1,10 @@
 /**
- * Intake reads the same, and the agent's loop `compact`; each of them with a slash, or with an exclamation mark where a
- * platform keeps the slash.
+ * The same as intake's text commands, and `compact` of the agent's loop; each with a slash, or with an exclamation mark
+ * where the platform keeps the slash for itself.
  */
-const words = /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules)$/i;
+const pattern = /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules)$/i;
 
-/** The word, if a command holds nothing but one that is said about a thread: it would be an odd task. */
+/** The text command for a thread that is the whole text, if it is one: it would be an odd task. */
 export function readThreadCommand(text: string): string | undefined {
-  return words.exec(text)?.[1]?.toLowerCase();
+  return pattern.exec(text)?.[1]?.toLowerCase();
 }

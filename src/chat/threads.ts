@@ -3,7 +3,10 @@
  * stay inside its adapter.
  */
 
-/** A place to talk. All four parts are opaque to everybody but the adapter of `platform`. */
+/**
+ * A place to talk. All four parts are opaque to everything but the adapter of `platform`; `workspace` is Slack's
+ * workspace or Discord's server.
+ */
 export interface ThreadRef {
   platform: string;
   workspace: string;
@@ -26,7 +29,7 @@ export function parseThreadId(id: ThreadId): ThreadRef {
   return { platform, workspace, channel, thread };
 }
 
-/** A message on a platform; enough to edit it, to react to it, and to find its thread again. */
+/** A message on a platform: enough to edit it, to react to it, and to find its thread. */
 export interface MessageRef {
   platform: string;
   workspace: string;

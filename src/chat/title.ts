@@ -1,5 +1,7 @@
-/** So much of a text is looked through, and of a line read, in characters. */
-const lookedAt = 2_000;
+import { cutText } from "../agent/well-formed.ts";
+
+/** How much of a text is searched, and how much of a line is read, in characters. */
+const searchedChars = 2_000;
 const lineChars = 500;
 
 /** What begins a line and is no word: headings, quotations, points of a list, Discord's small print. */
@@ -25,30 +27,23 @@ const inline = new RegExp(
 );
 
 /**
- * What a thread is called: the first line of its first message that says something, as plain text, at most `chars`
- * long. Empty where none does.
+ * Makes the title of a thread: the first line of its first message that says something, as plain text of at most `chars`
+ * characters. Empty where no line does.
  */
 export function makeTitle(markdown: string, chars: number): string {
-  for (const line of markdown.slice(0, lookedAt).split("\n")) {
-    const words = line.slice(0, lineChars).trim();
-    const title = wordless.test(words) ? "" : withoutMarks(words.replace(lineStart, "")).trim();
+  for (const line of markdown.slice(0, searchedChars).split("\n")) {
+    const content = line.slice(0, lineChars).trim();
+    const title = wordless.test(content) ? "" : stripMarks(content.replace(lineStart, "")).trim();
     if (title !== "") return cutText(title, chars).toWellFormed();
   }
   return "";
 }
 
-function withoutMarks(text: string): string {
+function stripMarks(text: string): string {
   return text.replace(inline, (...match) => {
     // The last argument of a replacer is the named groups, and there are some.
     const groups = match.at(-1) as Partial<Record<string, string>>;
     const { code, label, address, sign = "", id = "", marked } = groups;
-    return code ?? address ?? withoutMarks(label ?? marked ?? sign + id);
+    return code ?? address ?? stripMarks(label ?? marked ?? sign + id);
   });
-}
-
-/** At most so many characters of a text, the "…" of a cut one included; never cut within a surrogate pair. */
-export function cutText(text: string, chars: number): string {
-  if (text.length <= chars) return text;
-  const beginning = text.slice(0, chars - 1).replace(/[\uD800-\uDBFF]$/, "");
-  return `${beginning.trimEnd()}…`;
 }

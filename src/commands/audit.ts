@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
 import { openRedis } from "../app/redis.ts";
+import { hasErrorCode } from "../sandbox/system-error.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
 import { verifyLog, withAuditLock } from "../telemetry/audit/files.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
@@ -12,7 +13,7 @@ import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 const usage =
-  "Write heddle audit verify [--anchor <n>:<hash>], heddle audit show [--thread <thread>], or heddle audit export [file.jsonl] [--thread <thread>].";
+  "Usage: heddle audit verify [--anchor <n>:<hash>] | show [--thread <thread>] | export [file.jsonl] [--thread <thread>].";
 
 /**
  * Proves that the audit log is whole, prints it for people, or writes it as JSON lines. Each reads the log from
@@ -41,7 +42,7 @@ export async function command(args: string[]): Promise<number> {
     return await withAuditLock(log.redis, () => read(log, out, print));
   } catch (error) {
     // Whoever reads the output has seen enough, as in `heddle audit show | head`.
-    if (error instanceof Error && "code" in error && error.code === "EPIPE") return 1;
+    if (hasErrorCode(error, "EPIPE")) return 1;
     throw error;
   } finally {
     await server.close();

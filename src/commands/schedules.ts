@@ -12,7 +12,7 @@ export async function command(args: string[]): Promise<number> {
   const lists = verb === "list" && !thread;
   const cancels = verb === "cancel" && thread && id && rest.length === 0;
   if (!lists && !cancels) {
-    throw new UsageError("Write heddle schedules list, or heddle schedules cancel <thread> <id>.");
+    throw new UsageError("Usage: heddle schedules list | cancel <thread> <id>");
   }
   const setup = await createCommandContext("warn");
   const context = await createAppContext(setup);

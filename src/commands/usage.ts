@@ -15,7 +15,7 @@ export async function command(args: string[]): Promise<number> {
   const by = (["day", "user", "channel", "model"] as const).find((name) => name === values.by);
   const count = Number(values.days);
   if (!by || !Number.isInteger(count) || count < 1 || count > 3_650)
-    throw new UsageError("Write heddle usage [--days 1 to 3650] [--by day|user|channel|model].");
+    throw new UsageError("Usage: heddle usage [--days 1 to 3650] [--by day|user|channel|model]");
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log);
   try {

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
-import { passwordsIn } from "../agent/passwords.ts";
+import { findPasswords } from "../agent/passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
 import { findNearest } from "./nearest.ts";
@@ -80,7 +80,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     dataDir: checkDataDir(resolve(cwd, environment.HEDDLE_DATA_DIR)),
     secrets: [
       ...secretNames.map((name) => environment[name]),
-      ...addressesIn(variables).flatMap(passwordsIn),
+      ...addressesIn(variables).flatMap(findPasswords),
       ...collectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => headerSecrets(variables[variable])),
     ].filter((value) => value !== undefined),

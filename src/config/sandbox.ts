@@ -9,7 +9,7 @@ export const sandboxSchema = z
       .enum(["auto", "none"])
       .default("auto")
       .describe(
-        "auto: what this system offers. none: no isolation at all; needs HEDDLE_UNSAFE=no-sandbox as well, and no chat platform",
+        "auto: bubblewrap, which needs Linux. none: no isolation at all; needs HEDDLE_UNSAFE=no-sandbox as well, and no chat platform",
       ),
     require: z
       .enum(["any", "cgroup"])

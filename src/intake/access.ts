@@ -2,7 +2,7 @@ import type { Speaker } from "../agent/messages.ts";
 import type { Author, InboundEvent } from "../chat/inbound.ts";
 import type { ThreadRef } from "../chat/threads.ts";
 
-/** `requester`: whoever asked for the turn. Administrators always may. */
+/** `requester`: the people who asked for the turn. Administrators always may. */
 type Who = "everyone" | "requester" | "administrators";
 
 export interface AccessSettings {
@@ -10,49 +10,49 @@ export interface AccessSettings {
   slack: { allow: ("members" | "guests" | "externals")[]; users: string[] };
   discord: { guilds: string[]; roles: string[]; users: string[] };
   bots: string[];
-  /** Messages of bots that a thread takes without one of a person between them. */
+  /** How many messages of bots a thread accepts in a row, without one of a person between them. */
   botMessages: number;
   stop: Who;
   approve: Who;
   continue: Who;
 }
 
-/** May this person do this? A refusal without a reply is silent: answering strangers is a channel too. */
+/** Whether a person may do something. A refusal without a reply is silent: replying to anybody who asks would be abused. */
 export type Permission = { allowed: true } | { allowed: false; why: string; reply?: string };
 
 type Place = Pick<ThreadRef, "platform" | "workspace">;
 
-/** The operator's rules. The other questions are about people whom `permission` has let in. */
+/** The operator's rules. The other methods are about people whom `permission` has allowed. */
 export interface Access {
   /** See `AccessSettings.botMessages`. */
   readonly botLimit: number;
   permission(event: InboundEvent): Permission;
-  /** Whether that person's words are work, and not only something that somebody said. */
+  /** Whether that person's messages are tasks rather than only something that somebody said. */
   mayAsk(place: Place, author: Author): boolean;
-  /** @param requesters ids of those who asked for the turn; looked up only where the rule asks for them */
+  /** @param requesters ids of those who asked for the turn; looked up only where the rule needs them */
   mayStop(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   mayApprove(author: Author, requester: Pick<Speaker, "id">): boolean;
-  /** Whether this person may let a turn go on that a limit of its own has ended. @param requesters see `mayStop` */
+  /** Whether this person may continue a turn that a limit of its own has paused. @param requesters see `mayStop` */
   mayContinue(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
-  /** Whether this person may lift a budget. */
+  /** Whether this person may extend a budget. */
   mayExtend(author: Author): boolean;
 }
 
-/** What a person is to us, whatever the platform. */
-type Rank = "known" | "listed-bot" | "stranger" | "bot";
+/** What a person is to us, on every platform alike. */
+type Rank = "known" | "listed-bot" | "unknown" | "bot";
 
 /**
  * The one table for every kind of event on every platform. What is not listed is denied: a kind without a row does
- * not compile. A refusal tells the person why; of bots that are not listed nobody hears.
+ * not compile. A refusal tells the person why; bots that are not listed are ignored silently.
  */
 const table: Record<InboundEvent["kind"], Record<Rank, "allow" | "refuse" | "ignore">> = {
-  message: { known: "allow", "listed-bot": "allow", stranger: "refuse", bot: "ignore" },
-  // Only of messages that were accepted: whoever was allowed to write one may take it back. A bot that shows its
-  // progress by edits would speak with each of them, past `botMessages`.
-  edit: { known: "allow", "listed-bot": "ignore", stranger: "ignore", bot: "ignore" },
-  delete: { known: "allow", "listed-bot": "allow", stranger: "ignore", bot: "ignore" },
-  stop: { known: "allow", "listed-bot": "ignore", stranger: "refuse", bot: "ignore" },
-  action: { known: "allow", "listed-bot": "ignore", stranger: "refuse", bot: "ignore" },
+  message: { known: "allow", "listed-bot": "allow", unknown: "refuse", bot: "ignore" },
+  // Only for messages that were accepted: whoever was allowed to write one may withdraw it. A bot that edits its
+  // messages to show progress would send one with each edit, bypassing `botMessages`.
+  edit: { known: "allow", "listed-bot": "ignore", unknown: "ignore", bot: "ignore" },
+  delete: { known: "allow", "listed-bot": "allow", unknown: "ignore", bot: "ignore" },
+  stop: { known: "allow", "listed-bot": "ignore", unknown: "refuse", bot: "ignore" },
+  action: { known: "allow", "listed-bot": "ignore", unknown: "refuse", bot: "ignore" },
 };
 
 export function createAccess(settings: AccessSettings): Access {
@@ -67,7 +67,7 @@ export function createAccess(settings: AccessSettings): Access {
       case "discord": {
         const { guilds, roles, users } = settings.discord;
         return (
-          // Who has left the server, or not accepted its rules, is no member of it.
+          // Somebody who has left the server, or has not accepted its rules, is not a member.
           (guilds.includes(workspace) && author.standing === "member") ||
           users.includes(author.id) ||
           author.roles.some((role) => roles.includes(role))
@@ -80,17 +80,17 @@ export function createAccess(settings: AccessSettings): Access {
 
   const rankOf = (place: Place, author: Author): Rank => {
     if (author.standing === "bot") return settings.bots.includes(author.id) ? "listed-bot" : "bot";
-    return isKnown(place, author) ? "known" : "stranger";
+    return isKnown(place, author) ? "known" : "unknown";
   };
 
-  const fits = (who: Who, author: Author, isRequester: boolean): boolean => {
+  const matches = (who: Who, author: Author, isRequester: boolean): boolean => {
     if (who === "everyone" || isAdministrator(author)) return true;
     return who === "requester" && isRequester;
   };
 
-  const fitsOneOf = async (who: Who, author: Author, requesters: () => Promise<readonly string[]>) => {
-    if (fits(who, author, false)) return true;
-    return who === "requester" && fits(who, author, (await requesters()).includes(author.id));
+  const matchesAny = async (who: Who, author: Author, requesters: () => Promise<readonly string[]>) => {
+    if (matches(who, author, false)) return true;
+    return who === "requester" && matches(who, author, (await requesters()).includes(author.id));
   };
 
   return {
@@ -101,12 +101,12 @@ export function createAccess(settings: AccessSettings): Access {
       const result = table[event.kind][rankOf(place, author)];
       if (result === "allow") return { allowed: true };
       const why = `${event.kind} without permission (${author.standing})`;
-      return { allowed: false, why, ...(result === "refuse" && { reply: refusal(place, author) }) };
+      return { allowed: false, why, ...(result === "refuse" && { reply: explainRefusal(place, author) }) };
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
-    mayStop: (author, requesters) => fitsOneOf(settings.stop, author, requesters),
-    mayApprove: (author, { id }) => fits(settings.approve, author, author.id === id),
-    mayContinue: (author, requesters) => fitsOneOf(settings.continue, author, requesters),
+    mayStop: (author, requesters) => matchesAny(settings.stop, author, requesters),
+    mayApprove: (author, { id }) => matches(settings.approve, author, author.id === id),
+    mayContinue: (author, requesters) => matchesAny(settings.continue, author, requesters),
     mayExtend: isAdministrator,
   };
 }
@@ -130,14 +130,14 @@ function isAmong(allowed: AccessSettings["slack"]["allow"], standing: Author["st
   }
 }
 
-function refusal({ platform }: Place, { id, standing }: Author): string {
+function explainRefusal({ platform }: Place, { id, standing }: Author): string {
   if (platform === "discord" && standing === "guest") {
     return "I only take work from people who have accepted the rules of this server. Please accept them, then write again.";
   }
   if (platform === "discord") {
     return `I only take work from people whom my operator has listed, and you are not among them. Please ask the operator: the setting is access.discord, and your id is ${id}.`;
   }
-  const as = { guest: " as a guest", external: " as a visitor from another organisation" };
-  const here = standing === "guest" || standing === "external" ? as[standing] : " without permission";
+  const standings = { guest: " as a guest", external: " as a visitor from another organisation" };
+  const here = standing === "guest" || standing === "external" ? standings[standing] : " without permission";
   return `I only take work from members of this workspace, and you are here${here}. Please ask a member.`;
 }

@@ -1,12 +1,12 @@
 import type { Redis } from "ioredis";
-import type { Author, InboundEvent, IntakeResult } from "../chat/inbound.ts";
-import { type ThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
+import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
+import { type ThreadId, threadId } from "../chat/threads.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import { type PausedTurn, readPausedTurn } from "../queue/session/paused-turn.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
-/** Somebody lets a turn go on that a limit has ended. `budget`: the one that was extended for it. */
+/** Somebody continued a turn that a limit had paused. `budget`: the one that was extended for it. */
 export interface ContinueAuditEvent {
   action: "continued";
   thread: ThreadId;
@@ -17,30 +17,33 @@ export interface ContinueAuditEvent {
 
 export interface ContinueOptions {
   redis: Redis;
-  queue: TurnQueue;
+  queue: Pick<TurnQueue, "wake">;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
-  /** Who may let a turn go on whose day's budget is used up. */
+  /** Who may continue a turn whose daily budget is used up. */
   mayExtend(author: Author): boolean;
-  /** Who may let the thread's last turn go on, which another limit has ended. */
+  /** Who may continue the thread's last turn, which another limit has paused. */
   mayContinue(author: Author, thread: ThreadId): Promise<boolean>;
   audit(auditEvent: ContinueAuditEvent): void;
   now(): number;
 }
 
-/** `auditEvent`: what is to be noted when a paused turn goes on. `paidBy`: see `UserMessage`. */
-type Leave =
+/** `auditEvent`: to be recorded once the paused turn continues. `paidBy`: see `UserMessage`. */
+export type ContinuePermission =
   | { allowed: true; auditEvent?: ContinueAuditEvent; paidBy?: string }
   | { allowed: false; reply: string };
 
-/** Goes on with turns that a limit has ended: by a button, or by the word. */
+/** Continues turns that a limit has paused: by a button, or by the text command. */
 export interface Continuing {
-  /** Somebody pressed the button of that turn. */
-  press(event: Extract<InboundEvent, { kind: "action" }>, turn: string): Promise<IntakeResult>;
-  /** Asked before the word is taken as the message that it is. */
-  leave(event: Pick<InboundEvent & { thread: ThreadRef }, "thread" | "author">): Promise<Leave>;
+  /** Somebody pressed the Continue button of that turn. */
+  press(event: InboundAction, turn: string): Promise<IntakeResult>;
+  /**
+   * Whether the author of a `continue` message may continue the thread's paused turn. To be asked before the message
+   * is delivered. An allowed one has extended the budget by then.
+   */
+  askPermission(event: Pick<InboundMessage, "thread" | "author">): Promise<ContinuePermission>;
 }
 
-/** Whether the whole message asks to go on. */
+/** Whether the whole message is the text command `continue`. */
 export function isContinueCommand(text: string): boolean {
   return /^[/!]?continue[\s.!]*$/i.test(text.normalize("NFKC").trim());
 }
@@ -48,7 +51,7 @@ export function isContinueCommand(text: string): boolean {
 export function createContinuing(options: ContinueOptions): Continuing {
   const { redis, queue, budgets, mayExtend, mayContinue, audit } = options;
 
-  const leaveFor = async (paused: PausedTurn, author: Author, thread: ThreadId): Promise<Leave> => {
+  const grant = async (paused: PausedTurn, author: Author, thread: ThreadId): Promise<ContinuePermission> => {
     const { usedUp } = paused.outcome;
     const auditEvent: ContinueAuditEvent = { action: "continued", thread, turn: paused.turn, by: author };
     if (!usedUp || !budgets.isOfToday(usedUp.budget)) {
@@ -76,9 +79,9 @@ export function createContinuing(options: ContinueOptions): Continuing {
     async press({ thread: place, ref, author, at }, turn) {
       const thread = threadId(place);
       const paused = await readPausedTurn(redis, thread);
-      if (paused?.turn !== turn) return { kind: "ignored", why: "the work has gone on since" };
-      const leave = await leaveFor(paused, author, thread);
-      if (!leave.allowed) return { kind: "refused", reply: leave.reply };
+      if (paused?.turn !== turn) return { kind: "ignored", why: "the work has continued since" };
+      const permission = await grant(paused, author, thread);
+      if (!permission.allowed) return { kind: "refused", reply: permission.reply };
       const { id, name } = author;
       const message = {
         role: "user" as const,
@@ -86,19 +89,19 @@ export function createContinuing(options: ContinueOptions): Continuing {
         author: { id, name },
         text: "continue",
         at,
-        ...(leave.paidBy !== undefined && { paidBy: leave.paidBy }),
+        ...(permission.paidBy !== undefined && { paidBy: permission.paidBy }),
       };
       const delivery = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
       const isFirst = delivery.kind === "accepted";
-      if (isFirst && leave.auditEvent) audit(leave.auditEvent);
+      if (isFirst && permission.auditEvent) audit(permission.auditEvent);
       await queue.wake(thread);
       return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
     },
 
-    async leave({ thread: place, author }) {
+    async askPermission({ thread: place, author }) {
       const thread = threadId(place);
       const paused = await readPausedTurn(redis, thread);
-      return paused ? leaveFor(paused, author, thread) : { allowed: true };
+      return paused ? grant(paused, author, thread) : { allowed: true };
     },
   };
 }

@@ -1,17 +1,17 @@
 import type { Redis } from "ioredis";
 import type { Speaker } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
-import type { Author, InboundEvent, IntakeResult } from "../chat/inbound.ts";
+import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
 import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 
 export interface QuestionOptions {
   redis: Redis;
-  queue: TurnQueue;
-  /** Whether this person may approve what the other one's task wants to do. */
+  queue: Pick<TurnQueue, "wake">;
+  /** Whether this person may approve what the requester's task wants to do. */
   mayApprove(author: Author, requester: Speaker): boolean;
-  /** Told of every decision by a person, and of every press that was refused. */
+  /** Receives every decision by a person, and every press of a button that was refused. */
   audit(event: QuestionAuditEvent): void;
   now(): number;
 }
@@ -24,21 +24,18 @@ export interface QuestionAuditEvent {
   decision: Decision;
 }
 
-type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
-type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
-
-/** What people decide about the agent's questions, by a button or by writing. */
+/** Records what people decide about the agent's questions, by a button or by writing. */
 export interface QuestionDecisions {
-  /** Undefined when the button is not one of a question. */
-  pressed(event: ActionEvent): Promise<IntakeResult | undefined>;
+  /** Undefined when the button does not belong to a question. */
+  decideByButton(event: InboundAction): Promise<IntakeResult | undefined>;
   /**
-   * A message by the person who was asked answers the agent's oldest open question. To be called when it is in the
-   * mailbox; the thread is to be woken after it.
+   * A message by the person who was asked answers the agent's oldest open question. To be called once the message is
+   * in the mailbox; the thread must be woken afterwards.
    */
-  written(event: MessageEvent): Promise<void>;
+  decideByMessage(event: InboundMessage): Promise<void>;
 }
 
-/** Longer words would crowd out the conversation. */
+/** Longer reasons would crowd out the conversation. */
 const maxReason = 2_000;
 
 export function createQuestionDecisions(options: QuestionOptions): QuestionDecisions {
@@ -57,12 +54,12 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
   };
 
   return {
-    async pressed(event) {
-      const press = parsePress(event);
-      if (!press) return undefined;
+    async decideByButton(event) {
+      const button = readQuestionAction(event);
+      if (!button) return undefined;
       const thread = threadId(event.thread);
-      const question = (await readOpenQuestions(redis, thread)).find(({ id }) => id === press.question);
-      const decision = question && decisionOf(press, question, event);
+      const question = (await readOpenQuestions(redis, thread)).find(({ id }) => id === button.question);
+      const decision = question && decisionOf(button, question, event);
       if (!question || !decision) return { kind: "refused", reply: closed };
       if (!mayDecide(question, event.author)) return refuse(thread, question, event.author, decision);
       if (now() >= question.expiresAt) return { kind: "refused", reply: late };
@@ -78,14 +75,14 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
       return { kind: "refused", reply: done.decision.kind === "expired" ? late : faster };
     },
 
-    async written(event) {
+    async decideByMessage(event) {
       const thread = threadId(event.thread);
       const { id, name } = event.author;
       const decision: Decision = { kind: "answered", by: { id, name }, at: event.at };
       for (const question of (await readOpenQuestions(redis, thread)).toSorted(
         (a, b) => a.askedAt - b.askedAt,
       )) {
-        // Written before the question was there, it is no answer; that it came late, or twice, changes nothing.
+        // Written before the question was asked, it is not an answer; that it arrived late, or twice, changes nothing.
         if (question.kind !== "choice" || event.at < question.askedAt || now() >= question.expiresAt)
           continue;
         if (!mayDecide(question, event.author)) continue;
@@ -98,14 +95,14 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
   };
 }
 
-const closed = "This question is settled already.";
+const closed = "This question has already been settled.";
 const late = "The time to decide this is over.";
-const faster = "Somebody was faster: this is decided already.";
+const faster = "Somebody was faster: this has already been decided.";
 
-/** The buttons of questions; `progress/questions.ts` offers them. An answer without a number is the person's own. */
-function parsePress({
+/** The buttons that `progress/question-messages.ts` offers. An answer without a number is in the person's own words. */
+function readQuestionAction({
   action,
-}: ActionEvent): { kind: string; question: string; choice?: number } | undefined {
+}: InboundAction): { kind: string; question: string; choice?: number } | undefined {
   const [, kind, question, choice] = /^(approve|deny|answer):(\w+)(?::(\d+))?$/.exec(action) ?? [];
   if (!kind || !question) return undefined;
   return { kind, question, ...(choice !== undefined && { choice: Number(choice) }) };
@@ -115,19 +112,19 @@ function parsePress({
 function decisionOf(
   { kind, choice }: { kind: string; choice?: number },
   question: Question,
-  { author, at, text = "" }: ActionEvent,
+  { author, at, text = "" }: InboundAction,
 ): Decision | undefined {
   const by = { id: author.id, name: author.name };
-  const said = text.trim().slice(0, maxReason);
+  const words = text.trim().slice(0, maxReason);
   if (question.kind === "choice") {
-    const answer = choice === undefined ? said : question.choices[choice];
+    const answer = choice === undefined ? words : question.choices[choice];
     return kind === "answer" && answer ? { kind: "answered", by, text: answer, at } : undefined;
   }
   if (kind === "approve") return { kind: "approved", by, at };
-  return kind === "deny" ? { kind: "denied", by, ...(said && { reason: said }), at } : undefined;
+  return kind === "deny" ? { kind: "denied", by, ...(words && { reason: words }), at } : undefined;
 }
 
-/** Whether it is the same decision told twice. */
+/** Whether both are the same decision, delivered twice. */
 function isSame(one: Decision, other: Decision): boolean {
   return "by" in one && "by" in other && one.kind === other.kind && one.by.id === other.by.id;
 }

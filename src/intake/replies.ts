@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { InboundEvent, IntakeResult } from "../chat/inbound.ts";
+import type { InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import type { MessageMark } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
@@ -8,13 +8,10 @@ import { postNotice } from "../queue/outbox/notices.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { keys } from "../queue/redis/keys.ts";
 
-/** How often a channel's people without permission are told so, each of them. */
-const strangerSeconds = 600;
-/** A mark that has not been set by then is left to the worker. */
+/** A person without permission is told so at most this often in each channel. */
+const unauthorizedSeconds = 600;
+/** A mark that takes longer is left to the worker. */
 const markMs = 30_000;
-
-type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
-type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
 export interface ReplyOptions {
   redis: Redis;
@@ -24,17 +21,17 @@ export interface ReplyOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
-/** What intake says itself, without a turn. */
+/** What intake itself says, without a turn. */
 export interface Replies {
   /**
-   * Says something about a message, or to whoever pressed its button, once: a platform may tell of it more than once.
-   * False when it was said before.
+   * Replies to a message, or to the person who pressed a button, once: a platform may deliver the event more than once.
+   * False when the reply was posted before.
    */
-  reply(event: MessageEvent | ActionEvent, markdown: string): Promise<boolean>;
-  /** Tells a person why; nothing is started. */
-  refuse(event: MessageEvent, markdown: string): Promise<IntakeResult>;
-  /** Whoever calls again and again must not use up what the channel takes of answers and receipts. */
-  refuseStranger(event: MessageEvent, markdown: string): Promise<IntakeResult>;
+  reply(event: InboundMessage | InboundAction, markdown: string): Promise<boolean>;
+  /** Tells a person why nothing is started. */
+  refuse(event: InboundMessage, markdown: string): Promise<IntakeResult>;
+  /** Says so rarely: repeated calls must not use up the channel's rate limit, which answers and receipts need. */
+  refuseUnauthorized(event: InboundMessage, markdown: string): Promise<IntakeResult>;
   /** Resolves when the message is marked, or when that has failed: nothing depends on a mark. */
   mark(ref: MessageRef, state: MessageMark, place?: number): Promise<void>;
 }
@@ -42,7 +39,7 @@ export interface Replies {
 export function createReplies(options: ReplyOptions): Replies {
   const { redis } = options;
 
-  const say = (thread: ThreadRef, message: string, markdown: string) => {
+  const post = (thread: ThreadRef, message: string, markdown: string) => {
     const surface = options.surface(thread.platform);
     postNotice(thread, { key: `reply:${message}`, markdown }, { ...options, surface });
   };
@@ -51,7 +48,7 @@ export function createReplies(options: ReplyOptions): Replies {
     const message =
       event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
     const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
-    if (isFirst) say(event.thread, message, markdown);
+    if (isFirst) post(event.thread, message, markdown);
     return isFirst !== null;
   };
 
@@ -59,22 +56,22 @@ export function createReplies(options: ReplyOptions): Replies {
     reply,
 
     async refuse(event, markdown) {
-      // A bot may answer whatever is said to it, and what is refused is not counted against its limit.
+      // Another bot may answer every reply, and refused messages do not count against its limit.
       if (event.author.standing !== "bot") await reply(event, markdown);
       return { kind: "refused", reply: markdown };
     },
 
-    async refuseStranger(event, markdown) {
-      const told = keys.replied({ ...event.ref, message: `stranger~${event.author.id}` });
-      const isFirst = await redis.set(told, "1", "EX", strangerSeconds, "NX");
-      if (isFirst) say(event.thread, event.ref.message, markdown);
+    async refuseUnauthorized(event, markdown) {
+      const key = keys.replied({ ...event.ref, message: `stranger~${event.author.id}` });
+      const isFirst = await redis.set(key, "1", "EX", unauthorizedSeconds, "NX");
+      if (isFirst) post(event.thread, event.ref.message, markdown);
       return { kind: "refused", reply: markdown };
     },
 
     async mark(ref, state, place) {
       const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
       try {
-        await markMessage(chat, ref, state, AbortSignal.timeout(markMs), place);
+        await markMessage(chat, ref, state, AbortSignal.timeout(markMs), { place });
       } catch (error) {
         options.onProblem("A message could not be marked.", error);
       }

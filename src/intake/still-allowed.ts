@@ -7,8 +7,8 @@ import type { Access } from "./access.ts";
 type StillAllowed = { allowed: true } | { allowed: false; why: string };
 
 /**
- * Whether somebody who has planned work earlier may still ask for it: the platform is asked who that is by now.
- * @throws SurfaceError when it does not answer, so that it is asked again
+ * Checks whether the person who scheduled a task may still ask for it, by what the platform says about them now.
+ * @throws SurfaceError when the platform does not answer, so that the check is retried
  */
 export async function createPermissionCheck(
   thread: ThreadId,

@@ -1,12 +1,10 @@
 import type { Enclosed, UserMessage } from "../agent/messages.ts";
-import type { InboundEvent } from "../chat/inbound.ts";
+import type { InboundMessage } from "../chat/inbound.ts";
 
-type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
-
-/** What the mailbox keeps of a message. */
-export function toUserMessage(event: MessageEvent): UserMessage {
+/** The message as the mailbox stores it. */
+export function toUserMessage(event: InboundMessage): UserMessage {
   const { id, name } = event.author;
-  const enclosed = enclosedIn(event);
+  const enclosed = collectExtras(event);
   return {
     role: "user",
     id: event.ref.message,
@@ -18,9 +16,9 @@ export function toUserMessage(event: MessageEvent): UserMessage {
   };
 }
 
-/** Nothing that is empty: Redis' scripts cannot tell an empty list from an empty object. */
-function enclosedIn({ attachments, about, options, addressed, thread, ref }: MessageEvent): Enclosed {
-  // A thread that begins with this very message has no earlier ones.
+/** Leaves out what is empty: Lua scripts in Redis cannot tell an empty list from an empty object. */
+function collectExtras({ attachments, about, options, addressed, thread, ref }: InboundMessage): Enclosed {
+  // A thread that begins with this message has no earlier ones.
   const mayBeLate = addressed === "mention" && ref.message !== thread.thread;
   return {
     ...(attachments.length > 0 && { files: attachments }),

@@ -1,40 +1,41 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import type { InboundEvent } from "../chat/inbound.ts";
+import type { InboundMessage } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
 import { readMailbox } from "../queue/session/mailbox.ts";
 import { readSessionStatus } from "../queue/session/sessions.ts";
 import type { Replies } from "./replies.ts";
 
-type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
-
 export interface WaitingOptions {
   redis: Redis;
-  /** How many are worked on before the turn that the thread waits for, on behalf of that person. */
+  /** How many turns are ahead of the one that the thread waits for, on behalf of that person. */
   ahead(thread: ThreadId, person: string): Promise<number>;
   surface(platform: string): ChatSurface;
 }
 
 /**
- * When it is looked whether a message waits, and where in the line: first so soon, because a worker that has nothing to
- * do takes it sooner; then each time after twice as long, ms.
+ * The interval of checks whether a message still waits, and where in the queue, ms. An idle worker takes a message
+ * before the first check; each further interval is twice as long, up to the longest.
  */
-const firstLookMs = 600;
-const longestLookMs = 60_000;
+const firstCheckMs = 600;
+const longestCheckMs = 60_000;
 
 /**
- * Gives what shows that a message waits, and its place as the line moves on, until it is taken. Whoever takes it marks
- * it as taken.
+ * Creates what shows that a message waits, and its place as the queue moves on, until a turn takes it. The worker that
+ * takes it marks it as taken.
  */
 export function createWaiting(
   options: WaitingOptions,
   mark: Replies["mark"],
-): (event: MessageEvent) => Promise<void> {
+): (event: InboundMessage) => Promise<void> {
   const { redis } = options;
 
-  /** Where the message stands; undefined when it waits no more. */
-  const placeOf = async (thread: ThreadId, { ref, author }: MessageEvent): Promise<number | undefined> => {
+  /** The place of the message in the queue; undefined when it no longer waits. */
+  const findPlace = async (
+    thread: ThreadId,
+    { ref, author }: InboundMessage,
+  ): Promise<number | undefined> => {
     const inThread = (await readMailbox(redis, thread)).findIndex(({ id }) => id === ref.message);
     if (inThread < 0) return undefined;
     const isRunning = (await readSessionStatus(redis, thread)) === "running";
@@ -44,16 +45,16 @@ export function createWaiting(
   return async (event) => {
     const thread = threadId(event.thread);
     const { places = Number.POSITIVE_INFINITY } = options.surface(event.ref.platform).limits;
-    let shown = Number.POSITIVE_INFINITY;
-    for (let lookMs = firstLookMs; ; lookMs = Math.min(2 * lookMs, longestLookMs)) {
-      await delay(lookMs, undefined, { ref: false });
-      // Heddle was closed meanwhile.
+    let shownPlace = Number.POSITIVE_INFINITY;
+    for (let checkMs = firstCheckMs; ; checkMs = Math.min(2 * checkMs, longestCheckMs)) {
+      await delay(checkMs, undefined, { ref: false });
+      // Heddle was closed in the meantime.
       if (redis.status === "end") return;
-      const place = await placeOf(thread, event);
+      const place = await findPlace(thread, event);
       if (place === undefined) return;
-      // People may be told of each change, so they are of none that is worse for a moment.
-      if (Math.min(place, places) >= shown) continue;
-      shown = Math.min(place, places);
+      // Platforms may notify people of each change, so a place that gets worse for a moment is not shown.
+      if (Math.min(place, places) >= shownPlace) continue;
+      shownPlace = Math.min(place, places);
       await mark(event.ref, "waiting", place);
     }
   };

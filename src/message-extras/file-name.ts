@@ -1,9 +1,9 @@
 import { extname } from "node:path/posix";
 
-/** Well below what file systems take, so that a number still fits behind it. */
+/** Well below the limit of file systems, so that a number still fits behind it. */
 const maxBytes = 150;
 
-/** A file's name as the platform tells it, made safe: one part of a path, no control characters, not hidden. */
+/** Makes a file's name safe: one path component, no control characters, not hidden. */
 export function sanitizeFileName(name: string): string {
   const plain = name
     .toWellFormed()
@@ -11,7 +11,7 @@ export function sanitizeFileName(name: string): string {
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}/\\:]+/gu, "_")
     .replace(/^[.\s]+/, "")
     .trim();
-  return shortened(plain) || "file";
+  return shorten(plain) || "file";
 }
 
 /** `report.pdf`, `report-2.pdf`, `report-3.pdf`, `report-1f0c9a.pdf`: the first has the number 1. */
@@ -21,7 +21,7 @@ export function numberName(name: string, number: string): string {
   return `${name.slice(0, name.length - extension.length)}-${number}${extension}`;
 }
 
-function shortened(name: string): string {
+function shorten(name: string): string {
   if (Buffer.byteLength(name) <= maxBytes) return name;
   const extension = Buffer.byteLength(extname(name)) <= 20 ? extname(name) : "";
   let stem = name.slice(0, name.length - extension.length);

@@ -1,21 +1,21 @@
 import { plainName, type Quote } from "../agent/messages.ts";
 
-/** Somebody's words as data. */
+/** What somebody said, as data. */
 export interface Quotation extends Pick<Quote, "text"> {
   author: { name: string };
-  /** What the model should know of the speaker, e.g. "without permission". */
+  /** What the model should know about the speaker, for example "without permission". */
   note?: string;
 }
 
-/** Everything that some reader of text takes for the end of a line. */
+/** Everything that some program treats as the end of a line. */
 const lineEnds = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 
-/** What a person does not see and a model reads: zero width, turned around, and the tags that spell whole sentences. */
+/** Characters that people do not see but a model reads: zero width, bidirectional controls, and tag characters. */
 const hidden = /[\u200B\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
 
 /**
- * The words of others, so that they cannot pass for anything else: each of their lines begins with `> `, and no
- * line of theirs begins otherwise, whatever they wrote. The newest that fit into `maxChars` are kept.
+ * Formats what others said so that it cannot be mistaken for anything else: each of their lines begins with `> `,
+ * whatever they wrote. The newest quotations that fit into `maxChars` are kept.
  */
 export function formatQuotations(quotations: readonly Quotation[], maxChars: number): string {
   const blocks: string[] = [];
@@ -30,8 +30,8 @@ export function formatQuotations(quotations: readonly Quotation[], maxChars: num
   return [...(omitted > 0 ? [`(${omitted} older left out)`] : []), ...blocks].join("\n");
 }
 
-/** Undefined when hardly anything of it would fit. */
-function quoteOne({ author, text, note }: Quotation, room: number): string | undefined {
+/** Undefined when hardly anything would fit. */
+function quoteOne({ author, text, note }: Quotation, maxChars: number): string | undefined {
   // Nor for a note of ours.
   const name = plainName(author.name.replaceAll(/[():]+/g, " "));
   const head = `${name}${note ? ` (${note})` : ""}:`;
@@ -40,7 +40,7 @@ function quoteOne({ author, text, note }: Quotation, room: number): string | und
     .split(lineEnds)
     .map((line) => `> ${line}`);
   const body = lines.join("\n");
-  const space = room - head.length - 1;
+  const space = maxChars - head.length - 1;
   if (body.length <= space) return `${head}\n${body}`;
   if (space < 200) return undefined;
   return `${head}\n${body.slice(0, space - 8).toWellFormed()}\n> (cut)`;

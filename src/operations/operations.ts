@@ -58,7 +58,7 @@ export interface Excerpt {
 }
 
 /** What model calls have used; `input` excludes what was read from or written to a cache. */
-interface Figures {
+export interface Figures {
   input: number;
   output: number;
   cacheRead: number;

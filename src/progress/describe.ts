@@ -1,36 +1,40 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
+import { cutText } from "../agent/well-formed.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
-import { cutText } from "../chat/title.ts";
 import { ratingActionId } from "../queue/budgets/ratings.ts";
 import { continueActionId, type PausedTurn } from "../queue/session/paused-turn.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
 
-/** Words and figures that are the same on every platform. */
+/** Describes calls, figures and outcomes in words that are the same on every platform. */
 
 const shownCharacters = 120;
 
-/** One line about a tool call: its name and the argument that tells most. */
+/** One line about a tool call: its name and its primary argument. */
 export function describeCall(call: ToolCall): string {
-  return `\`${call.name}\` ${inlineCode(primaryArgument(call))}`;
+  return `\`${call.name}\` ${toInlineCode(primaryArgument(call))}`;
 }
 
-/** The argument of a call that tells most, on one line; empty when it has none. */
+/** The argument that says most about a call, on one line; empty when it has none. */
 export function primaryArgument(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
-  const told = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
+  const argument = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
     .map((key) => input[key])
     .find((value) => typeof value === "string");
   const text =
-    typeof told === "string" ? told : call.malformed ? "(unreadable arguments)" : JSON.stringify(input);
-  return text === "{}" ? "" : cutText(firstLine(text), shownCharacters);
+    typeof argument === "string"
+      ? argument
+      : call.malformed
+        ? "(unreadable arguments)"
+        : JSON.stringify(input);
+  return text === "{}" ? "" : cutText(takeFirstLine(text), shownCharacters);
 }
 
 const shownItems = 20;
 
-/** The todo list as people see it, when this is the result of one. */
-export function todoList({ name, status, text }: ToolMessage): string | undefined {
+/** The todo list as people see it; undefined when this is not the result of `todo`. */
+export function renderTodoList({ name, status, text }: ToolMessage): string | undefined {
   if (name !== "todo" || status !== "ok") return undefined;
   const [progress = "", ...items] = text.split("\n");
   const lines = items
@@ -44,21 +48,21 @@ export function todoList({ name, status, text }: ToolMessage): string | undefine
 
 const boxes: Record<string, string> = { x: "☑", ">": "▸", " ": "☐" };
 
-/** What was done to make room in the model's window. */
+/** What was done to make room in the context window. */
 export function describeCompaction(event: Extract<AgentEvent, { type: "summary" | "trim" }>): string {
   const what =
     event.type === "summary" ? "Older messages were summarised" : "Old tool results were cut short";
   return `${what} (${formatCount(event.before, "token")} to ${formatCount(event.after, "token")}).`;
 }
 
-function inlineCode(text: string): string {
+function toInlineCode(text: string): string {
   if (text === "") return "";
   // A fence longer than any run of backticks inside keeps the text in one span.
   const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
   return fence.length > 1 ? `${fence} ${text} ${fence}` : `\`${text}\``;
 }
 
-function firstLine(text: string): string {
+function takeFirstLine(text: string): string {
   const [first = "", ...rest] = text.trim().split("\n");
   return rest.length > 0 ? `${first} …` : first;
 }
@@ -68,11 +72,11 @@ export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return both(`${minutes} min`, seconds % 60, "s");
-  return both(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
+  if (minutes < 60) return joinUnits(`${minutes} min`, seconds % 60, "s");
+  return joinUnits(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
 }
 
-function both(greater: string, rest: number, unit: string): string {
+function joinUnits(greater: string, rest: number, unit: string): string {
   return rest === 0 ? greater : `${greater} ${rest} ${unit}`;
 }
 
@@ -80,14 +84,14 @@ export function formatCount(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 }
 
-function cost(usage: Usage): string[] {
+function renderCost(usage: Usage): string[] {
   const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   const parts = tokens > 0 ? [formatCount(tokens, "token")] : [];
   const dollars = `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`;
   return usage.cost > 0 ? [...parts, usage.priceUnknown ? `at most ${dollars}` : dollars] : parts;
 }
 
-function files(what: "changed" | "deleted", paths: readonly string[]): string[] {
+function listFiles(what: "changed" | "deleted", paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
   const shown = paths.slice(0, 5).map((path) => cutText(path, 60));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
@@ -95,10 +99,10 @@ function files(what: "changed" | "deleted", paths: readonly string[]): string[] 
 }
 
 /**
- * The last messages of a turn: the answer, or what ended it, with the receipt as small print; below it the offer to go
- * on with a turn that was paused, apart, so that it can be edited when somebody has.
+ * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn
+ * also the offer to continue it, as a message of its own, so that it can be edited once somebody has.
  *
- * @param options.asksRating whether people can say what they think of an answer
+ * @param options.asksRating whether people can rate an answer
  */
 export function renderClosing(
   turn: string,
@@ -106,14 +110,14 @@ export function renderClosing(
   options: { asksRating?: boolean } = {},
 ): [OutboundMessage, offer?: OutboundMessage] {
   const { outcome } = receipt;
-  const closing = closingMessage(turn, receipt, options);
+  const closing = renderOutcome(turn, receipt, options);
   if (outcome.kind !== "step-limit" && outcome.kind !== "budget") return [closing];
   const offer = renderPaused({ turn, outcome });
-  // Before its first step it has said nothing.
+  // A turn that was paused before its first step has said nothing.
   return outcome.steps > 0 ? [closing, offer] : [{ ...closing, ...offer }];
 }
 
-function closingMessage(
+function renderOutcome(
   turn: string,
   receipt: Receipt,
   { asksRating = false }: { asksRating?: boolean },
@@ -122,9 +126,9 @@ function closingMessage(
   const figures = [
     ...(outcome.steps > 0 ? [formatCount(outcome.steps, "step")] : []),
     ...(receipt.durationMs > 0 ? [formatDuration(receipt.durationMs)] : []),
-    ...cost(outcome.usage),
-    ...files("changed", receipt.files.changed),
-    ...files("deleted", receipt.files.deleted),
+    ...renderCost(outcome.usage),
+    ...listFiles("changed", receipt.files.changed),
+    ...listFiles("deleted", receipt.files.deleted),
   ].join(" · ");
   const small = figures ? { footer: figures } : {};
   switch (outcome.kind) {
@@ -136,7 +140,7 @@ function closingMessage(
         ...(asksRating && { actions: ratingButtons(turn) }),
       };
     case "stopped":
-      return { kind: "receipt", markdown: stopReceipt(receipt, outcome.order.by), ...small };
+      return { kind: "receipt", markdown: renderStop(receipt, outcome.order.by), ...small };
     case "step-limit":
     case "budget":
       return { kind: "answer", markdown: outcome.text, ...small };
@@ -161,7 +165,7 @@ function ratingButtons(turn: string): ActionButton[] {
   ];
 }
 
-/** Says which limit has paused a turn, with the button to go on; or without, and who has let it go on. */
+/** Says which limit has paused a turn, with the Continue button; or, without it, who has continued the turn. */
 export function renderPaused(
   { turn, outcome: { limit, usedUp } }: PausedTurn,
   continuedBy?: string,
@@ -171,13 +175,13 @@ export function renderPaused(
     : `**Paused at the limit of ${limit} for one turn.**`;
   if (continuedBy !== undefined) return { kind: "notice", markdown: `${why} ▶️ Continued by ${continuedBy}.` };
   const how = usedUp
-    ? `It begins anew at ${usedUp.resets}; write “continue” then. Before that an administrator can add ${usedUp.extension} for today: with the Continue button, or with the word “continue”.`
-    : "Press Continue or write “continue”, and I go on from here.";
+    ? `It resets at ${usedUp.resets}; write “continue” then. Before that, an administrator can add ${usedUp.extension} for today: with the Continue button, or by writing “continue”.`
+    : "Press Continue or write “continue”, and I'll continue from here.";
   const actions: ActionButton[] = [{ id: continueActionId(turn), label: "Continue", style: "primary" }];
   return { kind: "notice", markdown: `${why} ${how}`, actions };
 }
 
-function stopReceipt(receipt: Receipt, by: string): string {
+function renderStop(receipt: Receipt, by: string): string {
   const { killed, stopMs, cutOff = 0, silent = 0, withdrawn, outcome } = receipt;
   const sentences = [
     `🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${formatDuration(stopMs)}.`}`,
@@ -200,7 +204,7 @@ function stopReceipt(receipt: Receipt, by: string): string {
       `${formatCount(silent, "other worker")} with background jobs of this thread did not answer: the jobs have ended with it, or end when it is reached.`,
     );
   if (withdrawn.length > 0) sentences.push(`${formatCount(withdrawn.length, "waiting message")} dropped.`);
-  // Without a turn nobody has looked at the files.
+  // Without a turn nobody has checked the files.
   if (killed && outcome.steps > 0)
     sentences.push(
       receipt.files.changed.length > 0 ? "What was written so far is kept." : "No files were written.",
@@ -208,8 +212,8 @@ function stopReceipt(receipt: Receipt, by: string): string {
   return sentences.join(" ");
 }
 
-/** The headline of a finished progress message. */
-export function headline(outcome: TurnOutcome): string {
+/** Renders the headline of a finished progress message. */
+export function renderHeadline(outcome: TurnOutcome): string {
   switch (outcome.kind) {
     case "answered":
       return "✅ **Done**";

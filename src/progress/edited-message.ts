@@ -6,11 +6,11 @@ import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { failpoint } from "../queue/redis/failpoint.ts";
 import { LeaseLost } from "../queue/session/lease.ts";
 
-/** One message that is edited in place: the latest content wins, edits keep the platform's pace. */
+/** One message that is edited in place, throttled to the platform's rate limit: the latest content wins. */
 export interface EditedMessage {
-  /** Shows what this gives as soon as the pace allows; it is asked then, and only when nothing newer is there. */
+  /** Shows what `render` gives as soon as the rate limit allows; called then, unless there is something newer. */
   show(render: () => OutboundMessage): void;
-  /** Writes no more. Resolves when nothing is under way, and tells whether it may be there without being known. */
+  /** Writes no more. Resolves when no write is pending, with whether the message may exist without its ref being known. */
   close(): Promise<boolean>;
 }
 
@@ -23,13 +23,13 @@ export interface EditedMessageOptions {
   known: MessageRef | undefined;
   /** When that message was posted, at the earliest, ms. */
   knownSince: number;
-  /** When an earlier worker may have posted it without noting so: since when, ms. */
+  /** Since when an earlier worker may have posted it without recording so, ms; undefined when none may have. */
   lookSince: number | undefined;
-  /** Notes where the message is. @throws LeaseLost */
+  /** Records the ref of the message. @throws LeaseLost */
   onPosted(ref: MessageRef): Promise<void>;
   /**
-   * Called after each edit. When another worker has gone on in the meantime, a process that was frozen may just
-   * have put an old state over the last one: then this tells the last one (null: removed), if there is one yet.
+   * Called after each edit. When another worker has taken over in the meantime, a process that was frozen may just have
+   * overwritten the latest state with an old one: then this gives the latest (null: removed), if there is one yet.
    */
   overtaken(): Promise<OutboundMessage | null | undefined>;
   onProblem(problem: string, error: unknown): void;
@@ -59,7 +59,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
       if (last) await surface.edit(known, last);
       else if (last === null) await surface.remove(known);
     } else {
-      // Until it is known, a broken connection leaves open whether it is there.
+      // Until its ref is known, a lost connection leaves open whether it exists.
       lookSince = startedAt;
       [ref] = await failpoint("progress", () => surface.post(thread, message, key));
       postedAt = Date.now();
@@ -78,7 +78,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   };
 
   const isBehind = () => latest !== shown;
-  const keepUp = async () => {
+  const writeLatest = async () => {
     try {
       do {
         await delay(surface.limits.editIntervalMs, undefined, { signal: closing.signal });
@@ -87,8 +87,8 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
     } catch (error) {
       if (!closing.signal.aborted) {
         options.onProblem("The progress message could not be written.", error);
-        // A broken connection says nothing about the next edit. Whoever deleted the message does not want it, and
-        // where we may not write, progress is not worth more than a line in the log.
+        // A lost connection says nothing about the next edit. Somebody who deleted the message does not want it, and
+        // where we may not write, progress deserves no more than a line in the log.
         if (!(error instanceof SurfaceError && error.kind === "uncertain")) closing.abort();
       }
     }
@@ -98,7 +98,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   return {
     show(render) {
       latest = render;
-      if (!closing.signal.aborted) writing ??= keepUp();
+      if (!closing.signal.aborted) writing ??= writeLatest();
     },
     async close() {
       closing.abort();

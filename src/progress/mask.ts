@@ -3,7 +3,7 @@ import type { ChatSurface } from "../chat/surface.ts";
 
 type Mask = (text: string) => string;
 
-/** The message with secrets hidden wherever people read it. */
+/** Hides secrets everywhere in a message that people read. */
 export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
   const { markdown, footer, calls, actions } = message;
   return {
@@ -15,14 +15,14 @@ export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessa
         above: mask(calls.above),
         below: mask(calls.below),
         title: mask(calls.title),
-        items: calls.items.map((call) => maskedCall(call, mask)),
+        items: calls.items.map((call) => maskCall(call, mask)),
       },
     }),
     ...(actions && { actions: actions.map((action) => ({ ...action, label: mask(action.label) })) }),
   };
 }
 
-function maskedCall({ name, about, result, ...call }: ShownCall, mask: Mask): ShownCall {
+function maskCall({ name, about, result, ...call }: ShownCall, mask: Mask): ShownCall {
   return {
     ...call,
     name: mask(name),
@@ -32,8 +32,8 @@ function maskedCall({ name, about, result, ...call }: ShownCall, mask: Mask): Sh
 }
 
 /**
- * The same surface for whoever writes to it: a reply of intake, a notice, a turn. The content of files passes as it
- * is; only what the sandbox holds can be in it, and no secret of Heddle's gets there.
+ * A surface that masks secrets in everything that is written through it: replies, notices, turns. The content of files
+ * is not masked; it comes from the sandbox, which never sees a secret of Heddle's.
  */
 export function createMaskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
   return {

@@ -1,12 +1,12 @@
 import type { ToolCall } from "../agent/messages.ts";
 import type { Decision, Question } from "../agent/questions.ts";
+import { cutText } from "../agent/well-formed.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
-import { cutText } from "../chat/title.ts";
 import { formatDuration } from "./describe.ts";
 
-/** The messages that put a question to people and say how it ended. */
+/** Renders the messages that ask people a question and say how it ended. */
 
-/** So much of a call is shown: it must fit into one message everywhere (Discord takes 2,000 characters). */
+/** How much of a call is shown: it must fit into one message on every platform (Discord takes 2,000 characters). */
 const shownStart = 900;
 const shownEnd = 500;
 const shownReason = 200;
@@ -18,13 +18,13 @@ export function renderQuestion(question: Question, call: ToolCall): OutboundMess
     markdown: describeQuestion(question, call),
     footer: `For ${requester.name} · open for ${formatDuration(expiresAt - askedAt)}`,
     stoppable: true,
-    actions: buttons(question),
+    actions: createButtons(question),
   };
 }
 
-/** Without a decision the turn ended before there was one. */
+/** Without a decision, the turn ended before there was one. */
 export function renderDecision(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
-  return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${ending(decision)}` };
+  return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${describeEnding(decision)}` };
 }
 
 /** What is asked, without its buttons. */
@@ -33,22 +33,22 @@ export function describeQuestion(question: Question, call: ToolCall): string {
     case "choice":
       return `❓ ${question.text}`;
     case "approval": {
-      // Why is the operator's own; the call is the model's, and must not look like anything but code.
-      return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${code(callText(call))}`;
+      // The reason is the operator's; the call is the model's, and must not look like anything but code.
+      return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${toCodeBlock(renderCall(call))}`;
     }
   }
 }
 
-function ending(decision: Decision | undefined): string {
+function describeEnding(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case "approved":
       return `✅ **Approved** by ${decision.by.name}.`;
     case "denied":
-      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${short(decision.reason)}` : "."}`;
+      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${shorten(decision.reason)}` : "."}`;
     case "answered":
       return decision.text === undefined
         ? `↩️ ${decision.by.name} answered below.`
-        : `↩️ ${decision.by.name}: **${short(decision.text)}**`;
+        : `↩️ ${decision.by.name}: **${shorten(decision.text)}**`;
     case "unasked":
       return "🚫 This could not be asked.";
     case "expired":
@@ -58,8 +58,8 @@ function ending(decision: Decision | undefined): string {
   }
 }
 
-/** See `intake/questions.ts` for what their ids mean. */
-function buttons(question: Question): ActionButton[] {
+/** `intake/question-decisions.ts` reads their ids. */
+function createButtons(question: Question): ActionButton[] {
   switch (question.kind) {
     case "approval":
       return [
@@ -80,8 +80,8 @@ function buttons(question: Question): ActionButton[] {
   }
 }
 
-/** All of a short call. Of a long one its ends, and how much is left out, so that nobody approves it unawares. */
-function callText({ input }: ToolCall): string {
+/** All of a short call; of a long one both ends, with how much is left out, so that nobody approves it unknowingly. */
+function renderCall({ input }: ToolCall): string {
   const isCommand = typeof input === "object" && input !== null && "command" in input;
   const text =
     isCommand && typeof input.command === "string" ? input.command : JSON.stringify(input, null, 2);
@@ -91,11 +91,11 @@ function callText({ input }: ToolCall): string {
 }
 
 /** A fence longer than any run of backticks inside. */
-function code(text: string): string {
+function toCodeBlock(text: string): string {
   const fence = "`".repeat(Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
   return `${fence}\n${text.toWellFormed()}\n${fence}`;
 }
 
-function short(text: string): string {
+function shorten(text: string): string {
   return cutText(text.replaceAll(/\s+/g, " ").trim(), shownReason);
 }

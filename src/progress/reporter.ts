@@ -5,15 +5,15 @@ import type { ChatSurface } from "../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
-import { platformMessageId } from "../queue/session/message-changes.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { isOver } from "../queue/turns/stops.ts";
-import { formatCount, formatDuration, headline, renderClosing, renderPaused } from "./describe.ts";
+import { formatCount, formatDuration, renderClosing, renderHeadline, renderPaused } from "./describe.ts";
 import { createEditedMessage } from "./edited-message.ts";
 import { maskMessage } from "./mask.ts";
 import { renderDecision, renderQuestion } from "./question-messages.ts";
 import { createThreadStatus } from "./thread-status.ts";
+import { finalMark, TurnMarks } from "./turn-marks.ts";
 import { createWorkView } from "./work-view.ts";
 
 export interface ReporterOptions {
@@ -25,7 +25,7 @@ export interface ReporterOptions {
   verbosity: Verbosity;
   /** Stands above everything that the turn shows. */
   banner?: string;
-  /** Whether people can say what they think of the answer. */
+  /** Whether people can rate the answer. */
   asksRating?: boolean;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
@@ -34,35 +34,33 @@ export interface ReporterOptions {
   publish(event: LiveEvent): void;
   /** Shows the state of somebody's message. */
   mark(ref: MessageRef, mark: MessageMark, signal: AbortSignal): Promise<void>;
-  /** Hides secrets; applied to everything that leaves. */
+  /** Hides secrets; applied to everything that is shown or stored. */
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
 }
 
-/** What live viewers of a thread get: the agent's events, and the end. */
+/** What live viewers of a thread receive: the agent's events, and how the turn ended. */
 export type LiveEvent =
   | AgentEvent
   | { type: "turn-start"; turn: string; messages: string[] }
   | { type: "turn-end"; turn: string; outcome: TurnOutcome; messages: string[]; closing: OutboundMessage };
 
-/** Under which a turn's progress message is posted and settled. */
+/** The key under which a turn's progress message is posted and settled. */
 export function progressKey(turn: string): string {
   return `${turn}:progress`;
 }
 
-/** Turns the events of one turn into what its thread shows. */
+/** Shows one turn in its thread: progress while it works, marks on people's messages, and how it ended. */
 export function createReporter(options: ReporterOptions): TurnDisplay {
-  const { surface, banner = "" } = options;
+  const { surface, turn, publish, banner = "" } = options;
   const thread = parseThreadId(options.thread);
-  const { turn } = options;
-  const closing = new AbortController();
-  const marking: Promise<void>[] = [];
-  const asked: UserMessage[] = [];
   const isQuiet = options.verbosity === "quiet";
-  const work = createWorkView({ banner, withResults: options.verbosity === "full", calls: turn.calls });
+  const messages: UserMessage[] = [];
   let isWaiting = false;
 
+  const work = createWorkView({ banner, withResults: options.verbosity === "full", calls: turn.calls });
   const status = createThreadStatus(surface, thread);
+  const marks = new TurnMarks({ ...options, turn: turn.id, thread });
   const progress = createEditedMessage({
     surface,
     output: options.output,
@@ -76,114 +74,73 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     onProblem: options.onProblem,
   });
 
-  /** What was scheduled is no message of the platform's. */
-  const isMarked = ({ scheduled }: UserMessage) => !scheduled;
+  // The surface masks as well, but until then messages are stored in the outbox.
+  const mask = (message: OutboundMessage) => maskMessage(message, options.mask);
 
-  const refOf = ({ id }: UserMessage): MessageRef => {
-    const { platform, workspace, channel } = thread;
-    return { platform, workspace, channel, message: platformMessageId(id) };
-  };
+  const renderWork = (line: string) => mask(work.working(line));
 
-  /** For the moment only: the mark of the end goes through the outbox. */
-  const showTaken = async (ref: MessageRef) => {
-    try {
-      await options.mark(ref, "taken", closing.signal);
-    } catch (error) {
-      if (!closing.signal.aborted) options.onProblem("A message could not be marked as taken.", error);
-    }
-  };
+  const listFinished = (outcome: TurnOutcome) => messages.filter((message) => isOver(message, outcome));
 
-  // The surface masks as well; before that, messages lie in the outbox.
-  const masked = (message: OutboundMessage) => maskMessage(message, options.mask);
-
-  const working = (line: string) => masked(work.working(line));
-
-  const over = (outcome: TurnOutcome) => asked.filter((message) => isOver(message, outcome));
-
-  const marks = (messages: readonly UserMessage[], state: MessageMark): Record<string, OutboxEntry> =>
-    Object.fromEntries(
-      messages
-        .filter(isMarked)
-        .map(refOf)
-        .map((ref) => [`${turn.id}:mark:${ref.message}`, { do: "mark", ref, mark: state }]),
-    );
-
-  const lastMessages = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
+  const renderLast = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
     const [first, offer] = renderClosing(turn.id, receipt, options);
     const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
-    const message = masked({ ...first, markdown });
-    return offer ? [message, masked(offer)] : [message];
+    const message = mask({ ...first, markdown });
+    return offer ? [message, mask(offer)] : [message];
   };
 
   return {
-    took(messages) {
+    took(taken) {
       if (turn.resumed) status.takeOver();
-      asked.push(...messages);
-      for (const taken of messages.filter(isMarked)) marking.push(showTaken(refOf(taken)));
-      options.publish({ type: "turn-start", turn: turn.id, messages: messages.map(({ id }) => id) });
+      messages.push(...taken);
+      marks.showTaken(taken);
+      publish({ type: "turn-start", turn: turn.id, messages: taken.map(({ id }) => id) });
     },
     event(event) {
-      options.publish(event);
+      publish(event);
       if (event.type === "step-start") status.show("is thinking…");
       if (event.type === "tool-start") status.show(`is using ${event.call.name}…`);
-      if (work.apply(event) && !isQuiet) progress.show(() => working("⏳ **Working**"));
+      if (work.apply(event) && !isQuiet) progress.show(() => renderWork("⏳ **Working**"));
     },
-    question: (question, call) => masked(renderQuestion(question, call)),
-    settled: (question, call, decision) => masked(renderDecision(question, call, decision)),
-    continued: (paused, by) => masked(renderPaused(paused, by)),
+    question: (question, call) => mask(renderQuestion(question, call)),
+    settled: (question, call, decision) => mask(renderDecision(question, call, decision)),
+    continued: (paused, by) => mask(renderPaused(paused, by)),
     waiting() {
       isWaiting = true;
-      const message = working("⏸️ **Waiting for your decision**");
-      // It may wait for days, so nothing is left to marks that are under way.
-      return { [`${turn.id}:waiting`]: { do: "edit", field: "progress", message }, ...marks(asked, "taken") };
+      const message = renderWork("⏸️ **Waiting for your decision**");
+      return {
+        [`${turn.id}:waiting`]: { do: "edit", field: "progress", message },
+        // It may wait for days, so nothing is left to marks that are under way.
+        ...marks.toEntries(messages, "taken"),
+      };
     },
     closing(receipt) {
-      const { outcome } = receipt;
-      const [message, offer] = lastMessages(receipt);
-      const closingLine = `${headline(outcome)} · ${formatCount(outcome.steps, "step")} · ${formatDuration(receipt.durationMs)}`;
-      const last = isQuiet ? null : work.done(closingLine);
+      const { outcome, durationMs } = receipt;
+      const [message, offer] = renderLast(receipt);
+      const line = `${renderHeadline(outcome)} · ${formatCount(outcome.steps, "step")} · ${formatDuration(durationMs)}`;
+      const last = isQuiet ? null : work.done(line);
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
-        [progressKey(turn.id)]: { do: "settle", message: last && masked(last), since: turn.startedAt },
-        ...marks(over(outcome), finalMark(outcome)),
-        ...marks(receipt.withdrawn, "stopped"),
+        [progressKey(turn.id)]: { do: "settle", message: last && mask(last), since: turn.startedAt },
+        ...marks.toEntries(listFinished(outcome), finalMark(outcome)),
+        ...marks.toEntries(receipt.withdrawn, "stopped"),
       };
       return entries;
     },
     async close() {
-      closing.abort();
       status.end(isWaiting);
-      const [mayBeShown] = await Promise.all([progress.close(), ...marking]);
+      const [mayBeShown] = await Promise.all([progress.close(), marks.close()]);
       return mayBeShown;
     },
     ended(receipt) {
       const { outcome } = receipt;
-      const messages = [...over(outcome), ...receipt.withdrawn].map(({ id }) => id);
-      const [first, offer] = lastMessages(receipt);
+      const ids = [...listFinished(outcome), ...receipt.withdrawn].map(({ id }) => id);
+      const [first, offer] = renderLast(receipt);
       const markdown = [first.markdown, ...(offer ? [offer.markdown] : [])].join("\n\n");
-      options.publish({
-        ...{ type: "turn-end", turn: turn.id, outcome, messages },
+      publish({
+        ...{ type: "turn-end", turn: turn.id, outcome, messages: ids },
         closing: { ...first, markdown },
       });
     },
   };
-}
-
-function finalMark(outcome: TurnOutcome): MessageMark {
-  switch (outcome.kind) {
-    case "answered":
-    case "step-limit":
-    case "budget":
-      return "answered";
-    case "stopped":
-      return "stopped";
-    case "refused":
-    case "model-error":
-      return "failed";
-    case "waiting":
-    case "suspended":
-    case "lost-lease":
-      return "waiting";
-  }
 }

@@ -1,17 +1,17 @@
 import type { ChatSurface } from "../chat/surface.ts";
 import type { ThreadRef } from "../chat/threads.ts";
 
-/** The sign that the agent does something at this moment, on platforms that have one. */
+/** The indicator that the agent is doing something, on platforms that have one. */
 export interface ThreadStatus {
   /** The text goes after the name of the bot: "is thinking…". */
   show(text: string): void;
-  /** An earlier worker may have left it as it was. */
+  /** To be called when an earlier worker may have left it on. */
   takeOver(): void;
-  /** Takes it away, in the background. @param waits see `ChatSurface.status` */
+  /** Removes it, in the background. @param waits see `ChatSurface.status` */
   end(waits: boolean): void;
 }
 
-/** Nothing depends on the sign: its failures are not told. */
+/** Nothing depends on the indicator: its failures are ignored. */
 export function createThreadStatus(surface: ChatSurface, thread: ThreadRef): ThreadStatus {
   const pace = surface.limits.status;
   if (!surface.status || !pace)
@@ -33,7 +33,7 @@ export function createThreadStatus(surface: ChatSurface, thread: ThreadRef): Thr
   return {
     show(text) {
       latest = text;
-      // What is over before anything else would be shown needs no status.
+      // A turn that ends before this needs no status.
       timer ??= setTimeout(tick, surface.limits.editIntervalMs).unref();
     },
     takeOver() {

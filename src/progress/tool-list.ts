@@ -4,13 +4,13 @@ import { describeCall, formatCount, primaryArgument } from "./describe.ts";
 
 /** The calls of a turn as its thread shows them. */
 export interface ToolList {
-  /** @param state `pending`: it waits for a decision; such a call is started once more when it may run */
+  /** @param state `pending`: it waits for a decision; such a call is started again once it may run */
   start(call: ToolCall, state: "running" | "pending"): void;
   end(message: ToolMessage): void;
   readonly isEmpty: boolean;
-  /** Markdown, a line a call, the newest last. */
+  /** Markdown, one line for each call, the newest last. */
   text(): string;
-  /** The same apart. */
+  /** The same calls as data. */
   items(): ShownCall[];
   /** How many calls are left out at the beginning, in words; empty without any. */
   earlier(): string;
@@ -23,9 +23,9 @@ interface ToolLine extends ShownCall {
   start: string;
 }
 
-/** Calls that are shown; of the earlier ones only the number. */
+/** How many calls are shown; of earlier ones only the number. */
 const shownTools = 12;
-/** How much of a result is kept, and how much of it stands in the text, where nothing can be folded away. */
+/** How much of a result is kept, and how much of it is in the text, where nothing can be collapsed. */
 const kept = { lines: 60, chars: 2_000 };
 const start = { lines: 4, chars: 300 };
 
@@ -63,15 +63,15 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       if (!line) return;
       line.state = status;
       if (!withResults || text.trim() === "") return;
-      line.result = beginning(text, kept);
-      line.start = beginning(text, start);
+      line.result = takeBeginning(text, kept);
+      line.start = takeBeginning(text, start);
     },
     get isEmpty() {
       return tools.length === 0;
     },
     text() {
       const lines = tools.map((tool) => {
-        const line = `${sign(tool.state)} ${tool.text}`;
+        const line = `${signOf(tool.state)} ${tool.text}`;
         return tool.start ? `${line}\n${fenceOutput(tool.start)}` : line;
       });
       return [earlier(), ...lines].filter(Boolean).join("  \n");
@@ -88,7 +88,7 @@ export function fenceOutput(output: string): string {
   return `\`\`\`\n${output.replaceAll("```", "ʼʼʼ")}\n\`\`\``;
 }
 
-function beginning(text: string, most: { lines: number; chars: number }): string {
+function takeBeginning(text: string, most: { lines: number; chars: number }): string {
   const lines = text.trim().split("\n");
   const first = lines.slice(0, most.lines).join("\n");
   const short = first.slice(0, most.chars).toWellFormed();
@@ -98,7 +98,7 @@ function beginning(text: string, most: { lines: number; chars: number }): string
     : short;
 }
 
-function sign(state: ShownCall["state"]): string {
+function signOf(state: ShownCall["state"]): string {
   switch (state) {
     case "running":
       return "▸";

@@ -2,16 +2,16 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { CallList, OutboundMessage } from "../chat/outbound.ts";
-import { describeCompaction, formatCount, formatDuration, todoList } from "./describe.ts";
+import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
 import { createToolList, fenceOutput } from "./tool-list.ts";
 
-/** What a turn does, as its progress message says it. */
+/** What a turn is doing, as its progress message shows it. */
 export interface WorkView {
-  /** Takes in what happened; false when that changes nothing that is shown. */
+  /** Applies an event; false when that changes nothing that is shown. */
   apply(event: AgentEvent): boolean;
-  /** While it works. */
+  /** The message while the turn is working. */
   working(headline: string): OutboundMessage;
-  /** When it is over; null when there is nothing to say that the answer does not. */
+  /** The message when it is over; null when it would say nothing beyond the answer. */
   done(headline: string): OutboundMessage | null;
 }
 
@@ -34,14 +34,14 @@ export function createWorkView(options: {
   let tail = "";
   let notice = "";
 
-  // What `todo` gives is shown as the plan.
+  // The result of `todo` is shown as the plan.
   const showCall = (call: ToolCall, state: "running" | "pending") => {
     if (call.name !== "todo") tools.start(call, state);
   };
 
   const showResult = (message: ToolMessage) => {
     tools.end(message);
-    plan = todoList(message) ?? plan;
+    plan = renderTodoList(message) ?? plan;
   };
 
   for (const { call, result } of options.calls) {
@@ -49,16 +49,16 @@ export function createWorkView(options: {
     if (result) showResult(result);
   }
 
-  const withCalls = (
+  const addCalls = (
     title: string,
     over: string[],
     under: string[],
   ): { markdown: string; calls?: CallList } => {
-    const below = paragraphs(under);
+    const below = joinParagraphs(under);
     return {
-      markdown: paragraphs([...over, tools.text(), below]),
+      markdown: joinParagraphs([...over, tools.text(), below]),
       ...((!tools.isEmpty || plan) && {
-        calls: { title, above: paragraphs([...over, tools.earlier()]), items: tools.items(), below },
+        calls: { title, above: joinParagraphs([...over, tools.earlier()]), items: tools.items(), below },
       }),
     };
   };
@@ -88,14 +88,14 @@ export function createWorkView(options: {
           showCall(event.call, "pending");
           break;
         case "tool-output":
-          tail = lastLines(tail + event.chunk);
+          tail = takeLastLines(tail + event.chunk);
           break;
         case "tool-end":
           showResult(event.message);
           tail = "";
           break;
         case "follow-up":
-          notice = `${formatCount(event.messages.length, "new message")} taken along.`;
+          notice = `${formatCount(event.messages.length, "new message")} picked up.`;
           break;
         case "summary":
         case "trim":
@@ -118,20 +118,20 @@ export function createWorkView(options: {
       if (tail) below.push(fenceOutput(tail.trimEnd()));
       if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
       if (notice) below.push(`_${notice}_`);
-      return { kind: "progress", stoppable: true, ...withCalls("Working", above, below) };
+      return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },
 
     done(headline) {
       if (tools.isEmpty && !plan) return null;
-      return { kind: "progress", ...withCalls("What was done", [headline, plan], []) };
+      return { kind: "progress", ...addCalls("What was done", [headline, plan], []) };
     },
   };
 }
 
-function paragraphs(parts: readonly string[]): string {
+function joinParagraphs(parts: readonly string[]): string {
   return parts.filter(Boolean).join("\n\n");
 }
 
-function lastLines(output: string): string {
+function takeLastLines(output: string): string {
   return output.slice(-shownTail).split("\n").slice(-4).join("\n").trimStart();
 }

@@ -1,6 +1,6 @@
 /**
  * What one thread may use of the machine. A limit that the tier in force cannot hold exactly is held by
- * watching (see bubblewrap/limits/resource-group.ts); the probe's summary names the tier.
+ * watching (see bubblewrap/limits/); the probe's summary names the tier.
  */
 export interface SandboxLimits {
   /** Wall time of a command whose request names none, in milliseconds. */

@@ -162,7 +162,7 @@ export interface Probe {
 }
 
 /** Programs that are on no host for sure, and that tools and skills work better with. */
-export const usefulPrograms = ["git", "pdftotext", "perl", "python3"] as const;
+export const usefulPrograms = ["git", "node", "pdftotext", "python3"] as const;
 
 /** A thread's workspace, on this host or as an archive. */
 export interface WorkspaceInfo {

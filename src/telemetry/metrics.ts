@@ -51,6 +51,16 @@ export function createMetrics(redis: Redis): Metrics {
   const survivors = counter("heddle_sandbox_survivors_total", "Processes that were alive after a stop.", []);
   const tools = counter("heddle_tool_calls_total", "Calls of tools, by how they ended.", ["tool", "status"]);
   const toolSeconds = histogram("heddle_tool_duration_seconds", "How long tools ran.", ["tool"]);
+  const observeDisplay = createDisplayMetrics({
+    turns,
+    turnSeconds,
+    steps,
+    stopSeconds,
+    killed,
+    survivors,
+    tools,
+    toolSeconds,
+  });
   const rateLimits = counter("heddle_rate_limits_total", "Writes that a platform put off.", ["platform"]);
   const reconnected = counter("heddle_reconnects_total", "Connections to a platform that were made anew.", [
     "platform",
@@ -59,7 +69,6 @@ export function createMetrics(redis: Redis): Metrics {
   const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
   reconnects.subscribe(onReconnect);
   const readAll = gaugesOfAll(registry, redis);
-  const toolName = boundedLabel(200);
 
   const observer: Observer = {
     intake: (observed) => ({
@@ -69,28 +78,7 @@ export function createMetrics(redis: Redis): Metrics {
         return result;
       },
     }),
-    display: (display) => ({
-      ...display,
-      event(event) {
-        const call = event.type === "helper" ? event.event : event;
-        if (call.type === "tool-end") {
-          const tool = toolName(call.message.name);
-          tools.inc({ tool, status: call.message.status });
-          toolSeconds.observe({ tool }, call.durationMs / 1_000);
-        }
-        display.event(event);
-      },
-      closing(receipt) {
-        const outcome = receipt.outcome.kind;
-        turns.inc({ outcome });
-        turnSeconds.observe({ outcome }, receipt.durationMs / 1_000);
-        steps.inc(receipt.outcome.steps);
-        if (receipt.stopMs !== undefined) stopSeconds.observe(receipt.stopMs / 1_000);
-        killed.inc(receipt.killed?.processes ?? 0);
-        survivors.inc(receipt.killed?.survivors ?? 0);
-        return display.closing(receipt);
-      },
-    }),
+    display: observeDisplay,
     output: (output) => ({
       write: (surface, channel, urgency, signal, write) =>
         output.write(surface, channel, urgency, signal, async () => {
@@ -128,6 +116,45 @@ export function createMetrics(redis: Redis): Metrics {
     },
     close: () => reconnects.unsubscribe(onReconnect),
   };
+}
+
+interface TurnFigures {
+  turns: Counter<"outcome">;
+  turnSeconds: Histogram<"outcome">;
+  steps: Counter;
+  stopSeconds: Histogram;
+  killed: Counter;
+  survivors: Counter;
+  tools: Counter<"tool" | "status">;
+  toolSeconds: Histogram<"tool">;
+}
+
+/** Counts what turns show. */
+function createDisplayMetrics(figures: TurnFigures): NonNullable<Observer["display"]> {
+  const { turns, turnSeconds, steps, stopSeconds, killed, survivors, tools, toolSeconds } = figures;
+  const toolName = boundedLabel(200);
+  return (display) => ({
+    ...display,
+    event(event) {
+      const call = event.type === "helper" ? event.event : event;
+      if (call.type === "tool-end") {
+        const tool = toolName(call.message.name);
+        tools.inc({ tool, status: call.message.status });
+        toolSeconds.observe({ tool }, call.durationMs / 1_000);
+      }
+      display.event(event);
+    },
+    closing(receipt) {
+      const outcome = receipt.outcome.kind;
+      turns.inc({ outcome });
+      turnSeconds.observe({ outcome }, receipt.durationMs / 1_000);
+      steps.inc(receipt.outcome.steps);
+      if (receipt.stopMs !== undefined) stopSeconds.observe(receipt.stopMs / 1_000);
+      killed.inc(receipt.killed?.processes ?? 0);
+      survivors.inc(receipt.killed?.survivors ?? 0);
+      return display.closing(receipt);
+    },
+  });
 }
 
 /** Figures of all processes together, the same in each. Returns how to read them from Redis. */

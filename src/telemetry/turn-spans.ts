@@ -22,81 +22,8 @@ interface TracedTurn {
  */
 export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTurn): TurnDisplay {
   const { content } = traced;
-  const tools = new Map<string, Span>();
-  /** The model call under way: that of the turn, and those of its sub-agents by the call that they work in. */
-  const models = new Map<string, Span>();
+  const calls = createCallSpans(tracer, content);
   let span: Span | undefined;
-  let context: Context = contextBehind(undefined);
-
-  const endModel = (within: string, failed: boolean) => {
-    const model = models.get(within);
-    models.delete(within);
-    if (failed) model?.setStatus({ code: SpanStatusCode.ERROR });
-    model?.end();
-  };
-  const contextIn = (within: string) => {
-    const outer = tools.get(within);
-    return outer ? trace.setSpan(context, outer) : context;
-  };
-
-  /** @param within the call whose sub-agent does it; its calls have ids of their own */
-  const show = (event: AgentEvent, within = "") => {
-    switch (event.type) {
-      case "step-start": {
-        // Still open: the model failed, and another one or a shorter request follows.
-        endModel(within, true);
-        const attributes = { "gen_ai.operation.name": "chat", "heddle.step": event.step };
-        const model = tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, contextIn(within));
-        models.set(within, model);
-        break;
-      }
-      case "retry":
-        models.get(within)?.addEvent("retry", { attempt: event.attempt, reason: event.reason });
-        break;
-      case "assistant": {
-        const model = models.get(within);
-        model?.updateName(`chat ${event.message.model}`);
-        model?.setAttributes({ ...modelAttributes(event.message), ...usageAttributes(event.usage) });
-        if (content) model?.setAttribute("gen_ai.output.messages", content(textOf(event.message)));
-        endModel(within, false);
-        break;
-      }
-      case "tool-start": {
-        const { id, name, input } = event.call;
-        const attributes = {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": name,
-          "gen_ai.tool.call.id": id,
-          "heddle.step": event.step,
-          ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
-        };
-        const tool = tracer.startSpan(`execute_tool ${name}`, { attributes }, contextIn(within));
-        tools.set(keyOf(within, id), tool);
-        break;
-      }
-      case "tool-end": {
-        const { callId, status, text } = event.message;
-        const key = keyOf(within, callId);
-        // Of a sub-agent that was cut short.
-        endModel(key, false);
-        const tool = tools.get(key);
-        tools.delete(key);
-        tool?.setAttribute("heddle.tool.status", status);
-        if (status === "error") tool?.setStatus({ code: SpanStatusCode.ERROR });
-        if (content) tool?.setAttribute("gen_ai.tool.call.result", content(text));
-        tool?.end();
-        break;
-      }
-      case "helper":
-        show(event.event, event.callId);
-        break;
-      case "summary":
-        span?.addEvent("summary", { before: event.before, after: event.after });
-        break;
-      default:
-        break;
-    }
-  };
 
   return {
     ...display,
@@ -105,7 +32,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
         for (const link of linksOf(messages)) span.addLink(link);
       } else {
         span = begin(tracer, traced, messages);
-        context = trace.setSpan(context, span);
+        calls.follow(span);
       }
       if (content) {
         span.addEvent("asked", {
@@ -115,25 +42,127 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
       display.took(messages);
     },
     event(event) {
-      show(event);
+      if (event.type === "summary") span?.addEvent("summary", { before: event.before, after: event.after });
+      else calls.record(event);
       display.event(event);
     },
     closing(receipt) {
       const { kind, steps, usage } = receipt.outcome;
       span?.setAttributes({ "heddle.outcome": kind, "heddle.steps": steps, ...usageAttributes(usage) });
-      endModel("", kind === "model-error");
+      calls.endModel("", kind === "model-error");
       if (kind === "model-error") span?.setStatus({ code: SpanStatusCode.ERROR });
       const entries = display.closing(receipt);
       return span ? withTrace(entries, formatTraceparent(span)) : entries;
     },
     // The last that every turn does here, however it ends; its posts follow, as children that end later.
     async close() {
-      for (const open of [...models.values(), ...tools.values()]) open.end();
+      calls.endAll();
       span?.end();
       return display.close();
     },
   };
 }
+
+interface CallSpans {
+  /** Begins behind the turn's own span from here on. */
+  follow(turn: Span): void;
+  record(event: AgentEvent): void;
+  endModel(within: string, failed: boolean): void;
+  endAll(): void;
+}
+
+/** The spans of the model calls and tools of one turn and of its sub-agents. */
+function createCallSpans(tracer: Tracer, content: Content | undefined): CallSpans {
+  const tools = new Map<string, Span>();
+  /** The model call under way: that of the turn, and those of its sub-agents by the call that they work in. */
+  const models = new Map<string, Span>();
+  let context: Context = contextBehind(undefined);
+
+  const contextIn = (within: string) => {
+    const outer = tools.get(within);
+    return outer ? trace.setSpan(context, outer) : context;
+  };
+
+  function endModel(within: string, failed: boolean): void {
+    const model = models.get(within);
+    models.delete(within);
+    if (failed) model?.setStatus({ code: SpanStatusCode.ERROR });
+    model?.end();
+  }
+
+  function startModel(step: number, within: string): void {
+    // Still open: the model failed, and another one or a shorter request follows.
+    endModel(within, true);
+    const attributes = { "gen_ai.operation.name": "chat", "heddle.step": step };
+    models.set(within, tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, contextIn(within)));
+  }
+
+  function recordReply({ message, usage }: EventOf<"assistant">, within: string): void {
+    const model = models.get(within);
+    model?.updateName(`chat ${message.model}`);
+    model?.setAttributes({ ...modelAttributes(message), ...usageAttributes(usage) });
+    if (content) model?.setAttribute("gen_ai.output.messages", content(textOf(message)));
+    endModel(within, false);
+  }
+
+  function startTool({ call: { id, name, input }, step }: EventOf<"tool-start">, within: string): void {
+    const attributes = {
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": name,
+      "gen_ai.tool.call.id": id,
+      "heddle.step": step,
+      ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
+    };
+    const tool = tracer.startSpan(`execute_tool ${name}`, { attributes }, contextIn(within));
+    tools.set(keyOf(within, id), tool);
+  }
+
+  function endTool({ message: { callId, status, text } }: EventOf<"tool-end">, within: string): void {
+    const key = keyOf(within, callId);
+    // Of a sub-agent that was cut short.
+    endModel(key, false);
+    const tool = tools.get(key);
+    tools.delete(key);
+    tool?.setAttribute("heddle.tool.status", status);
+    if (status === "error") tool?.setStatus({ code: SpanStatusCode.ERROR });
+    if (content) tool?.setAttribute("gen_ai.tool.call.result", content(text));
+    tool?.end();
+  }
+
+  /** @param within the call whose sub-agent does it; its calls have ids of their own */
+  function record(event: AgentEvent, within = ""): void {
+    switch (event.type) {
+      case "step-start":
+        return startModel(event.step, within);
+      case "retry":
+        models.get(within)?.addEvent("retry", { attempt: event.attempt, reason: event.reason });
+        return;
+      case "assistant":
+        return recordReply(event, within);
+      case "tool-start":
+        return startTool(event, within);
+      case "tool-end":
+        return endTool(event, within);
+      case "helper":
+        return record(event.event, event.callId);
+      default:
+        return;
+    }
+  }
+
+  return {
+    follow(turn) {
+      context = trace.setSpan(context, turn);
+    },
+    record,
+    endModel,
+    endAll() {
+      for (const open of [...models.values(), ...tools.values()]) open.end();
+    },
+  };
+}
+
+type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 function keyOf(within: string, id: string): string {
   return within ? `${within}/${id}` : id;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { measureWorkedMs, replay } from "../../src/agent/history.ts";
+import { measureWorkedMs, replay, startReplay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
@@ -48,6 +48,60 @@ const records = fc.array(
   ),
 );
 
+const callId = fc.nat(5).map((id) => `c${id}`);
+const turnEnd = (outcome: Extract<JournalRecord, { type: "turn-end" }>["outcome"]): JournalRecord => ({
+  type: "turn-end",
+  turn: "t",
+  at: 9,
+  outcome,
+});
+/** The others too, in any order. */
+const allRecords = fc
+  .array(
+    fc.oneof(
+      { weight: 3, arbitrary: records.map((some) => some.slice(0, 2)) },
+      callId.map((id): JournalRecord[] => [{ type: "tool-start", callId: id, at: 2 }]),
+      callId.map((id): JournalRecord[] => [
+        {
+          type: "tool-result",
+          durationMs: 1,
+          at: 3,
+          usage: noUsage,
+          message: { role: "tool", callId: id, name: "n", status: "ok", text: "x".repeat(300) },
+        },
+      ]),
+      callId.map((id): JournalRecord[] => [
+        {
+          type: "question",
+          at: 3,
+          question: {
+            ...{ kind: "approval", why: "", id: `q${id}`, callId: id, tool: "n", requester: author },
+            ...{ askedAt: 3, expiresAt: 90 },
+          },
+        },
+      ]),
+      callId.map((id): JournalRecord[] => [
+        { type: "decision", question: `q${id}`, decision: { kind: "approved", by: author, at: 4 }, at: 4 },
+      ]),
+      callId.map((id): JournalRecord[] => [{ type: "trim", callIds: [id], at: 5 }]),
+      fc
+        .nat(9)
+        .map((n): JournalRecord[] => [{ type: "enclosure", message: `m${n}`, beside: "a file", at: 2 }]),
+      fc.nat(3).map((keep): JournalRecord[] => [
+        {
+          ...{ type: "summary", keep, usage: noUsage, at: 6 },
+          message: { role: "summary", text: "so far" },
+        },
+      ]),
+      fc.constantFrom<JournalRecord[]>(
+        [turnEnd({ kind: "refused", text: "no", steps: 1, usage: noUsage })],
+        [turnEnd({ kind: "answered", text: "yes", steps: 1, usage: noUsage })],
+        [{ type: "nudge", message: { role: "user", id: "n", author, text: "go on", at: 1 } }],
+      ),
+    ),
+  )
+  .map((parts) => parts.flat());
+
 function unanswered(messages: readonly Message[]): number {
   let open = new Set<string>();
   let missing = 0;
@@ -77,6 +131,53 @@ describe("A journal read again", () => {
         for (let n = 0; n < kept.length; n += 1) {
           const before = replay(kept.slice(0, n)).messages;
           expect(replay(kept.slice(0, n + 1)).messages.slice(0, before.length)).toEqual(before);
+        }
+      }),
+    );
+  });
+
+  test("gives each call its own result where a later step has used the id of an earlier one", () => {
+    const step = (n: number): JournalRecord[] => {
+      const call = { id: "c", name: `tool${n}`, input: {} };
+      return [
+        {
+          ...{ type: "assistant", step: n, usage: noUsage, at: n },
+          message: {
+            ...{ role: "assistant", id: `a${n}`, model: "m", stop: "tool-calls" },
+            parts: [{ type: "tool-call", call }],
+          },
+        },
+        { type: "tool-start", callId: "c", at: n },
+        {
+          ...{ type: "tool-result", durationMs: 1, at: n },
+          message: { role: "tool", callId: "c", name: call.name, status: "ok", text: `result ${n}` },
+        },
+      ];
+    };
+    const journal: JournalRecord[] = [{ type: "turn-start", turn: "t1", at: 1 }, ...step(1), ...step(2)];
+    const whole = replay(journal);
+    expect(whole.open).toEqual([]);
+    expect(whole.turn?.calls.map(({ call, result }) => [call.name, result?.text])).toEqual([
+      ["tool1", "result 1"],
+      ["tool2", "result 2"],
+    ]);
+    const cut = replay(journal.slice(0, -1));
+    expect(cut.open).toMatchObject([{ call: { name: "tool2" }, started: true }]);
+    expect(cut.turn?.calls.map(({ result }) => result?.text)).toEqual(["result 1", undefined]);
+  });
+
+  test("bit by bit gives what it gives read at once, whatever a turn does to the history that it got", () => {
+    fc.assert(
+      fc.property(fc.array(allRecords, { maxLength: 5 }), (parts) => {
+        const reading = startReplay();
+        for (const [index, part] of parts.entries()) {
+          reading.add(part);
+          const history = reading.history();
+          expect(history).toEqual(replay(parts.slice(0, index + 1).flat()));
+          history.messages.length = 0;
+          history.open.length = 0;
+          history.turn?.asked.push({ role: "user", id: "other", author, text: "more", at: 1 });
+          history.turn?.calls.splice(0);
         }
       }),
     );
@@ -127,5 +228,43 @@ describe("A journal read again", () => {
     const decided = replay([...asking, { type: "decision", question: "q1", decision, at: 51_000 }]);
     expect(decided.turn && measureWorkedMs(decided.turn, 53_000)).toBe(4_000);
     expect(decided.open).toEqual([{ call, started: false, question, decision }]);
+  });
+
+  test("waits on while people have decided only one of two questions", () => {
+    const calls = ["c1", "c2"].map((id) => ({ id, name: "bash", input: {} }));
+    const asked = calls.map(
+      (call): JournalRecord => ({
+        type: "question",
+        question: {
+          ...{ kind: "approval", why: "", id: `q-${call.id}`, callId: call.id, tool: "bash" },
+          ...{ requester: author, askedAt: 2_000, expiresAt: 90_000 },
+        },
+        at: 2_000,
+      }),
+    );
+    const decision: Decision = { kind: "approved", by: author, at: 10_000 };
+    const { turn } = replay([
+      { type: "turn-start", turn: "t1", at: 1_000 },
+      {
+        ...{ type: "assistant", step: 1, usage: noUsage, at: 2_000 },
+        message: {
+          ...{ role: "assistant", id: "a", model: "m", stop: "tool-calls" },
+          parts: calls.map((call) => ({ type: "tool-call", call }) as const),
+        },
+      },
+      ...asked,
+      { type: "decision", question: "q-c1", decision, at: 10_000 },
+    ]);
+    expect(turn && measureWorkedMs(turn, 40_000)).toBe(1_000);
+  });
+
+  test("keeps the model that somebody chose, until somebody chooses another", () => {
+    const said = (id: string, model?: string): JournalRecord => ({
+      type: "user",
+      message: { role: "user", id, author, text: "go", at: 1, ...(model && { enclosed: { model } }) },
+    });
+    const journal = [said("m1", "test/one"), said("m2"), said("m3", "test/two"), said("m4")];
+    const chosen = journal.map((_, index) => replay(journal.slice(0, index + 1)).chosenModel);
+    expect(chosen).toEqual(["test/one", "test/one", "test/two", "test/two"]);
   });
 });

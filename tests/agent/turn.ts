@@ -6,7 +6,8 @@ import type { AgentEvent, TurnAbort, TurnOutcome } from "../../src/agent/events.
 import { replay, toRecord } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { defaultTurnLimits, type TurnLimits } from "../../src/agent/loop/limits.ts";
-import { runTurn, type Turn } from "../../src/agent/loop/run-turn.ts";
+import { runTurn } from "../../src/agent/loop/run-turn.ts";
+import type { Turn } from "../../src/agent/loop/turn.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import type { LanguageModel } from "../../src/agent/model.ts";
 import type { Dispatcher } from "../../src/agent/tools/dispatch.ts";
@@ -54,8 +55,8 @@ export interface RunOptions {
   limits?: Partial<TurnLimits>;
   journal?: JournalRecord[];
   followUps?: () => Promise<UserMessage[]>;
-  recall?: NonNullable<Turn["recall"]>;
-  pay?: NonNullable<Turn["pay"]>;
+  readNoteIndex?: NonNullable<Turn["readNoteIndex"]>;
+  meter?: NonNullable<Turn["meter"]>;
   now?: () => number;
   /** To abort the turn from within its model or tools. */
   controller?: AbortController;
@@ -87,8 +88,8 @@ export async function run(options: RunOptions) {
       journal.push(...messages.map((message) => ({ type: "user", message }) as const));
       return messages;
     },
-    ...(options.recall && { recall: options.recall }),
-    ...(options.pay && { pay: options.pay }),
+    ...(options.readNoteIndex && { readNoteIndex: options.readNoteIndex }),
+    ...(options.meter && { meter: options.meter }),
     signal: controller.signal,
     now: options.now ?? (() => 1_000),
   });

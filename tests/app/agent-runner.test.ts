@@ -6,7 +6,7 @@ import { replay, toRecord } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { createChatMessages } from "../../src/agent/llm/openai/chat-messages.ts";
 import { defaultTurnLimits } from "../../src/agent/loop/limits.ts";
-import { type Enclosed, type UserMessage, userText } from "../../src/agent/messages.ts";
+import { type Enclosed, type UserMessage, formatUserText } from "../../src/agent/messages.ts";
 import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll, createPolicy } from "../../src/agent/policy/policy.ts";
 import type { Skill } from "../../src/agent/skills/library.ts";
@@ -20,8 +20,8 @@ import { memoryNotes } from "../agent/tools/services.ts";
 import { asking, tool } from "../agent/turn.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
-import { plainEnclosures } from "../message-extras/plain.ts";
-import { dataFolder } from "../sandbox/backends.ts";
+import { plainMessageExtras } from "../message-extras/plain.ts";
+import { dataFolder } from "../sandbox/two-threads.ts";
 
 /** Pays for everything. */
 const openBudget: TurnBudget = { reserve: async () => ({ ok: true, settle: async () => {} }) };
@@ -50,7 +50,7 @@ function runner(
   const { run } = createAgentRunner({
     choose: () => model,
     channel: () => channel,
-    messageExtras: plainEnclosures(),
+    messageExtras: plainMessageExtras(),
     summariser: model,
     policy,
     questionMs: 60_000,
@@ -364,6 +364,6 @@ describe("The agent of a thread", () => {
     const { ask, requests } = runner([{ text: "ok" }], [], { followUps: [late] });
     await ask("a", "start");
     const read = requests[0]?.messages.at(-1);
-    expect(read?.role === "user" && userText(read)).toContain("Gus (without permission):\n> no!");
+    expect(read?.role === "user" && formatUserText(read)).toContain("Gus (without permission):\n> no!");
   });
 });

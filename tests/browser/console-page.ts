@@ -1,43 +1,27 @@
 /** A person before the console: a headless Chromium, the real server, a real Redis. */
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
-import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
-import { startConsole } from "../adapters/console/start-console.ts";
-import type { ConsoleSettings, MessageEvent, TestConsole } from "../adapters/console/start-console.ts";
-import { startRedis } from "../fakes/redis.ts";
-import type { TestRedis } from "../fakes/redis.ts";
-
-export const chromiumPath = ["/usr/bin/chromium", ...pathsOf("chromium")].find(isExecutable);
-export const noChromium = "chromium is not on PATH: install it, as with apt install chromium";
-const flags = [
-  ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
-  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-];
-
-/** With a browser beside everything else, a busy machine takes its time. */
-const patienceMs = 90_000;
+import {
+  type ConsoleSettings,
+  type MessageEvent,
+  startConsole,
+  type TestConsole,
+} from "../adapters/console/start-console.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { browserPatienceMs, launchChromium } from "./chromium.ts";
 
 let redis: TestRedis | undefined;
 let browser: Browser | undefined;
 
 /** Once for a file; its pages share the browser and the Redis. */
 export async function openBrowser(): Promise<void> {
-  if (!chromiumPath) return;
-  redis = await startRedis();
-  browser = await chromium.launch({ executablePath: chromiumPath, args: flags, timeout: patienceMs });
+  browser = await launchChromium();
+  if (browser) redis = await startRedis();
 }
 
 export async function closeBrowser(): Promise<void> {
   await browser?.close();
   await redis?.stop();
-}
-
-/** Saves what is to be seen when HEDDLE_SCREENSHOTS names a folder. */
-export async function shot(page: Page, name: string): Promise<void> {
-  const folder = process.env["HEDDLE_SCREENSHOTS"];
-  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
 /** A person before the console. */
@@ -69,7 +53,7 @@ export async function openConsolePage({
   const console = await startConsole({ redis, ...settings });
   await prepare?.(console);
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(patienceMs);
+  context.setDefaultTimeout(browserPatienceMs);
   const page = await context.newPage();
   const offences: string[] = [];
   page.on("console", (message) => {
@@ -110,17 +94,4 @@ export async function openConsolePage({
 
 export function article(page: Page, kind: "person" | "progress" | "answer" | "receipt" | "file") {
   return page.locator(`article.${kind}`);
-}
-
-function pathsOf(name: string): string[] {
-  return (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -7,14 +7,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { ShownCall } from "../../src/chat/outbound.ts";
 import { startConsole } from "../adapters/console/start-console.ts";
 import { freePort } from "../fakes/free-port.ts";
-import {
-  article,
-  chromiumPath,
-  closeBrowser,
-  noChromium,
-  openBrowser,
-  openConsolePage,
-} from "./console-page.ts";
+import { chromiumPath, noChromium } from "./chromium.ts";
+import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 
 describe("the console's page", () => {
   beforeAll(openBrowser);
@@ -61,7 +55,7 @@ describe("the console's page", () => {
     // With the mark, which the page hears of by itself.
     await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
 
-    await page.getByRole("button", { name: "Look again" }).click();
+    await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByRole("button", { name: "calculator.py" }).click();
     const viewer = page.getByRole("dialog", { name: "calculator.py" });
     await viewer.getByText("print(2 + 2)").waitFor();
@@ -306,12 +300,12 @@ describe("the console's page", () => {
     console.workspace.set("page.html", "<script>alert(1)</script>".repeat(20_000));
     console.workspace.set("binary.png", "\0\0");
     await article(page, "file").waitFor();
-    await page.getByRole("button", { name: "Look again" }).click();
+    await page.getByRole("button", { name: "Refresh" }).click();
     await page.locator("#file-list a").first().waitFor();
     for (const [name, shown] of [
       ["drawing.svg", "onload="],
-      ["page.html", "300,000 characters more are not shown"],
-      ["binary.png", "This file is no text"],
+      ["page.html", "300,000 more characters not shown"],
+      ["binary.png", "Not a text file"],
     ] as const) {
       await page.getByRole("button", { name }).click();
       await page.locator("#viewer-content").getByText(shown).waitFor();
@@ -355,30 +349,30 @@ describe("the console's page", () => {
     expect(await box.inputValue()).toBe("");
   });
 
-  test("a look into the workspace that a stop has ended is repeated before it is said", async () => {
+  test("a listing of the workspace that a stop has ended is retried before it is shown as failed", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;
     await opened.asks("Write it down");
     console.workspace.set("notes.md", "x");
-    await page.getByRole("button", { name: "Look again" }).click();
+    await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByRole("button", { name: "notes.md" }).waitFor();
     const refusal = { status: 409, json: { error: "The operation was stopped." } };
     await page.route("**/files", (route) => route.fulfill(refusal), { times: 1 });
-    const lookAgain = page.getByRole("button", { name: "Look again" });
-    await Promise.all([page.waitForResponse((response) => response.status() === 409), lookAgain.click()]);
+    const refresh = page.getByRole("button", { name: "Refresh" });
+    await Promise.all([page.waitForResponse((response) => response.status() === 409), refresh.click()]);
     console.workspace.set("later.md", "x");
     await page.getByRole("button", { name: "later.md" }).waitFor();
 
     await page.route("**/files", (route) => route.fulfill(refusal));
-    await lookAgain.click();
+    await refresh.click();
     await page.getByText("The operation was stopped.").waitFor();
   });
 
-  test("of two looks into the workspace the later one counts, whichever is answered first", async () => {
+  test("of two listings of the workspace the later one counts, whichever is answered first", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;
     await opened.asks("Write it down");
-    await page.getByText("Nothing here yet").waitFor();
+    await page.getByText("No files yet").waitFor();
     const [held, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const hold = async (route: Route) => {
       const response = await route.fetch();
@@ -387,11 +381,11 @@ describe("the console's page", () => {
       await route.fulfill({ response });
     };
     await page.route("**/files", hold, { times: 1 });
-    const lookAgain = page.getByRole("button", { name: "Look again" });
-    await lookAgain.click();
+    const refresh = page.getByRole("button", { name: "Refresh" });
+    await refresh.click();
     await held.promise;
     console.workspace.set("later.md", "x");
-    await lookAgain.click();
+    await refresh.click();
     await page.getByRole("button", { name: "later.md" }).waitFor();
     await page.evaluate(`{
       window.lists = [];
@@ -401,7 +395,7 @@ describe("the console's page", () => {
     late.resolve();
     await page.unrouteAll({ behavior: "wait" });
     console.workspace.set("last.md", "x");
-    await lookAgain.click();
+    await refresh.click();
     await page.getByRole("button", { name: "last.md" }).waitFor();
     expect(await page.evaluate("lists.filter((text) => !text.includes('later.md'))")).toEqual([]);
   });
@@ -434,7 +428,7 @@ describe("the console's page", () => {
     await hand("dragover", "x");
     await hand("drop", "dropped.png");
     await hand("drop", "mistaken.png");
-    await page.getByRole("button", { name: "Take mistaken.png back" }).click();
+    await page.getByRole("button", { name: "Remove mistaken.png" }).click();
     expect(await page.locator("#attachments .title").allTextContents()).toEqual([
       ...["figures.csv", "pasted.png", "dropped.png"],
     ]);
@@ -522,7 +516,7 @@ describe("the console's page", () => {
     const { page, console } = opened;
     await page.getByLabel("Token").fill("wrong-token");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("That is not the token.").waitFor();
+    await page.getByRole("alert").getByText("Wrong token.").waitFor();
     await page.getByLabel("Token").fill(token);
     await page.keyboard.press("Enter");
     await page.getByText("demo").waitFor();
@@ -561,7 +555,7 @@ describe("the console's page", () => {
     await page.getByRole("link", { name: "notes.md" }).waitFor({ state: "hidden" });
     await page.getByRole("button", { name: "Threads" }).tap();
     await page.getByRole("link", { name: "New thread" }).tap();
-    await page.getByRole("heading", { name: "Begin a thread" }).waitFor();
+    await page.getByRole("heading", { name: "Start a thread" }).waitFor();
     expect(console.intake.events).toHaveLength(1);
     opened.expectInnocent();
   });

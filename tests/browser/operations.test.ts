@@ -1,21 +1,15 @@
 /** The operator's pages of the console, as a person uses them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
-import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { createLivePublisher } from "../../src/queue/outbox/live.ts";
+import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { startPresence } from "../../src/queue/turns/presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
-import {
-  chromiumPath,
-  closeBrowser,
-  noChromium,
-  openBrowser,
-  openConsolePage,
-  shot,
-} from "./console-page.ts";
-import { overflow, poorContrast, walk } from "./visibility.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
+import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
+import { overflow, poorContrast, walk } from "./visibility.ts";
 
 const dark = { colorScheme: "dark" as const };
 const onError = (error: unknown) => {
@@ -53,7 +47,7 @@ describe("the console's pages for operators", () => {
     await row("Which invoices").waitFor({ state: "detached" });
     expect(await page.locator("#report li").count()).toBe(1);
     await page.getByRole("combobox", { name: "State" }).selectOption("running");
-    await page.getByText("No thread is like that.").waitFor();
+    await page.getByText("No matching threads.").waitFor();
     await page.getByRole("searchbox").fill("");
 
     const redis = console.redis.client();
@@ -79,7 +73,7 @@ describe("the console's pages for operators", () => {
     expect(await grep.getByText("done · 420 ms").isVisible()).toBe(true);
     const task = page.locator(".timeline .entry > .tool-call").filter({ hasText: "Read the logs" });
     await task.locator("summary").first().click();
-    await task.getByText("4 calls of the helper, the last 2").waitFor();
+    await task.getByText("4 calls by the sub-agent, last 2 shown").waitFor();
     await task.locator(".tool-call").filter({ hasText: "cache.log" }).locator("summary").click();
     await task.getByText("no file").waitFor();
     await grep.scrollIntoViewIfNeeded();
@@ -110,9 +104,9 @@ describe("the console's pages for operators", () => {
     const { page } = at;
     await page.getByRole("link", { name: "Usage" }).click();
     await page.getByRole("img", { name: /Cost by day/ }).waitFor();
-    await page.getByText("Everybody together").waitFor();
+    await page.getByText("Everyone").waitFor();
     await shot(page, "usage-dark");
-    await page.getByText("As a table").first().click();
+    await page.getByText("View as table").first().click();
     expect(await page.getByRole("table").first().getByRole("row").count()).toBe(15);
     await page.getByRole("combobox", { name: "Measure" }).selectOption("Tokens");
     await page.getByRole("heading", { name: "Tokens by day" }).waitFor();
@@ -127,9 +121,9 @@ describe("the console's pages for operators", () => {
     await page.getByRole("link", { name: "System" }).click();
     await page.getByText("heddle start --role worker").waitFor();
     const presence = await startPresence({ redis: console.redis.client(), describe: worker, onError });
-    await page.getByRole("button", { name: "Look again" }).click();
+    await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByText("It did not answer within 10 s").waitFor();
-    await page.getByText("Sandbox in force").waitFor();
+    await page.getByText("Sandbox active").waitFor();
     await page.getByText("csv-report").waitFor();
     await shot(page, "system");
     await page
@@ -143,7 +137,7 @@ describe("the console's pages for operators", () => {
     // Of an earlier try.
     await redis.del(keys.audit, keys.auditHead);
     await page.getByRole("link", { name: "Audit log" }).click();
-    await page.getByText("Nothing is in the log yet.").waitFor();
+    await page.getByText("The log is empty.").waitFor();
     const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
     const thread = woven?.running ?? "";
     const by = { id: "U1ADA", name: "Ada <b>" };
@@ -200,11 +194,11 @@ describe("the console's pages for operators", () => {
     await fillWorkspace(console);
     const presence = await startPresence({ redis: console.redis.client(), describe: worker, onError });
     const pages = [
-      { name: "welcome", hash: "#/", text: "Begin a thread" },
+      { name: "welcome", hash: "#/", text: "Start a thread" },
       { name: "conversation", hash: "#/t/abcdefgh12345678", text: "Both are right" },
       { name: "threads", hash: "#/threads", text: "Which invoices of May are unpaid?" },
       { name: "timeline", hash: `#/s/${encodeURIComponent(woven?.running ?? "")}`, text: "Step 92" },
-      { name: "usage", hash: "#/usage", text: "Everybody together" },
+      { name: "usage", hash: "#/usage", text: "Everyone" },
       { name: "system", hash: "#/system", text: "csv-report" },
       { name: "audit", hash: "#/audit", text: "asked" },
     ];

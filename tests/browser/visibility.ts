@@ -1,10 +1,12 @@
 /** What an eye and a keyboard find on a page. */
 import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import type { Page } from "playwright-core";
 
-const contrast = readFileSync(new URL("contrast.js", import.meta.url), "utf8");
+/** Not imported: it is checked with the types of a browser, which nothing else here has. */
+const contrast = stripTypeScriptTypes(readFileSync(new URL("in-page/contrast.ts", import.meta.url), "utf8"));
 
-/** Every text that is hard to read, and how hard; see contrast.js. */
+/** Every text that is hard to read, and how hard; see in-page/contrast.ts. */
 export async function poorContrast(page: Page): Promise<unknown> {
   return await page.evaluate(contrast);
 }

@@ -1,33 +1,21 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { noonZone } from "../fakes/noon.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "./environment.ts";
+import { useSetting } from "./hooks.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
-import { examine, newPlace, type Place } from "./program.ts";
+import { examine } from "./program.ts";
 
-let redis: TestRedis;
-let place: Place;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-  await redis.client().flushall();
-});
+const here = useSetting();
 
 /** The demo model answers at once, where nobody looks at how it appears. */
-const hurry = () => writeFile(join(place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
+const hurry = () => writeFile(join(here.place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
 const heddle = (args: string[], env: Record<string, string> = {}) =>
-  place.start(args, { REDIS_URL: redis.path, ...env });
+  here.place.start(args, { REDIS_URL: here.redis.path, ...env });
 
 describe("heddle run", () => {
   test("does a task through queue, worker and sandbox, and exits with 0", async () => {
@@ -66,8 +54,7 @@ describe("heddle run", () => {
     const { command, seconds } = uniqueSleep();
     model.push({ content: [{ type: "tool_use", name: "bash", input: { command } }] });
     const program = heddle(["run", "sleep"], {
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+      ...modelEnvironment(model),
     });
     await running(command);
     program.signal("SIGINT");
@@ -119,7 +106,7 @@ describe("heddle start", () => {
     { yaml?: string; env?: Record<string, string>; args?: string[] },
     RegExp,
   ][])("refuses %s in one sentence", async (_what, { yaml, env, args }, sentence) => {
-    if (yaml) await writeFile(join(place.folder, "heddle.yaml"), yaml);
+    if (yaml) await writeFile(join(here.place.folder, "heddle.yaml"), yaml);
     const program = heddle(args ?? ["start"], env);
     expect(await program.ended).toBeGreaterThan(0);
     expect(program.output()).toMatch(sentence);
@@ -140,7 +127,7 @@ describe("heddle start", () => {
   });
 
   test("names what a rule or a channel calls by a wrong name, all of it at once", async () => {
-    const config = join(place.folder, "wrong.yaml");
+    const config = join(here.place.folder, "wrong.yaml");
     const wrong = { tools: ["bsh", "bash", "get_*", "github__*"], skills: ["changelog", "changelgo"] };
     const rules = [
       { tool: "Bash", command: "rm *", action: "deny" },
@@ -160,8 +147,7 @@ describe("heddle start", () => {
   test("names an unknown model", async () => {
     const model = await startFakeAnthropic();
     const program = heddle(["start"], {
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+      ...modelEnvironment(model),
       HEDDLE_MODEL: "anthropic/claude-nobody",
     });
     expect(await program.ended).toBe(1);
@@ -202,9 +188,7 @@ describe("Other commands", () => {
       DISCORD_API_URL: discord.url,
       ANTHROPIC_API_KEY: "sk-wrong-key",
       ANTHROPIC_BASE_URL: model.url,
-      SLACK_BOT_TOKEN: slack.botToken,
-      SLACK_APP_TOKEN: slack.appToken,
-      SLACK_API_URL: slack.url,
+      ...slackEnvironment(slack),
       DISCORD_BOT_TOKEN: "misremembered",
     };
     const program = await examine(() => heddle(["doctor", "--json"], environment));
@@ -228,7 +212,9 @@ describe("Other commands", () => {
   });
 
   test("doctor names programs that the skills need and the sandbox lacks", async () => {
-    const program = await examine(() => place.startWithout("git", ["doctor"], { REDIS_URL: redis.path }));
+    const program = await examine(() =>
+      here.place.startWithout("git", ["doctor"], { REDIS_URL: here.redis.path }),
+    );
     await program.ended;
     expect(program.output()).toMatch(
       /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
@@ -236,14 +222,16 @@ describe("Other commands", () => {
   });
 
   test("doctor shows settings that cannot be used as its one finding", async () => {
-    await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}");
+    await writeFile(join(here.place.folder, "heddle.yaml"), "agnet: {}");
     const program = await examine(() => heddle(["doctor"]));
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/^✗ settings .*\n +agnet: unknown key/);
   });
 
   test("doctor exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
-    const program = await examine(() => place.startWithout("bwrap", ["doctor"], { REDIS_URL: redis.path }));
+    const program = await examine(() =>
+      here.place.startWithout("bwrap", ["doctor"], { REDIS_URL: here.redis.path }),
+    );
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt-get install bubblewrap/);
     const model = await startFakeAnthropic({
@@ -252,10 +240,9 @@ describe("Other commands", () => {
         return { content: [{ type: "text", text: "I have no shell here." }] };
       },
     });
-    const run = place.startWithout("bwrap", ["run", "list my files"], {
-      REDIS_URL: redis.path,
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+    const run = here.place.startWithout("bwrap", ["run", "list my files"], {
+      REDIS_URL: here.redis.path,
+      ...modelEnvironment(model),
     });
     expect(await run.ended).toBe(0);
     expect(JSON.stringify(model.bodies[0]?.system)).toContain("apt-get install bubblewrap");
@@ -283,7 +270,7 @@ describe("Other commands", () => {
     const timeZone = noonZone();
     const settings = (budgets: object) =>
       writeFile(
-        join(place.folder, "heddle.yaml"),
+        join(here.place.folder, "heddle.yaml"),
         JSON.stringify({ demo: { stepDelayMs: 0 }, budgets: { timeZone, ...budgets } }),
       );
     await settings({});

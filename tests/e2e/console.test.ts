@@ -1,40 +1,20 @@
-import { accessSync, constants } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
 import { processesWith, running } from "./processes.ts";
 import { newPlace, patienceMs, type Place } from "./program.ts";
 
 /** The first minute of a newcomer: the program as it starts without any account, in a real browser. */
 
-const executable = (process.env["PATH"] ?? "")
-  .split(delimiter)
-  .map((folder) => join(folder, "chromium"))
-  .find(isExecutable);
-const flags = [
-  ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
-  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-];
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 let browser: Browser | undefined;
 let place: Place;
 beforeAll(async () => {
-  if (executable)
-    browser = await chromium.launch({ executablePath: executable, args: flags, timeout: patienceMs });
+  browser = await launchChromium();
 });
 afterAll(() => browser?.close());
 beforeEach(async (context) => {
-  context.skip(!executable, "chromium is not on PATH: install it, for example with apt-get install chromium");
+  context.skip(!chromiumPath, noChromium);
   place = await newPlace();
 });
 afterEach(async ({ task }) => {
@@ -52,11 +32,6 @@ async function open(): Promise<{ page: Page; pid: number }> {
   await page.goto(url);
   return { page, pid: program.pid };
 }
-
-const shot = (page: Page, name: string) => {
-  const folder = process.env["HEDDLE_SCREENSHOTS"];
-  return folder ? page.screenshot({ path: join(folder, `${name}.png`) }) : undefined;
-};
 
 test("A newcomer has a calculator written, run and remembered, gets its files, and asks what was remembered", async () => {
   const { page } = await open();
@@ -92,7 +67,7 @@ test("A newcomer has a calculator written, run and remembered, gets its files, a
     .getByText(/bubblewrap .*limits tier [123] \(/)
     .last()
     .waitFor();
-  await page.getByText("of 50 turns at once").waitFor();
+  await page.getByText("of up to 50 turns").waitFor();
   await shot(page, "real-system");
   await page.getByRole("link", { name: "Audit log" }).click();
   await page.getByRole("row").filter({ hasText: "tool-began" }).first().waitFor();

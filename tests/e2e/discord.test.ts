@@ -1,9 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { says } from "../fakes/anthropic-replies.ts";
+import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeDiscord, startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { modelEnvironment } from "./environment.ts";
 import { newPlace, patienceMs, type Place, type Program } from "./program.ts";
 
 let redis: TestRedis;
@@ -40,8 +42,7 @@ const environment = () => ({
   DISCORD_TOKEN: discord.token,
   DISCORD_API_URL: discord.url,
   DISCORD_CDN_URL: discord.cdnUrl,
-  ANTHROPIC_API_KEY: model.apiKey,
-  ANTHROPIC_BASE_URL: model.url,
+  ...modelEnvironment(model),
 });
 
 async function heddle(env: Record<string, string> = {}, args = ["start"]): Promise<Program> {
@@ -49,8 +50,6 @@ async function heddle(env: Record<string, string> = {}, args = ["start"]): Promi
   await program.line(/Heddle is ready/);
   return program;
 }
-
-const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
 
 describe("In a Discord channel", () => {
   test("a mention is answered in a thread after real work in the sandbox, and a follow-up needs no mention", async () => {

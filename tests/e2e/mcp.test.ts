@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { modelEnvironment } from "./environment.ts";
 import { examine, newPlace, type Place } from "./program.ts";
 
 let place: Place;
@@ -36,8 +37,7 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
     { content: [{ type: "text", text: "Done." }] },
   );
   const env = {
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+    ...modelEnvironment(model),
     MCP_TOKEN: "mcp-secret-value",
   };
   const program = place.start(["run", "echo"], env);

@@ -1,28 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../fakes/openai.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { newPlace, type Place } from "./program.ts";
+import { modelEnvironment } from "./environment.ts";
+import { useSetting } from "./hooks.ts";
 
-let redis: TestRedis;
-let place: Place;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const here = useSetting();
 
 test("A compatible server gets Chat Completions, with the tools' results", async () => {
   const model = await startFakeOpenAI({ dialect: "compatible" });
   model.push({ calls: [{ name: "bash", input: { command: "echo $((6 * 7))" } }] }, { text: "It is 42." });
-  const program = place.start(["run", "What is six times seven?"], {
-    REDIS_URL: redis.path,
+  const program = here.place.start(["run", "What is six times seven?"], {
+    REDIS_URL: here.redis.path,
     OPENAI_API_KEY: model.apiKey,
     OPENAI_BASE_URL: model.baseUrl,
     HEDDLE_MODEL: "openai/local-model",
@@ -39,10 +27,9 @@ test("A busy service is tried again, and the thread is told meanwhile", async ()
     { status: 529, type: "overloaded_error", message: "Overloaded" },
     { content: [{ type: "text", text: "Sorry for the wait." }] },
   );
-  const program = place.start(["run", "hi"], {
-    REDIS_URL: redis.path,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+  const program = here.place.start(["run", "hi"], {
+    REDIS_URL: here.redis.path,
+    ...modelEnvironment(model),
   });
   expect(await program.ended).toBe(0);
   expect(program.output()).toMatch(/busy.*Trying again in[\s\S]*Sorry for the wait\./);

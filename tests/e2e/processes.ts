@@ -1,27 +1,20 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { listDescendants } from "../../src/sandbox/thread/processes.ts";
 
 /**
  * The processes of this machine whose command line contains the text, by looking at /proc. @param under only those
  * that this process has started, itself or through others
  */
 export function processesWith(text: string, under?: number): number[] {
-  return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry) && Number(entry) !== process.pid)
-    .filter((pid) => commandLine(pid).includes(text) && (under === undefined || isUnder(pid, under)))
-    .map(Number);
+  const pids =
+    under === undefined
+      ? readdirSync("/proc").map(Number).filter(Number.isInteger)
+      : listDescendants(under).map(({ pid }) => pid);
+  return pids.filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
 }
 
-function isUnder(pid: string, ancestor: number): boolean {
-  try {
-    const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
-    return Number(parent) === ancestor || (parent !== "0" && isUnder(parent, ancestor));
-  } catch {
-    return false; // It ended in between.
-  }
-}
-
-function commandLine(pid: string): string {
+function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
   } catch {
@@ -40,6 +33,6 @@ export function uniqueSleep(): { command: string; seconds: string } {
  * @param under see {@link processesWith}; without it no other test may run the same command
  */
 export async function running(command: string, under?: number): Promise<void> {
-  const isIt = (pid: number) => commandLine(String(pid)).trim() === command;
+  const isIt = (pid: number) => commandLine(pid).trim() === command;
   while (!processesWith(command, under).some(isIt)) await delay(20);
 }

@@ -1,22 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { newPlace, type Place } from "./program.ts";
+import { expect, test } from "vitest";
+import { useSetting } from "./hooks.ts";
 
-let redis: TestRedis;
-let place: Place;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const here = useSetting();
 
 const settings = `
 tools:
@@ -39,13 +26,13 @@ steps:
 
 /** Writes what the program reads in its folder. */
 async function prepare(): Promise<void> {
-  await mkdir(join(place.folder, "scripts"));
-  await writeFile(join(place.folder, "heddle.yaml"), settings);
-  await writeFile(join(place.folder, "scripts", "all.yaml"), script);
+  await mkdir(join(here.place.folder, "scripts"));
+  await writeFile(join(here.place.folder, "heddle.yaml"), settings);
+  await writeFile(join(here.place.folder, "scripts", "all.yaml"), script);
 }
 
 async function serve() {
-  const program = place.start(["start"], { REDIS_URL: redis.path });
+  const program = here.place.start(["start"], { REDIS_URL: here.redis.path });
   const line = await program.line(/console +http/);
   return { program, thread: `${(line.trim().split(/ +/)[1] ?? "").replace(/\/$/, "")}/api/threads/colours1` };
 }
@@ -109,7 +96,7 @@ test("an approval and an answer are waited for across a crash of the whole progr
 
 test("heddle run without anybody at the terminal denies what must be approved, and says that nobody answers", async () => {
   await prepare();
-  const program = place.start(["run", "note it"], { REDIS_URL: redis.path });
+  const program = here.place.start(["run", "note it"], { REDIS_URL: here.redis.path });
   expect(await program.ended).toBe(0);
   expect(program.output()).toMatch(/May I run record_note\? Notes are for everybody\./);
   expect(program.output()).toMatch(

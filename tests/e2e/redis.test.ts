@@ -9,6 +9,7 @@ import {
   type Servers,
 } from "../fakes/redis-servers.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { newPlace, patienceMs, type Place } from "./program.ts";
 
 let servers: Servers;
@@ -45,11 +46,8 @@ afterEach(async ({ task }) => {
 
 const environment = (redisUrl: string) => ({
   REDIS_URL: redisUrl,
-  SLACK_BOT_TOKEN: slack.botToken,
-  SLACK_APP_TOKEN: slack.appToken,
-  SLACK_API_URL: slack.url,
-  ANTHROPIC_API_KEY: model.apiKey,
-  ANTHROPIC_BASE_URL: model.url,
+  ...slackEnvironment(slack),
+  ...modelEnvironment(model),
 });
 
 async function heddle(redisUrl: string, more: Record<string, string> = {}) {

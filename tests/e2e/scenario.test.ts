@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { listLastDays, readUsage } from "../../src/queue/budgets/usage.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { modelEnvironment } from "./environment.ts";
 import { newPlace, type Place } from "./program.ts";
 import { acts, settings } from "./scenario/acts.ts";
 import { type Platform, type Room, transcript } from "./scenario/chat.ts";
@@ -24,8 +25,7 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
     const program = place.start(["start"], {
       ...environment,
       REDIS_URL: redis.path,
-      ANTHROPIC_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.url,
+      ...modelEnvironment(model),
     });
     await program.line(/Heddle is ready/);
     url = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";

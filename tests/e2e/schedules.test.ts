@@ -3,6 +3,7 @@ import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { newPlace, patienceMs, type Place } from "./program.ts";
 
 let redis: TestRedis;
@@ -45,11 +46,8 @@ function replies({ messages }: MessagesBody): FakeReply {
 test("A task is planned in a thread, done there when it is due, listed and cancelled from outside", async () => {
   const environment = {
     REDIS_URL: redis.path,
-    SLACK_BOT_TOKEN: slack.botToken,
-    SLACK_APP_TOKEN: slack.appToken,
-    SLACK_API_URL: slack.url,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+    ...slackEnvironment(slack),
+    ...modelEnvironment(model),
   };
   await place.start(["start"], environment).line(/Heddle is ready/);
   const ada = slack.user("ada");

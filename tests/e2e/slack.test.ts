@@ -1,9 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { isInstalled } from "../../src/sandbox/bubblewrap/inspect-host.ts";
-import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { runs, says } from "../fakes/anthropic-replies.ts";
+import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
 import { newPlace, patienceMs, type Place, type Program } from "./program.ts";
 
@@ -30,11 +32,8 @@ afterEach(async ({ task }) => {
 
 const environment = () => ({
   REDIS_URL: redis.path,
-  SLACK_BOT_TOKEN: slack.botToken,
-  SLACK_APP_TOKEN: slack.appToken,
-  SLACK_API_URL: slack.url,
-  ANTHROPIC_API_KEY: model.apiKey,
-  ANTHROPIC_BASE_URL: model.url,
+  ...slackEnvironment(slack),
+  ...modelEnvironment(model),
 });
 
 async function heddle(env: Record<string, string> = {}, args = ["start"]): Promise<Program> {
@@ -42,11 +41,6 @@ async function heddle(env: Record<string, string> = {}, args = ["start"]): Promi
   await program.line(/Heddle is ready/);
   return program;
 }
-
-const says = (text: string): FakeReply => ({ content: [{ type: "text", text }] });
-const runs = (command: string): FakeReply => ({
-  content: [{ type: "tool_use", name: "bash", input: { command } }],
-});
 
 describe("In a Slack channel", () => {
   test("a mention is answered in its thread after real work in the sandbox, and a follow-up needs no mention", async () => {

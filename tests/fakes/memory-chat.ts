@@ -1,7 +1,7 @@
 import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
 import type { MessageMark, OutboundMessage } from "../../src/chat/outbound.ts";
 import type { MessageRef } from "../../src/chat/threads.ts";
-import type { RoomMessage } from "../../src/chat/inbound.ts";
+import type { ContextMessage } from "../../src/chat/inbound.ts";
 
 /** A message as people would see it. */
 export interface Shown {
@@ -23,7 +23,7 @@ interface MemoryChatOptions {
   /** The content of files that came with messages, by handle, in pieces. */
   files?: Record<string, readonly Uint8Array[]>;
   /** What was said in the thread before. */
-  earlier?: readonly RoomMessage[];
+  earlier?: readonly ContextMessage[];
   /** Until when it does not take the mark. */
   holdsMark?: (mark: MessageMark) => Promise<void> | undefined;
 }

@@ -5,7 +5,12 @@ import type { AssistantPart, StopReason } from "../../src/agent/messages.ts";
 
 /** One reply of the scripted model. */
 export type Reply =
-  | { text?: string; calls?: { name: string; input?: unknown; malformed?: string }[]; stop?: StopReason }
+  | {
+      text?: string;
+      /** `id`: default one of its own. */
+      calls?: { id?: string; name: string; input?: unknown; malformed?: string }[];
+      stop?: StopReason;
+    }
   | { error: ModelError }
   /** Streams this text, then waits for its abort. */
   | { hang: string };
@@ -38,11 +43,15 @@ export function scriptedModel(replies: Reply[] | ((request: ModelRequest, call: 
       if (text) yield { type: "text", delta: text };
       const parts: AssistantPart[] = [
         ...(text ? [{ type: "text", text } as const] : []),
-        ...calls.map(({ name, input = {}, malformed }, index): AssistantPart => {
-          const id = `call_${call}_${index}`;
+        ...calls.map(({ id, name, input = {}, malformed }, index): AssistantPart => {
           return {
             type: "tool-call",
-            call: { id, name, input, ...(malformed !== undefined && { malformed }) },
+            call: {
+              id: id ?? `call_${call}_${index}`,
+              name,
+              input,
+              ...(malformed !== undefined && { malformed }),
+            },
           };
         }),
       ];

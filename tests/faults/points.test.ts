@@ -196,6 +196,8 @@ const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   remember: [receiving, working],
   wake: [receiving, passingOn, planning],
   claim: [working],
+  touch: [working],
+  publish: [working],
   take: [working],
   append: [working, stopped, asking],
   stop: [passingOn],

@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { threadId, type ThreadId } from "../../src/chat/threads.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { openSandboxBackend } from "../../src/app/sandbox.ts";
+import { listDescendants } from "../../src/sandbox/thread/processes.ts";
+import { modelEnvironment, slackEnvironment } from "../e2e/environment.ts";
 import { newPlace, patienceMs, type Program } from "../e2e/program.ts";
 import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -77,11 +78,8 @@ export async function setStage({
   const environment = {
     NODE_ENV: "test",
     REDIS_URL: redis.path,
-    SLACK_BOT_TOKEN: slack.botToken,
-    SLACK_APP_TOKEN: slack.appToken,
-    SLACK_API_URL: slack.url,
-    ANTHROPIC_API_KEY: model.apiKey,
-    ANTHROPIC_BASE_URL: model.url,
+    ...slackEnvironment(slack),
+    ...modelEnvironment(model),
     HEDDLE_CONFIG: config,
     HEDDLE_DATA_DIR: dataDir,
     HEDDLE_LOG_LEVEL: "warn",
@@ -117,8 +115,7 @@ export async function setStage({
 
 /** The process that does the work: a worker is watched by another, which is the one that was started. */
 export function workingPid({ pid }: Program): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  return Number(children.split(" ")[0] || pid);
+  return listDescendants(pid)[0]?.pid ?? pid;
 }
 
 /** Messages of the bot in a thread, as people see them now. */

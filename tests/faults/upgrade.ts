@@ -1,14 +1,16 @@
 /**
- * `upgrade.ts FOLDER`: an earlier version, checked out in that folder, is replaced by the present one while it works:
- * all processes at once, and one after the other in both orders. See scripts/try-upgrade.js.
+ * `upgrade.ts [REF]`: the version of that commit, by default of the newest tag, is replaced by the present one while it
+ * works: all processes at once, and one after the other in both orders. See scripts/try-upgrade.js.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { reporting } from "../../scripts/bootstrap/speak.js";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
 import type { Program } from "../e2e/program.ts";
 import { buttonsOf } from "../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check, type Fate } from "./check.ts";
+import { checkOut } from "./earlier-version.ts";
 import { gather, quiet } from "./evidence.ts";
 import { botMessages, setStage, type Stage } from "./serve.ts";
 import { replyTo } from "./tasks.ts";
@@ -154,10 +156,14 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
   }
 }
 
-const [earlier = ""] = process.argv.slice(2);
-for (const order of ["all at once", "the gateway first", "the worker first"] as const) {
-  const began = performance.now();
-  await upgrade(earlier, order);
-  const seconds = ((performance.now() - began) / 1_000).toFixed(1);
-  console.log(`ok  ${order} (${seconds} s): ${Object.keys(works).join(", ")}; each ended as it should`);
-}
+await reporting(async () => {
+  const [ref] = process.argv.slice(2);
+  await using earlier = await checkOut(ref);
+  console.log(`From ${earlier.name} to what is here:`);
+  for (const order of ["all at once", "the gateway first", "the worker first"] as const) {
+    const began = performance.now();
+    await upgrade(earlier.folder, order);
+    const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+    console.log(`ok  ${order} (${seconds} s): ${Object.keys(works).join(", ")}; each ended as it should`);
+  }
+});

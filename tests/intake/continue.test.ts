@@ -84,8 +84,8 @@ describe("A budget that is used up", () => {
     expect(paused.message).toMatchObject({
       markdown:
         "**Paused: the budget of $0.02 a day for one person is used up, or too small for the next step.** " +
-        "It begins anew at midnight (UTC); write “continue” then. Before that an administrator can add $0.01 for today: " +
-        "with the Continue button, or with the word “continue”.",
+        "It resets at midnight (UTC); write “continue” then. Before that, an administrator can add $0.01 for today: " +
+        "with the Continue button, or by writing “continue”.",
       actions: [{ label: "Continue", style: "primary" }],
     });
     expect(requests).toHaveLength(2);

@@ -12,7 +12,7 @@ import { adapterFor as discordAdapter } from "../adapters/discord/connected-adap
 import {
   adapterFor as slackAdapter,
   nobodyWasHere,
-  recordingDoor,
+  recordingIntake,
 } from "../adapters/slack/connected-adapter.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
@@ -165,7 +165,7 @@ const routeName = ({ method, path }: { method: string; path: string }) => `conso
 async function slackHandlers(): Promise<string[]> {
   const slack = await startFakeSlack();
   const adapter = slackAdapter(slack, nobodyWasHere);
-  const found = await registeredWithBolt(() => adapter.start(recordingDoor()));
+  const found = await registeredWithBolt(() => adapter.start(recordingIntake()));
   await adapter.stop();
   await slack.close();
   return found;
@@ -175,7 +175,7 @@ async function discordHandlers(): Promise<string[]> {
   const discord = await startFakeDiscord();
   const login = vi.spyOn(Client.prototype, "login");
   const adapter = discordAdapter(discord);
-  await adapter.start(recordingDoor());
+  await adapter.start(recordingIntake());
   // Whose method it is.
   const clients = login.mock.contexts as Client[];
   login.mockRestore();
@@ -186,7 +186,9 @@ async function discordHandlers(): Promise<string[]> {
   await adapter.stop();
   await discord.close();
   const folder = resolve(source, "adapters/discord");
-  const texts = readdirSync(folder).map((file) => readFileSync(resolve(folder, file), "utf8"));
+  const texts = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => readFileSync(resolve(folder, path), "utf8"));
   return [...found, ...texts.flatMap(interactionsIn)];
 }
 

@@ -1,24 +1,18 @@
-import { randomUUID } from "node:crypto";
 import { createMasker } from "../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll } from "../../src/agent/policy/policy.ts";
 import { createAgentRunner } from "../../src/app/agent-runner.ts";
+import { createTurnEngine } from "../../src/app/turn-engine.ts";
 import type { Intake } from "../../src/chat/inbound.ts";
 import type { ChatSurface } from "../../src/chat/surface.ts";
 import { parseThreadId } from "../../src/chat/threads.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import { createReporter, progressKey } from "../../src/progress/reporter.ts";
 import { type BudgetSettings, createBudgets } from "../../src/queue/budgets/budgets.ts";
-import { markMessage } from "../../src/queue/outbox/marks.ts";
-import { flushOutbox, readSettledSince } from "../../src/queue/outbox/outbox.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { readJournal } from "../../src/queue/session/journal.ts";
-import { createBackgroundJobs } from "../../src/queue/turns/background-jobs.ts";
-import { createSessionRunner } from "../../src/queue/turns/run-session.ts";
 import { createSlots } from "../../src/queue/turns/slots.ts";
-import { watchStops } from "../../src/queue/turns/stops.ts";
 import { startTurnWorker } from "../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
@@ -26,7 +20,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import type { TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
-import { plainEnclosures } from "../message-extras/plain.ts";
+import { plainMessageExtras } from "../message-extras/plain.ts";
 
 const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
 const unlimited: BudgetSettings = {
@@ -87,7 +81,7 @@ export async function openHeddle(
   const runner = createAgentRunner({
     choose: () => paid,
     channel: () => ({}),
-    messageExtras: plainEnclosures(),
+    messageExtras: plainMessageExtras(),
     summariser: model,
     limits: { steps: options.steps ?? 10, wallMs: 60_000 },
     compaction: {},
@@ -108,26 +102,16 @@ export async function openHeddle(
     masker,
     log: createLog("silent", masker, { terminal: false }),
   });
-  const stops = await watchStops(redis, server.client(), onError);
+  const engine = await createTurnEngine({
+    ...{ redis, runner, output, onProblem, onError },
+    subscriber: server.client(),
+    surface: () => surface,
+    expireSeconds: 1_000,
+  });
   const worker = await startTurnWorker({
     ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
-    runSession: createSessionRunner({
-      ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
-      background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
-      newId: () => randomUUID().slice(0, 8),
-      display: (lease, turn) =>
-        createReporter({
-          ...{ surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
-          onProgressPosted: (ref) => lease.append([], { fields: { progress: JSON.stringify(ref) } }),
-          overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
-          mark: (ref, mark, signal) => markMessage({ redis, output, surface }, ref, mark, signal),
-          publish() {},
-          mask: (text) => text,
-        }),
-      flushOutbox: (lease, signal, progressQuiet) =>
-        flushOutbox(lease, { redis, surface, output, signal, progressQuiet, onProblem }),
-    }),
+    runSession: engine.runSession,
   });
   return {
     intake,
@@ -135,7 +119,7 @@ export async function openHeddle(
     async close() {
       isClosed = true;
       await worker.close();
-      await stops.close();
+      await engine.close();
       await queue.close();
     },
   };

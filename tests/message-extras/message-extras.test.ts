@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { replay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
-import { type Enclosed, type UserMessage, userText } from "../../src/agent/messages.ts";
+import { type Enclosed, type UserMessage, formatUserText } from "../../src/agent/messages.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";
 import { createMessageExtras } from "../../src/message-extras/message-extras.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -48,7 +48,7 @@ async function read(enclosed: Enclosed, setting: Setting = {}) {
   });
   const [seen] = opened;
   if (seen?.role !== "user") throw new Error("The message is gone.");
-  return { message, seen, stored, problems, text: userText(seen) };
+  return { message, seen, stored, problems, text: formatUserText(seen) };
 }
 
 describe("Files that came with a message", () => {

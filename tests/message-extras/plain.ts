@@ -2,7 +2,7 @@ import { createMessageExtras, type MessageExtras } from "../../src/message-extra
 import { memoryChat } from "../fakes/memory-chat.ts";
 
 /** For tests of other things: messages without files, in threads where nothing was said before. */
-export function plainEnclosures(): MessageExtras {
+export function plainMessageExtras(): MessageExtras {
   const { surface } = memoryChat();
   return createMessageExtras({
     files: { files: 0, fileBytes: 0, messageBytes: 0, downloadMs: 1 },

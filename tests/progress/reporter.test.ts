@@ -222,6 +222,19 @@ test("offers its calls apart too, each with a name of its own, for platforms tha
   await close();
 });
 
+test("shows each of two calls with one id as it ended", async () => {
+  const { chat, show, shows, close } = reporter({ verbosity: "full" });
+  show(...called("bash", { command: "ls" }, "no such folder", "error"));
+  show(...called("bash", { command: "pwd" }, "/workspace"));
+  show(text("I am looking."));
+  await shows("looking");
+  expect(chat.shown[0]?.message.calls?.items).toMatchObject([
+    { about: "ls", state: "error", result: "no such folder" },
+    { about: "pwd", state: "ok", result: "/workspace" },
+  ]);
+  await close();
+});
+
 test("says it again before it fades, and no more where it cannot be said", async () => {
   const { chat, show, close } = reporter({ statusMs: 5 });
   show(begins);

@@ -1,4 +1,4 @@
-import { type Case, type Ground, openGround } from "./backends.ts";
+import { type Case, type TwoThreads, openTwoThreads } from "./two-threads.ts";
 import { commandCases } from "./cases/commands.ts";
 import { kernelCases } from "./cases/kernel.ts";
 import { lifecycleCases } from "./cases/lifecycle.ts";
@@ -20,17 +20,17 @@ export const cases: readonly Case[] = [
 
 /** Runs cases by name, one bot for all of them but for those that need limits of their own. */
 export function caseRunner(dataDir: string) {
-  let shared: Promise<Ground> | undefined;
+  let shared: Promise<TwoThreads> | undefined;
   return {
     async run(name: string): Promise<void> {
       const found = cases.find((candidate) => candidate.name === name);
       if (found === undefined) throw new Error(`There is no case ${name}.`);
-      if (found.limits === undefined) return found.run(await (shared ??= openGround(dataDir)));
-      const ground = await openGround(dataDir, found.limits);
+      if (found.limits === undefined) return found.run(await (shared ??= openTwoThreads(dataDir)));
+      const threads = await openTwoThreads(dataDir, found.limits);
       try {
-        await found.run(ground);
+        await found.run(threads);
       } finally {
-        await ground.backend.close();
+        await threads.backend.close();
       }
     },
     close: async () => (await shared)?.backend.close(),

@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { checkDisk } from "../../src/sandbox/checks.ts";
-import { dataFolder } from "./backends.ts";
+import { dataFolder } from "./two-threads.ts";
 
 test("the disk of a data folder that does not exist yet is that of the folder above it", async () => {
   const folder = join(dataFolder(), "not", "yet");

@@ -1,23 +1,23 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import type { SandboxLimits } from "../../src/sandbox/limits.ts";
-import { dataFolder, firstOutput, type Ground, openGround, output } from "./backends.ts";
+import { dataFolder, firstOutput, type TwoThreads, openTwoThreads, output } from "./two-threads.ts";
 
-let ground: Ground | undefined;
+let threads: TwoThreads | undefined;
 let dataDir: string;
 afterEach(async () => {
-  await ground?.backend.close();
+  await threads?.backend.close();
   rmSync(dataDir, { recursive: true });
 });
 
-async function limitedTo(limits: Partial<SandboxLimits>): Promise<Ground> {
+async function limitedTo(limits: Partial<SandboxLimits>): Promise<TwoThreads> {
   dataDir = dataFolder();
-  ground = await openGround(dataDir, limits);
-  return ground;
+  threads = await openTwoThreads(dataDir, limits);
+  return threads;
 }
 
 /** Repeats a command that writes too much until it is refused: that is noticed soon after it has ended. */
-async function untilFull({ sandbox }: Ground, command: string): Promise<void> {
+async function untilFull({ sandbox }: TwoThreads, command: string): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const { end } = await sandbox.exec({ command });
     if (end === "disk") return;
@@ -55,8 +55,8 @@ describe("a thread whose files take too much", () => {
     const full = await limitedTo(limits);
     await untilFull(full, "[ -e file ] || head -c 3000000 /dev/zero >file; echo x >>file");
     await full.backend.close();
-    ground = await openGround(dataDir, limits);
-    expect(await output(ground.sandbox, "sleep 2.5; rm file; echo removed")).toBe("removed");
+    threads = await openTwoThreads(dataDir, limits);
+    expect(await output(threads.sandbox, "sleep 2.5; rm file; echo removed")).toBe("removed");
   });
 
   test("is noticed by the number of files as well", async () => {
@@ -78,7 +78,7 @@ test("a folder that nobody may enter is counted as well", async () => {
 test("a folder that a job shuts again and again hides nothing", async () => {
   const full = await limitedTo({ workspaceBytes: 2 * 1024 * 1024, freeBytes: 0 });
   const job = await full.sandbox.start({
-    command: `head -c 3000000 /dev/zero >file && mkdir d-{1..20} && echo ready; perl -e 'chmod 0, @ARGV while 1' d-*`,
+    command: `head -c 3000000 /dev/zero >file && mkdir d-{1..20} && echo ready; node -e 'for (;;) for (const name of process.argv.slice(1)) fs.chmodSync(name, 0)' d-*`,
   });
   if (!job.ok) throw new Error(job.message);
   expect(await firstOutput(job.job)).toContain("ready");

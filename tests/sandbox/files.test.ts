@@ -5,26 +5,26 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { dataFolder, type Ground, openGround, output } from "./backends.ts";
+import { dataFolder, type TwoThreads, openTwoThreads, output } from "./two-threads.ts";
 
 const dataDir = dataFolder();
-let ground: Ground;
+let threads: TwoThreads;
 beforeAll(async () => {
-  ground = await openGround(dataDir, { fileBytes: 4 * 1024 * 1024 });
+  threads = await openTwoThreads(dataDir, { fileBytes: 4 * 1024 * 1024 });
 });
 afterAll(async () => {
-  await ground.backend.close();
+  await threads.backend.close();
   rmSync(dataDir, { recursive: true });
 });
 
 const sha256 = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
 const text = (content: string) => Buffer.from(content);
-const run = (command: string) => output(ground.sandbox, command);
+const run = (command: string) => output(threads.sandbox, command);
 const refused = (reason: string) => ({ ok: false, reason, message: expect.stringMatching(/^.{5,}\.$/) });
 
 describe("writeFile", () => {
   test("makes folders, replaces content and tells its hash", async () => {
-    const { sandbox } = ground;
+    const { sandbox } = threads;
     expect(await sandbox.writeFile("new/deep/file.txt", text("one"))).toEqual({
       ok: true,
       sha256: sha256(text("one")),
@@ -39,12 +39,14 @@ describe("writeFile", () => {
 
   test("keeps the mode of a file, and writes through a link", async () => {
     await run("echo '#!/bin/sh' >tool; chmod 751 tool; ln -s tool link");
-    expect(await ground.sandbox.writeFile("link", text("#!/bin/sh\necho new\n"))).toMatchObject({ ok: true });
+    expect(await threads.sandbox.writeFile("link", text("#!/bin/sh\necho new\n"))).toMatchObject({
+      ok: true,
+    });
     expect(await run("./tool; stat -c '%a %F' tool link")).toBe("new\n751 regular file\n777 symbolic link");
   });
 
   test("writes only over the content that was read", async () => {
-    const { sandbox } = ground;
+    const { sandbox } = threads;
     await sandbox.writeFile("shared", text("first"));
     const options = { ifSha256: sha256(text("first")) };
     await run("echo changed >shared");
@@ -56,14 +58,14 @@ describe("writeFile", () => {
   });
 
   test("creates a file only where there is none", async () => {
-    const { sandbox } = ground;
+    const { sandbox } = threads;
     expect(await sandbox.writeFile("created", text("1"), { ifSha256: null })).toMatchObject({ ok: true });
     expect(await sandbox.writeFile("created", text("2"), { ifSha256: null })).toEqual(refused("conflict"));
     expect(await run("cat created")).toBe("1");
   });
 
   test("says why it cannot", async () => {
-    const { sandbox } = ground;
+    const { sandbox } = threads;
     await run("mkdir -p folder locked && chmod 555 locked; mkfifo -m 600 fifo; echo >plain");
     const reasons = {
       folder: "is-directory",
@@ -87,14 +89,14 @@ describe("writeFile", () => {
     await run("ln -s /etc/new out; ln -s /etc etc");
     for (const path of ["out", "etc/new"]) {
       for (const options of [{}, { ifSha256: null }]) {
-        expect(await ground.sandbox.writeFile(path, text("x"), options), path).toEqual(refused("denied"));
+        expect(await threads.sandbox.writeFile(path, text("x"), options), path).toEqual(refused("denied"));
       }
     }
   });
 
   test("stops at an aborted signal and leaves the old content", async () => {
-    await ground.sandbox.writeFile("kept", text("old"));
-    const written = await ground.sandbox.writeFile("kept", text("new"), { signal: AbortSignal.abort() });
+    await threads.sandbox.writeFile("kept", text("old"));
+    const written = await threads.sandbox.writeFile("kept", text("new"), { signal: AbortSignal.abort() });
     expect(written).toEqual(refused("failed"));
     expect(await run("cat kept")).toBe("old");
   });
@@ -162,8 +164,8 @@ test("no link leads a file tool into the thread's folder itself", async () => {
     "ln -s /thread by-name; ln -s /proc/self/cwd/.. by-place; ln -s /proc/self/root by-root; ln -s /proc/1/cwd by-first",
   );
   for (const link of ["by-name", "by-place", "by-root", "by-first"]) {
-    await ground.sandbox.writeFile(`${link}/left`, text("x"));
-    await ground.sandbox.writeFile(`${link}/new/left`, text("x"));
+    await threads.sandbox.writeFile(`${link}/left`, text("x"));
+    await threads.sandbox.writeFile(`${link}/new/left`, text("x"));
   }
   expect(readdirSync(folder).toSorted()).toEqual(["new", "shm", "tmp", "ws"]);
   expect(readdirSync(join(folder, "new"))).toEqual([]);
@@ -173,8 +175,8 @@ test("no link leads a file tool into the thread's folder itself", async () => {
 describe("readFile", () => {
   test("gives the whole file with its hash, or a part without", async () => {
     const data = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
-    await ground.sandbox.writeFile("bytes", data);
-    const { sandbox } = ground;
+    await threads.sandbox.writeFile("bytes", data);
+    const { sandbox } = threads;
     const whole = { ok: true, data, size: 100_000, truncated: false, sha256: sha256(data) };
     expect(await sandbox.readFile("bytes")).toEqual(whole);
     const begin = { ok: true, data: data.subarray(0, 10), size: 100_000, truncated: true };
@@ -198,7 +200,7 @@ describe("readFile", () => {
       truncated: false,
       sha256: sha256(Buffer.alloc(0)),
     };
-    expect(await ground.sandbox.readFile("empty")).toEqual(expected);
+    expect(await threads.sandbox.readFile("empty")).toEqual(expected);
   });
 
   test("says why it cannot, and never waits for a pipe", async () => {
@@ -215,13 +217,13 @@ describe("readFile", () => {
       "/proc/self/environ": "denied",
     };
     for (const [path, reason] of Object.entries(reasons)) {
-      expect(await ground.sandbox.readFile(path), path).toEqual(refused(reason));
+      expect(await threads.sandbox.readFile(path), path).toEqual(refused(reason));
     }
   });
 
   test("reads files of /tmp", async () => {
-    await ground.sandbox.writeFile("/tmp/note", text("x"));
-    expect(await ground.sandbox.readFile("../tmp/note")).toMatchObject({ ok: true, data: text("x") });
+    await threads.sandbox.writeFile("/tmp/note", text("x"));
+    expect(await threads.sandbox.readFile("../tmp/note")).toMatchObject({ ok: true, data: text("x") });
   });
 });
 
@@ -231,7 +233,7 @@ describe("listFiles", () => {
       "rm -rf list && mkdir -p list/a/b list/.git/objects list/a-b && cd list && echo 12345 >a/file && ln -s .. a/up",
     );
     await run("mkfifo list/fifo; echo >list/.git/objects/x");
-    const listed = await ground.sandbox.listFiles("list");
+    const listed = await threads.sandbox.listFiles("list");
     if (!listed.ok) throw new Error(listed.message);
     expect(listed.truncated).toBe(false);
     expect(listed.entries.map(({ path, type }) => `${path} ${type}`)).toEqual([
@@ -249,16 +251,16 @@ describe("listFiles", () => {
 
   test("gives the first entries and says that there are more", async () => {
     await run("mkdir -p many && cd many && touch $(seq -w 1 50)");
-    const listed = await ground.sandbox.listFiles("many", { limit: 3 });
+    const listed = await threads.sandbox.listFiles("many", { limit: 3 });
     expect(listed).toMatchObject({ ok: true, truncated: true });
     expect(listed.ok && listed.entries.map(({ path }) => path)).toEqual(["many/01", "many/02", "many/03"]);
-    expect(await ground.sandbox.listFiles("many", { limit: 50 })).toMatchObject({ truncated: false });
+    expect(await threads.sandbox.listFiles("many", { limit: 50 })).toMatchObject({ truncated: false });
   });
 
   test("lists a file as itself, /tmp by full paths, and nothing that is missing", async () => {
     await run("echo x >alone; mkdir -p /tmp/sub; echo x >/tmp/sub/file");
     const paths = async (path: string) => {
-      const listed = await ground.sandbox.listFiles(path);
+      const listed = await threads.sandbox.listFiles(path);
       return listed.ok ? listed.entries.map((entry) => entry.path) : listed.reason;
     };
     expect(await paths("alone")).toEqual(["alone"]);
@@ -271,21 +273,21 @@ describe("listFiles", () => {
 describe("changes", () => {
   const never = { modified: 4_000_000_000_000, changed: 4_000_000_000_000 };
   const deleted = async () => {
-    const changes = await ground.other.changes(never);
+    const changes = await threads.other.changes(never);
     if (!changes.ok) throw new Error(changes.message);
     expect(changes.changed).toEqual([]);
     return changes.deleted;
   };
-  const runs = (command: string) => output(ground.other, command);
+  const runs = (command: string) => output(threads.other, command);
 
   test("names the files that a turn's commands have deleted or moved, whatever they are called", async () => {
     await runs(
       "mkdir -p dir/.git; touch dir/{a,b} kept 'odd -rf\n$(id)' $'bad\\xff' dir/.git/x; ln -s nowhere link",
     );
-    ground.other.noteFiles("t1");
+    threads.other.noteFiles("t1");
     await runs("echo new >new; rm -r dir link");
     // Again after a wait for people.
-    ground.other.noteFiles("t1");
+    threads.other.noteFiles("t1");
     await runs("rm new odd* bad*; echo changed >kept; mv kept moved; touch dir");
     expect(await deleted()).toEqual(["bad\ufffd", "dir/a", "dir/b", "kept", "link", "odd -rf\n$(id)"]);
     expect(await deleted()).toEqual([]);
@@ -293,14 +295,14 @@ describe("changes", () => {
 
   test("tells nothing of what was gone before the turn, and of a folder with too many files", async () => {
     await runs("touch early late; mkdir many; cd many; touch {1..10001}");
-    ground.other.noteFiles("t1");
+    threads.other.noteFiles("t1");
     await runs("rm early");
-    ground.other.noteFiles("t2");
+    threads.other.noteFiles("t2");
     await runs("rm late");
     expect(await deleted()).toEqual([]);
-    ground.other.noteFiles("t3");
+    threads.other.noteFiles("t3");
     await runs("rm -r many; touch last");
-    ground.other.noteFiles("t4");
+    threads.other.noteFiles("t4");
     await runs("rm last");
     expect(await deleted()).toEqual(["last"]);
   });
@@ -317,10 +319,10 @@ test("any name that a file can have is written, listed and read back", async () 
     fc.asyncProperty(name, fc.uint8Array({ maxLength: 200 }), async (drawn, content) => {
       const folder = `names/${round++}`;
       const path = `${folder}/${drawn}`;
-      expect(await ground.sandbox.writeFile(path, content)).toEqual({ ok: true, sha256: sha256(content) });
-      const read = await ground.sandbox.readFile(path);
+      expect(await threads.sandbox.writeFile(path, content)).toEqual({ ok: true, sha256: sha256(content) });
+      const read = await threads.sandbox.readFile(path);
       expect(read.ok && Buffer.compare(read.data, content)).toBe(0);
-      const listed = await ground.sandbox.listFiles(folder);
+      const listed = await threads.sandbox.listFiles(folder);
       expect(listed.ok && listed.entries.map((entry) => entry.path)).toEqual([path]);
     }),
     {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { monitorSandbox } from "../../src/sandbox/health.ts";
-import { dataFolder } from "./backends.ts";
+import { dataFolder } from "./two-threads.ts";
 
 test("a probe that failed is repeated when a turn begins, at most once a minute, and logged each time", async () => {
   const folder = dataFolder();

@@ -1,10 +1,20 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
+import { shareFile } from "../../src/sandbox/bubblewrap/node.ts";
 import type { Probe, SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { closedFolder, dataFolder, output } from "./backends.ts";
+import { closedFolder, dataFolder, output } from "./two-threads.ts";
 
 const isRoot = process.getuid?.() === 0;
 const folders: string[] = [];
@@ -44,16 +54,60 @@ describe("the probe", () => {
   });
 });
 
+describe("a program that sandbox users cannot walk to", () => {
+  const copiesOf = (folder: string) => join(folder, "copies");
+  function hiddenProgram(): string {
+    const folder = closedFolder();
+    folders.push(folder);
+    writeFileSync(join(folder, "program"), "#!/bin/sh\n", { mode: 0o755 });
+    return folder;
+  }
+
+  test("is linked, so that it takes no space, and the second start finds what the first has left", () => {
+    const folder = hiddenProgram();
+    const shared = shareFile(join(folder, "program"), copiesOf(folder));
+    expect(statSync(shared).ino).toBe(statSync(join(folder, "program")).ino);
+    expect(shareFile(join(folder, "program"), copiesOf(folder))).toBe(shared);
+    expect(readdirSync(copiesOf(folder))).toHaveLength(1);
+  });
+
+  test("is copied, for all to run, where only its owner may run it, and again when it has changed", () => {
+    const folder = hiddenProgram();
+    chmodSync(join(folder, "program"), 0o700);
+    const shared = shareFile(join(folder, "program"), copiesOf(folder));
+    const { ino, mode } = statSync(shared);
+    expect(mode & 0o777).toBe(0o755);
+    shareFile(join(folder, "program"), copiesOf(folder));
+    expect(statSync(shared).ino).toBe(ino);
+    writeFileSync(join(folder, "program"), "#!/bin/sh\nexit 1\n");
+    shareFile(join(folder, "program"), copiesOf(folder));
+    expect(readFileSync(shared, "utf8")).toBe("#!/bin/sh\nexit 1\n");
+  });
+
+  test("is taken from what a process that has ended has left, which is then removed", () => {
+    const folder = hiddenProgram();
+    chmodSync(join(folder, "program"), 0o700);
+    const shared = shareFile(join(folder, "program"), copiesOf(folder));
+    const left = join(copiesOf(folder), "99999999-node");
+    renameSync(shared, left);
+    const { ino } = statSync(left);
+    expect(statSync(shareFile(join(folder, "program"), copiesOf(folder))).ino).toBe(ino);
+    expect(existsSync(left)).toBe(false);
+  });
+});
+
 describe("a host of another kind is refused:", () => {
   test.each([
-    ["platform", "win32", /^The sandbox needs Linux; this is win32/],
+    ["platform", "win32", /^The sandbox needs Linux; this is win32.*WSL 2/],
+    ["platform", "darwin", /^The sandbox needs Linux; this is darwin.*container.*sandbox\.backend: none/],
     ["arch", "riscv64", /^There is no system call filter for the riscv64/],
   ] as const)("its %s is %s", async (property, value, what) => {
     const real = process[property];
     try {
       Object.defineProperty(process, property, { value });
       const { ok, problems } = await backendIn(dataFolder()).probe();
-      expect({ ok, what: problems[0]?.what }).toEqual({ ok: false, what: expect.stringMatching(what) });
+      const said = problems.map((problem) => `${problem.what} ${problem.fix}`).join("\n");
+      expect({ ok, said }).toEqual({ ok: false, said: expect.stringMatching(what) });
     } finally {
       Object.defineProperty(process, property, { value: real });
     }

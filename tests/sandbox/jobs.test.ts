@@ -1,25 +1,24 @@
 import { rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Job, Sandbox } from "../../src/sandbox/sandbox.ts";
-import {
-  dataFolder,
-  firstOutput,
-  type Ground,
-  openGround,
-  processesWith,
-  uniqueSeconds,
-} from "./backends.ts";
+import { processesWith } from "../e2e/processes.ts";
+import { dataFolder, firstOutput, openTwoThreads, type TwoThreads, uniqueSeconds } from "./two-threads.ts";
 
 const dataDir = dataFolder();
-let ground: Ground;
+let threads: TwoThreads;
 beforeAll(async () => {
-  ground = await openGround(dataDir, { jobsPerThread: 2, jobs: 3, jobOutputBytes: 10_000, jobMs: 20_000 });
+  threads = await openTwoThreads(dataDir, {
+    jobsPerThread: 2,
+    jobs: 3,
+    jobOutputBytes: 10_000,
+    jobMs: 20_000,
+  });
 });
 afterEach(async () => {
-  await Promise.all([ground.sandbox.killAll(), ground.other.killAll()]);
+  await Promise.all([threads.sandbox.killAll(), threads.other.killAll()]);
 });
 afterAll(async () => {
-  await ground.backend.close();
+  await threads.backend.close();
   rmSync(dataDir, { recursive: true });
 });
 
@@ -31,7 +30,7 @@ async function started(sandbox: Sandbox, command: string): Promise<Job> {
 
 describe("a background job", () => {
   test("runs on after the call, and its output can be read from any offset, again and again", async () => {
-    const job = await started(ground.sandbox, "echo first; echo second >&2; exit 3");
+    const job = await started(threads.sandbox, "echo first; echo second >&2; exit 3");
     expect(job.id).toMatch(/^job-[0-9a-f]{6}$/);
     expect(await job.wait()).toMatchObject({ state: "ended", end: "exit", exitCode: 3 });
     expect(job.status()).toEqual(await job.wait());
@@ -42,32 +41,32 @@ describe("a background job", () => {
   });
 
   test("shares its files and nothing else with the commands of its thread", async () => {
-    await ground.sandbox.exec({ command: "rm -f signal; mkfifo signal" });
-    const job = await started(ground.sandbox, "cat signal");
-    await ground.sandbox.exec({ command: "echo through a file >signal" });
+    await threads.sandbox.exec({ command: "rm -f signal; mkfifo signal" });
+    const job = await started(threads.sandbox, "cat signal");
+    await threads.sandbox.exec({ command: "echo through a file >signal" });
     await job.wait();
     expect((await job.read(0, 100)).data.toString()).toBe("through a file\n");
-    const { stdout } = await ground.sandbox.exec({ command: "ls /proc | grep -c '^[0-9]'" });
+    const { stdout } = await threads.sandbox.exec({ command: "ls /proc | grep -c '^[0-9]'" });
     expect(Number(stdout.toString())).toBeLessThan(8);
   });
 
   test("is listed while it runs and afterwards", async () => {
-    const job = await started(ground.sandbox, `sleep ${uniqueSeconds()}`);
+    const job = await started(threads.sandbox, `sleep ${uniqueSeconds()}`);
     expect(
-      ground.sandbox
+      threads.sandbox
         .jobs()
         .find(({ id }) => id === job.id)
         ?.status(),
     ).toEqual({ state: "running" });
     await job.kill();
-    expect(ground.sandbox.jobs().map(({ id }) => id)).toContain(job.id);
-    expect(ground.other.jobs()).toEqual([]);
+    expect(threads.sandbox.jobs().map(({ id }) => id)).toContain(job.id);
+    expect(threads.other.jobs()).toEqual([]);
   });
 
   test("is killed with all that it started, and alone", async () => {
     const [doomed, spared] = [uniqueSeconds(), uniqueSeconds()];
-    const job = await started(ground.sandbox, `setsid sleep ${doomed} & sleep ${doomed} & echo up; wait`);
-    const other = await started(ground.sandbox, `echo up; sleep ${spared}; true`);
+    const job = await started(threads.sandbox, `setsid sleep ${doomed} & sleep ${doomed} & echo up; wait`);
+    const other = await started(threads.sandbox, `echo up; sleep ${spared}; true`);
     await Promise.all([firstOutput(job), firstOutput(other)]);
     expect(await job.kill()).toMatchObject({ commands: 1, processes: 3, survivors: 0 });
     expect(processesWith(doomed)).toEqual([]);
@@ -78,34 +77,34 @@ describe("a background job", () => {
   });
 
   test("keeps the beginning of a long output and is ended when there is far too much", async () => {
-    const job = await started(ground.sandbox, "seq 1 3000");
+    const job = await started(threads.sandbox, "seq 1 3000");
     await job.wait();
     const { data, total } = await job.read(0, 100_000);
     expect(total).toBe(10_000);
     expect(data.toString()).toMatch(/^1\n2\n3\n/);
-    const flood = await started(ground.sandbox, "yes");
+    const flood = await started(threads.sandbox, "yes");
     expect(await flood.wait()).toMatchObject({ end: "output" });
   });
 
   test("is refused with a sentence when the thread or the server has too many", async () => {
     const jobs = [
-      await started(ground.sandbox, "sleep 300"),
-      await started(ground.sandbox, "sleep 300"),
-      await started(ground.other, "sleep 300"),
+      await started(threads.sandbox, "sleep 300"),
+      await started(threads.sandbox, "sleep 300"),
+      await started(threads.other, "sleep 300"),
     ];
     const message = expect.stringMatching(/^This thread already runs 2 background jobs/);
-    expect(await ground.sandbox.start({ command: "true" })).toEqual({ ok: false, message });
+    expect(await threads.sandbox.start({ command: "true" })).toEqual({ ok: false, message });
     const all = expect.stringMatching(/^All 3 background jobs of this server/);
-    expect(await ground.other.start({ command: "true" })).toEqual({ ok: false, message: all });
+    expect(await threads.other.start({ command: "true" })).toEqual({ ok: false, message: all });
     await Promise.all(jobs.map((job) => job.kill()));
-    expect(await (await started(ground.sandbox, "true")).wait()).toMatchObject({ exitCode: 0 });
+    expect(await (await started(threads.sandbox, "true")).wait()).toMatchObject({ exitCode: 0 });
   });
 
   test("is forgotten when many have ended after it", async () => {
-    const first = await started(ground.sandbox, "true");
+    const first = await started(threads.sandbox, "true");
     await first.wait();
-    for (let count = 0; count < 17; count += 1) await (await started(ground.sandbox, "true")).wait();
-    await expect.poll(() => ground.sandbox.jobs().map(({ id }) => id)).not.toContain(first.id);
-    expect(ground.sandbox.jobs().length).toBeLessThanOrEqual(17);
+    for (let count = 0; count < 17; count += 1) await (await started(threads.sandbox, "true")).wait();
+    await expect.poll(() => threads.sandbox.jobs().map(({ id }) => id)).not.toContain(first.id);
+    expect(threads.sandbox.jobs().length).toBeLessThanOrEqual(17);
   });
 });

@@ -1,13 +1,13 @@
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import { sandboxTools } from "../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../src/agent/tools/core.ts";
 import { readSandboxLimits } from "../../src/app/sandbox.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
-import { dataFolder, output } from "./backends.ts";
+import { dataFolder, output } from "./two-threads.ts";
 
 const mebibyte = 1024 * 1024;
 let dataDir = "";
@@ -42,7 +42,7 @@ describe("What ended a command is told in words:", () => {
   ])("%s", async (_what, limits, command, words) => {
     const sandbox = await limitedTo(limits).open("a:b:c:d");
     const services = { sandbox, notes: memoryNotes(), now: Date.now };
-    const dispatcher = dispatcherOf({ tools: sandboxTools(), services });
+    const dispatcher = dispatcherOf({ tools: createSandboxTools(), services });
     const { status, text } = await run(dispatcher, "bash", { command });
     expect([status, text]).toEqual(["partial", expect.stringMatching(words)]);
   });

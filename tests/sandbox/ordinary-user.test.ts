@@ -4,7 +4,7 @@ import { chownSync, closeSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect } from "vitest";
-import { closedFolder, secret } from "./backends.ts";
+import { closedFolder, secret } from "./two-threads.ts";
 import { testCases } from "./test-cases.ts";
 
 /** Nobody: needs no account, and root can become it. */

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe } from "vitest";
-import { dataFolder, secret } from "./backends.ts";
+import { dataFolder, secret } from "./two-threads.ts";
 import { caseRunner } from "./cases.ts";
 import { testCases } from "./test-cases.ts";
 

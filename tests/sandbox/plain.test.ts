@@ -5,9 +5,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
-import { seatbeltProfile } from "../../src/sandbox/plain/seatbelt.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
-import { firstOutput, output, processesWith, secret, uniqueSeconds } from "./backends.ts";
+import { processesWith } from "../e2e/processes.ts";
+import { firstOutput, output, secret, uniqueSeconds } from "./two-threads.ts";
 
 let folder = "";
 let backend: SandboxBackend | undefined;
@@ -65,6 +65,17 @@ describe("No sandbox", () => {
     expect((await sandbox.exec({ command: "exit 3" })).exitCode).toBe(3);
   });
 
+  test("has the Node that runs Heddle, whatever the host has", async () => {
+    const path = process.env.PATH;
+    process.env.PATH = "/usr/bin:/bin";
+    try {
+      const sandbox = await unconfined().open("local:w:c:1");
+      expect(await output(sandbox, "node --version")).toBe(process.version);
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+
   test("goes on with a thread whose commands have left folders where files are written", async () => {
     const sandbox = await unconfined().open("local:w:c:1");
     await output(sandbox, "mkdir -p ../new/left/deep; touch -d '1 hour ago' ../new/left");
@@ -96,21 +107,4 @@ describe("No sandbox", () => {
     });
     expect(await output(await opened.open("local:w:c:1"), "cat kept")).toBe("x");
   });
-});
-
-test("the profile for macOS keeps a thread to its own folder and to loopback, and quotes names", () => {
-  const profile = seatbeltProfile('/data/workspaces/a"b', ["/Users/me/skills"]);
-  expect(profile).toContain("(deny default)");
-  expect(profile.match(/allow file-write\* .*/)?.[0]).toBe(
-    'allow file-write* (subpath "/data/workspaces/a\\"b/ws") (subpath "/data/workspaces/a\\"b/tmp") (subpath "/data/workspaces/a\\"b/shm") (subpath "/data/workspaces/a\\"b/new") (literal "/dev/null"))',
-  );
-  // The last rule that matches counts.
-  expect(profile).toMatch(
-    /\(deny file-read\* .*"\/Users"\).*\(subpath "\/data"\)\)\n\(allow file-read\* .*"\/Users\/me\/skills"/,
-  );
-  expect(profile.match(/network.*/g)).toEqual([
-    'network-bind network-inbound (local ip "localhost:*"))',
-    'network-outbound (remote ip "localhost:*"))',
-  ]);
-  expect(profile).toContain("(allow signal process-info* (target same-sandbox))");
 });

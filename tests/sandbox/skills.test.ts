@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
-import { sandboxTools } from "../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../src/agent/tools/core.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
-import { closedFolder, dataFolder } from "./backends.ts";
+import { closedFolder, dataFolder } from "./two-threads.ts";
 
 const shipped = fileURLToPath(new URL("../../skills", import.meta.url));
 const leftovers: (() => Promise<void> | void)[] = [];
@@ -26,7 +26,7 @@ async function threadWith(folder: string) {
   });
   const sandbox = await backend.open("a:b:c:d");
   const services = { sandbox, notes: memoryNotes(), now: Date.now };
-  const dispatcher = dispatcherOf({ tools: sandboxTools(), services });
+  const dispatcher = dispatcherOf({ tools: createSandboxTools(), services });
   return { skills, use: (tool: string, input: unknown) => run(dispatcher, tool, input) };
 }
 
@@ -35,13 +35,13 @@ function hiddenSkills(): string {
   const folder = closedFolder();
   leftovers.push(() => rmSync(folder, { recursive: true }));
   cpSync(join(shipped, "csv-report"), join(folder, "csv-report"), { recursive: true });
-  chmodSync(join(folder, "csv-report/scripts/csv.pl"), 0o700);
+  chmodSync(join(folder, "csv-report/scripts/csv.mts"), 0o700);
   return folder;
 }
 
 const profile = {
   command:
-    "printf 'id,amount\\n1,20\\n2,40\\n' >orders.csv; perl /skills/csv-report/scripts/csv.pl profile orders.csv",
+    "printf 'id,amount\\n1,20\\n2,40\\n' >orders.csv; node /skills/csv-report/scripts/csv.mts profile orders.csv",
 };
 
 test("a skill's script runs at the path that the skill names", async () => {

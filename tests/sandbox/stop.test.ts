@@ -5,23 +5,23 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { killLaunches } from "../../src/sandbox/bubblewrap/kill.ts";
 import type { Launch } from "../../src/sandbox/bubblewrap/launch.ts";
+import { processesWith } from "../e2e/processes.ts";
 import {
   dataFolder,
   firstOutput,
-  type Ground,
-  openGround,
+  openTwoThreads,
   output,
-  processesWith,
+  type TwoThreads,
   uniqueSeconds,
-} from "./backends.ts";
+} from "./two-threads.ts";
 
 const dataDir = dataFolder();
-let ground: Ground;
+let threads: TwoThreads;
 beforeAll(async () => {
-  ground = await openGround(dataDir);
+  threads = await openTwoThreads(dataDir);
 });
 afterAll(async () => {
-  await ground.backend.close();
+  await threads.backend.close();
   rmSync(dataDir, { recursive: true });
 });
 
@@ -32,7 +32,7 @@ const daemons = (seconds: string) =>
 /** Starts a command and resolves with its result's promise when it has written something. */
 async function startedExec(command: string, signal?: AbortSignal) {
   const running = Promise.withResolvers<void>();
-  const result = ground.sandbox.exec({
+  const result = threads.sandbox.exec({
     command,
     ...(signal && { signal }),
     onOutput: () => running.resolve(),
@@ -45,11 +45,11 @@ describe("killAll", () => {
   test("ends commands and jobs of the thread, tells how many processes it found, and that none is left", async () => {
     const seconds = uniqueSeconds();
     const { result } = await startedExec(daemons(seconds));
-    const started = await ground.sandbox.start({ command: daemons(seconds) });
+    const started = await threads.sandbox.start({ command: daemons(seconds) });
     if (!started.ok) throw new Error(started.message);
     await firstOutput(started.job);
 
-    const report = await ground.sandbox.killAll();
+    const report = await threads.sandbox.killAll();
 
     expect(report).toMatchObject({ commands: 2, processes: 14, survivors: 0 });
     expect(processesWith(seconds)).toEqual([]);
@@ -58,46 +58,46 @@ describe("killAll", () => {
   });
 
   test("leaves other threads alone, and the thread usable", async () => {
-    const started = await ground.other.start({ command: `sleep ${uniqueSeconds()}` });
+    const started = await threads.other.start({ command: `sleep ${uniqueSeconds()}` });
     if (!started.ok) throw new Error(started.message);
     await startedExec(daemons(uniqueSeconds()));
-    await ground.sandbox.killAll();
+    await threads.sandbox.killAll();
     expect(started.job.status()).toEqual({ state: "running" });
     expect(await started.job.kill()).toMatchObject({ commands: 1, survivors: 0 });
-    expect(await output(ground.sandbox, "echo usable")).toBe("usable");
+    expect(await output(threads.sandbox, "echo usable")).toBe("usable");
   });
 
   test("finds nothing in an idle thread", async () => {
-    expect(await ground.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
+    expect(await threads.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
   });
 
   test("counts no file operation, and ends it all the same", async () => {
     const name = `large-${uniqueSeconds()}`;
-    await output(ground.sandbox, `truncate -s 200M ${name}`);
-    const written = ground.sandbox.writeFile(name, Buffer.from("x"), { ifSha256: "another" });
+    await output(threads.sandbox, `truncate -s 200M ${name}`);
+    const written = threads.sandbox.writeFile(name, Buffer.from("x"), { ifSha256: "another" });
     // Or it is over before anybody could look.
     const seen = vi.waitFor(() => expect(processesWith(name)).not.toEqual([]), {
       timeout: 60_000,
       interval: 1,
     });
     await Promise.race([seen.catch(() => {}), written]);
-    expect(await ground.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
+    expect(await threads.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
     expect(processesWith(name)).toEqual([]);
     expect((await written).ok).toBe(false);
-    await output(ground.sandbox, `rm ${name}`);
+    await output(threads.sandbox, `rm ${name}`);
   });
 
   test("reaches commands that are only just being started", async () => {
     const seconds = uniqueSeconds();
-    const results = Array.from({ length: 8 }, () => ground.sandbox.exec({ command: `sleep ${seconds}` }));
-    expect(await ground.sandbox.killAll()).toMatchObject({ commands: 8, survivors: 0 });
+    const results = Array.from({ length: 8 }, () => threads.sandbox.exec({ command: `sleep ${seconds}` }));
+    expect(await threads.sandbox.killAll()).toMatchObject({ commands: 8, survivors: 0 });
     expect(processesWith(seconds)).toEqual([]);
     expect((await Promise.all(results)).map(({ end }) => end)).toEqual(Array(8).fill("stopped"));
   });
 
   test("stops file operations too", async () => {
-    const writing = ground.sandbox.writeFile("big", Buffer.alloc(1024 * 1024));
-    await ground.sandbox.killAll();
+    const writing = threads.sandbox.writeFile("big", Buffer.alloc(1024 * 1024));
+    await threads.sandbox.killAll();
     expect(await writing).toMatchObject({ ok: false, reason: "failed" });
   });
 });
@@ -127,16 +127,16 @@ describe("an aborted signal", () => {
   });
 
   test("keeps a command from starting when it was aborted before", async () => {
-    const { end } = await ground.sandbox.exec({ command: "touch ran", signal: AbortSignal.abort() });
+    const { end } = await threads.sandbox.exec({ command: "touch ran", signal: AbortSignal.abort() });
     expect(end).toBe("stopped");
-    expect(await output(ground.sandbox, "ls ran")).toMatch(/No such file/);
+    expect(await output(threads.sandbox, "ls ran")).toMatch(/No such file/);
   });
 
   test("ends the command at whatever moment of its start it comes", async () => {
     const seconds = uniqueSeconds();
     for (let turns = 0; turns < 40; turns += 4) {
       const stop = new AbortController();
-      const result = ground.sandbox.exec({ command: `sleep ${seconds}`, signal: stop.signal });
+      const result = threads.sandbox.exec({ command: `sleep ${seconds}`, signal: stop.signal });
       for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
       stop.abort();
       expect((await result).end).toBe("stopped");
@@ -197,7 +197,7 @@ test("when the process that runs the sandboxes dies, commands fail, nothing is l
     problem: expect.stringContaining("ended unexpectedly"),
   });
   await vi.waitFor(() => expect(processesWith(seconds)).toEqual([]), { timeout: 60_000, interval: 10 });
-  expect(await output(ground.sandbox, "echo again")).toBe("again");
+  expect(await output(threads.sandbox, "echo again")).toBe("again");
 });
 
 function parentOf(pid: number): number {

@@ -5,7 +5,7 @@ import { createThreadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
 import { createSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
 import { closedEgress } from "../../src/sandbox/egress/egress.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
-import { dataFolder } from "./backends.ts";
+import { dataFolder } from "./two-threads.ts";
 
 test("A network that is being closed is joined by nothing; another is opened beside it", async () => {
   const dataDir = dataFolder();

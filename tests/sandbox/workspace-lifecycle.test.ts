@@ -3,13 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wri
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  createWorkspaceLifecycle,
-  type Folder,
-  type FolderTools,
-} from "../../src/sandbox/workspaces/lifecycle.ts";
+import { createWorkspaceLifecycle } from "../../src/sandbox/workspaces/lifecycle.ts";
+import type { Folder, FolderTools } from "../../src/sandbox/workspaces/lifecycle-contracts.ts";
 import { createFolderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
-import { closedFolder } from "./backends.ts";
+import { closedFolder } from "./two-threads.ts";
 
 const day = 86_400_000;
 const policy = { idleMs: 30 * day, archiveMs: 365 * day };
@@ -47,7 +44,7 @@ function flatFolders(root: string): FolderTools<Folder> {
         const here = statSync(file, { throwIfNoEntry: false });
         return here === undefined || here.mtimeMs / 1_000 < time;
       }),
-    rest: async () => true,
+    quiesce: async () => true,
   };
 }
 
@@ -89,11 +86,11 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
   const turns = fc.array(fc.nat({ max: 2 }), { minLength: 2, maxLength: 6 });
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), turns, async (scheduler, plan) => {
-      const ground = closedFolder();
+      const threads = closedFolder();
       try {
         let time = 0;
         const done = new AbortController();
-        const store = createFolderStore(join(ground, "store"), () => time);
+        const store = createFolderStore(join(threads, "store"), () => time);
         const scheduled: WorkspaceStore = {
           ...store,
           find: scheduler.scheduleFunction(store.find),
@@ -101,7 +98,7 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
           get: scheduler.scheduleFunction(store.get),
         };
         const workers = [0, 1, 2].map((index) =>
-          hire(join(ground, String(index)), scheduled, { shared: true, now: () => time }),
+          hire(join(threads, String(index)), scheduled, { shared: true, now: () => time }),
         );
 
         const work = async () => {
@@ -122,14 +119,14 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
         };
         await scheduler.waitFor(Promise.all([work(), ...workers.map(clean)]));
 
-        const { path } = await hire(join(ground, "new"), store, { shared: true, now: () => time }).open(
+        const { path } = await hire(join(threads, "new"), store, { shared: true, now: () => time }).open(
           thread,
         );
         const names = plan.map((_, turn) => `turn ${turn}`);
         expect(readdirSync(path).toSorted()).toEqual(["all", ...names]);
         expect(readFileSync(join(path, "all"), "utf8")).toBe(plan.map((_, turn) => `${turn}\n`).join(""));
       } finally {
-        rmSync(ground, { recursive: true });
+        rmSync(threads, { recursive: true });
       }
     }),
     { numRuns: 20 },

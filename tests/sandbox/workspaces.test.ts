@@ -7,7 +7,7 @@ import { settingsSchema } from "../../src/config/schema.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { createFolderStore, type WorkspaceStore } from "../../src/sandbox/workspaces/store.ts";
-import { closedFolder, dataFolder, output } from "./backends.ts";
+import { closedFolder, dataFolder, output } from "./two-threads.ts";
 
 const day = 86_400_000;
 const policy = { idleMs: 30 * day, archiveMs: 365 * day };
@@ -304,8 +304,8 @@ test("a store keeps nothing of an archive for which it has no room", () => {
   const store = closedFolder();
   leftovers.push(() => rmSync(store, { recursive: true }));
   const module = new URL("../../src/sandbox/workspaces/store.ts", import.meta.url).href;
-  const program = `import { folderStore } from ${JSON.stringify(module)};
-    await folderStore(${JSON.stringify(store)}).put("key", "thread", process.execPath, undefined).catch(({ code }) => console.log(code));`;
+  const program = `import { createFolderStore } from ${JSON.stringify(module)};
+    await createFolderStore(${JSON.stringify(store)}).put("key", "thread", process.execPath, undefined).catch(({ code }) => console.log(code));`;
   // A limit on the size of files stands for the full disk; Node itself is the file.
   const limited = `trap '' XFSZ; ulimit -f 1000; exec "$0" --input-type=module -e "$1"`;
   const said = execFileSync("bash", ["-c", limited, process.execPath, program], { encoding: "utf8" });

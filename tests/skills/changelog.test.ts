@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { repositoryWith, runScript, workspace } from "./script.ts";
 
-const script = "changelog/scripts/changes.pl";
+const script = "changelog/scripts/changes.mts";
 
 const history = () =>
   repositoryWith([
@@ -88,11 +88,11 @@ Next version by semantic versioning: v2.0.0 (it breaks something)
 test("a folder without a repository and an unknown reference are refused", async () => {
   const nothing = await runScript(script, ["."], workspace());
   expect(nothing.code).toBe(1);
-  expect(nothing.stderr).toContain("changes.pl: . is no git repository with commits");
+  expect(nothing.stderr).toContain("changes.mts: . is no git repository with commits");
   const unknown = await runScript(
     script,
     [await repositoryWith([{ subject: "One" }]), "--from", "v9"],
     workspace(),
   );
-  expect(unknown.stderr).toMatch(/^changes\.pl: there is no commit v9 in /);
+  expect(unknown.stderr).toMatch(/^changes\.mts: there is no commit v9 in /);
 });

@@ -15,7 +15,7 @@ on two lines"
 `;
 
 const csv = (args: string[], files: Record<string, string> = { "orders.csv": orders }) =>
-  runScript("csv-report/scripts/csv.pl", args, workspace(files));
+  runScript("csv-report/scripts/csv.mts", args, workspace(files));
 
 /** The cells of the line that begins with a word. */
 const row = (text: string, first: string): string[] =>
@@ -108,14 +108,14 @@ describe("rows", () => {
     const { code, stderr } = await csv(["rows", "orders.csv", "--where", "price>1"]);
     expect(code).toBe(1);
     expect(stderr).toBe(
-      "csv.pl: there is no column 'price'; columns: id, customer, country, amount, ordered, note\n",
+      "csv.mts: there is no column 'price'; columns: id, customer, country, amount, ordered, note\n",
     );
   });
 });
 
 test("what is no table is refused", async () => {
-  expect((await csv(["profile", "x.csv"])).stderr).toMatch(/^csv\.pl: cannot read x\.csv: No such file/);
-  expect((await csv(["profile", "x.csv"], { "x.csv": "" })).stderr).toBe("csv.pl: x.csv is empty\n");
+  expect((await csv(["profile", "x.csv"])).stderr).toMatch(/^csv\.mts: cannot read x\.csv: No such file/);
+  expect((await csv(["profile", "x.csv"], { "x.csv": "" })).stderr).toBe("csv.mts: x.csv is empty\n");
   expect((await csv(["profile", "x.xlsx"], { "x.xlsx": "PK\u0003\u0004\0\0" })).stderr).toMatch(
     /is not text; export/,
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { repositoryWith, runCommand, runScript, workspace } from "./script.ts";
 
-const script = "diff-review/scripts/review.pl";
+const script = "diff-review/scripts/review.mts";
 
 const diff = `diff --git a/src/pay.ts b/src/pay.ts
 index 1111111..2222222 100644
@@ -113,12 +113,14 @@ describe("lines", () => {
   test("names the files when the diff does not have it", async () => {
     const { code, stderr } = await review(["lines", "change.diff", "src/other.ts"]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^review\.pl: the diff does not touch src\/other\.ts; it touches: src\/pay\.ts, /);
+    expect(stderr).toMatch(
+      /^review\.mts: the diff does not touch src\/other\.ts; it touches: src\/pay\.ts, /,
+    );
   });
 });
 
 test("a file that is no diff is refused with the way to make one", async () => {
   const { code, stderr } = await runScript(script, ["summary", "x"], workspace({ x: "hello\n" }));
   expect(code).toBe(1);
-  expect(stderr).toBe("review.pl: x holds no unified diff; make one with: git diff main...HEAD > x\n");
+  expect(stderr).toBe("review.mts: x holds no unified diff; make one with: git diff main...HEAD > x\n");
 });

@@ -29,9 +29,9 @@ Caused by: java.net.ConnectException: refused 10.0.0.4:5432
 };
 
 const triage = (...args: string[]) =>
-  runScript("log-triage/scripts/triage.pl", [...args, "--year", "2026"], workspace(files));
+  runScript("log-triage/scripts/triage.mts", [...args, "--year", "2026"], workspace(files));
 const timeline = (...args: string[]) =>
-  runScript("log-triage/scripts/timeline.pl", [...args, "--year", "2026"], workspace(files));
+  runScript("log-triage/scripts/timeline.mts", [...args, "--year", "2026"], workspace(files));
 const headings = (text: string) => text.split("\n").filter((line) => line.startsWith("#"));
 
 describe("triage", () => {
@@ -82,7 +82,7 @@ Traceback (most recent call last):
 ValueError: bad id 7
 `;
     const { stdout } = await runScript(
-      "log-triage/scripts/triage.pl",
+      "log-triage/scripts/triage.mts",
       ["py.log"],
       workspace({ "py.log": log }),
     );
@@ -99,7 +99,7 @@ ValueError: bad id 7
       stderr: expect.stringMatching(/--since is a time/),
     });
     const broken = await runScript(
-      "log-triage/scripts/triage.pl",
+      "log-triage/scripts/triage.mts",
       ["x.gz"],
       workspace({ "x.gz": "no gzip" }),
     );
@@ -135,10 +135,10 @@ describe("timeline", () => {
 
   test("refuses a file without times", async () => {
     const folder = workspace({ "notes.txt": "we saw errors\n" });
-    const { code, stderr } = await runScript("log-triage/scripts/timeline.pl", ["notes.txt"], folder);
+    const { code, stderr } = await runScript("log-triage/scripts/timeline.mts", ["notes.txt"], folder);
     expect(code).toBe(1);
     expect(stderr).toBe(
-      "timeline.pl: notes.txt holds no line with a time; add times like 2026-11-20 10:41 to it\n",
+      "timeline.mts: notes.txt holds no line with a time; add times like 2026-11-20 10:41 to it\n",
     );
   });
 });

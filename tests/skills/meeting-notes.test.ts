@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { runScript, workspace } from "./script.ts";
 
-const script = "meeting-notes/scripts/notes.pl";
+const script = "meeting-notes/scripts/notes.mts";
 
 const source = `[10:00] Ann Lee: Welcome. Numbers are up 12% to 4,200 users.
 [10:01] Bob: We decided last week to use Postgres. Everyone still fine?

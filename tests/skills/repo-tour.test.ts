@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { repositoryWith, runCommand, runScript, workspace } from "./script.ts";
 
-const script = "repo-tour/scripts/tour.pl";
+const script = "repo-tour/scripts/tour.mts";
 
 const manifest = '{ "scripts": { "start": "node .", "test:unit": "vitest" } }\n';
 
@@ -82,12 +82,12 @@ describe("who", () => {
   test("refuses a path that no commit knows", async () => {
     const { code, stderr } = await runScript(script, ["who", await project(), "nowhere"], workspace());
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^tour\.pl: no commit touches nowhere in /);
+    expect(stderr).toMatch(/^tour\.mts: no commit touches nowhere in /);
   });
 });
 
 test("a folder without a repository is refused", async () => {
   const { code, stderr } = await runScript(script, ["map", "."], workspace());
   expect(code).toBe(1);
-  expect(stderr).toContain("tour.pl: . is no git repository with commits");
+  expect(stderr).toContain("tour.mts: . is no git repository with commits");
 });

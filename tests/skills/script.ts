@@ -20,9 +20,9 @@ export function workspace(files: Record<string, string | Uint8Array> = {}): stri
   return folder;
 }
 
-/** Runs a skill's script as the sandbox would: in the workspace, with no environment but a plain path. */
+/** Runs a skill's script as the sandbox would: by this Node, in the workspace, with no environment but a plain path. */
 export function runScript(script: string, args: string[], cwd: string, stdin = ""): Promise<Run> {
-  return runCommand("perl", [join(skillsFolder, script), ...args], cwd, stdin);
+  return runCommand(process.execPath, [join(skillsFolder, script), ...args], cwd, stdin);
 }
 
 export function runCommand(

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
 import { runCommand, runScript, skillsFolder, workspace } from "./script.ts";
@@ -8,7 +8,8 @@ const { skills, problems } = await createSkillLibrary({ folders: [skillsFolder] 
 const scripts = skills.flatMap(({ name, resources }) =>
   resources.filter((path) => path.startsWith("scripts/")).map((path) => `${name}/${path}`),
 );
-const commands = scripts.filter((path) => !path.endsWith("lib.pl"));
+const isShared = (path: string) => path.includes("/lib/");
+const commands = scripts.filter((path) => !isShared(path));
 
 test("the skills that ship with Heddle load without a flaw", () => {
   expect(problems).toEqual([]);
@@ -22,7 +23,7 @@ test("the skills that ship with Heddle load without a flaw", () => {
   ]);
 });
 
-describe.for(skills)("$name", ({ name, description, instructions, resources }) => {
+describe.for(skills)("$name", ({ description, instructions, resources }) => {
   test("says what it does and when to use it, briefly", () => {
     expect(description).toMatch(/ Use when /);
     expect(description.length).toBeLessThan(400);
@@ -31,20 +32,16 @@ describe.for(skills)("$name", ({ name, description, instructions, resources }) =
 
   test("mentions every file that it has, and only files that it has", () => {
     const mentioned = instructions.matchAll(/(?:scripts|references)\/[\w.-]+/g).map(([path]) => path);
-    const shown = new Set(resources.filter((path) => !path.endsWith("lib.pl")));
+    const shown = new Set(resources.filter((path) => !isShared(path)));
     expect(new Set(mentioned)).toEqual(shown);
-  });
-
-  test("has a test of its own", () => {
-    expect(readFileSync(new URL(`${name}.test.ts`, import.meta.url), "utf8")).toContain(`${name}/scripts/`);
   });
 });
 
 describe.for(commands)("%s", (script) => {
   test("explains itself, also when it is called by a relative path", async () => {
-    const { code, stdout, stderr } = await runCommand("perl", [script, "--help"], skillsFolder);
+    const { code, stdout, stderr } = await runCommand(process.execPath, [script, "--help"], skillsFolder);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^usage: \w+\.pl /);
+    expect(stdout).toMatch(/^usage: \w+\.mts /);
     expect(stderr).toBe("");
   });
 
@@ -52,16 +49,21 @@ describe.for(commands)("%s", (script) => {
     const { code, stdout, stderr } = await runScript(script, ["--no-such-option"], workspace());
     expect(code).toBe(2);
     expect(stdout).toBe("");
-    expect(stderr).toMatch(/^\w+\.pl: .*no-such-option.*; see \w+\.pl --help\n$/);
+    expect(stderr).toMatch(/^\w+\.mts: .*no-such-option.*; see \w+\.mts --help\n$/);
   });
 });
 
-test.for(scripts)("%s needs only what every Debian has", async (script) => {
+test.for(scripts)("%s needs nothing but Node and what lies beside it", (script) => {
   const text = readFileSync(join(skillsFolder, script), "utf8");
-  const modules = [...text.matchAll(/^use ([A-Z][\w:]*)/gm)].map(([, module]) => module);
-  const base = ["Cwd", "File::Basename", "Getopt::Long", "List::Util", "POSIX"];
-  expect(modules.filter((module) => !base.includes(module ?? ""))).toEqual([]);
-  const { stderr } = await runCommand("perl", ["-c", join(skillsFolder, script)], workspace());
-  expect(stderr).toMatch(/syntax OK\n$/);
-  expect(stderr.split("\n")).toHaveLength(2);
+  const imported = [...text.matchAll(/ from "([^"]+)"/g)].map(([, name = ""]) => name);
+  expect(imported.filter((name) => !/^(?:node:|\.\/(?:lib\/)?[a-z-]+\.mts$)/.test(name))).toEqual([]);
+});
+
+test("what several skills have a copy of is the same in all of them", () => {
+  const copies = Map.groupBy(scripts.filter(isShared), (path) => basename(path));
+  const shared = ["command.mts", "git.mts", "lines.mts", "pattern.mts"];
+  for (const name of shared) {
+    const texts = copies.get(name)?.map((path) => readFileSync(join(skillsFolder, path), "utf8")) ?? [];
+    expect([name, texts.length > 1, new Set(texts).size]).toEqual([name, true, 1]);
+  }
 });

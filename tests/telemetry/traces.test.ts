@@ -144,7 +144,7 @@ describe("Traces", () => {
     expect(named("execute_tool task")?.parentSpanId).toBe(named("invoke_agent heddle")?.spanId);
   });
 
-  test("of two turns that begin at one moment are two (C67)", async () => {
+  test("of two turns that begin at one moment are two", async () => {
     const { observe, sent } = await tracing();
     for (const name of ["memory:w:c:a", "memory:w:c:b"] as const) {
       const shown = observe.display(display, name, newTurn);

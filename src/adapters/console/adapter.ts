@@ -35,15 +35,15 @@ export interface ConsoleAdapterOptions {
   log: Pick<BaseLogger, "error">;
 }
 
-/** The page is one person's; this is only far from what it could ever need. */
+/** Far more than the page of one person ever needs. */
 const maxConnections = 4 * maxStreams;
 
-/** How long a request that is being answered may hold up a stop, in milliseconds. */
+/** How long a pending request may delay a stop, in milliseconds. */
 const graceMs = 5000;
 
 /**
- * The console: a small chat client in the browser, an adapter like those of the chat platforms. `url` is the
- * page's address, known once it has started.
+ * The console: a small chat client in the browser, and an adapter like those of the chat platforms. `url` is the page's
+ * address, known once it has started.
  */
 export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapter & { readonly url: string } {
   const { redis, host, port, token, files, operations, log } = options;
@@ -110,7 +110,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
 
 function createConsoleServer(
   services: Services,
-  page: ReadonlyMap<string, Reply>,
+  page: ReadonlyMap<string, () => Reply>,
   { hasWorker, metrics, log }: Pick<ConsoleAdapterOptions, "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
@@ -121,7 +121,7 @@ function createConsoleServer(
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path) ?? (await answerProbe(path, hasWorker));
+    const answered = page.get(path)?.() ?? (await answerProbe(path, hasWorker));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

@@ -31,7 +31,7 @@ export const routes: readonly Route[] = [
   ...operationRoutes,
 ];
 
-/** Answers a request below `/api/`; null when the answer is a stream that goes on. */
+/** Answers a request below `/api/`; null when the response is a stream that stays open. */
 export async function answerApi(
   services: Services,
   request: IncomingMessage,

@@ -26,13 +26,13 @@ const loopbackNames = ["127.0.0.1", "localhost", "[::1]"];
 const cookieName = "heddle_console";
 const cookieSeconds = 30 * 24 * 60 * 60;
 
-/** Guessing a shorter token over the network is thinkable. */
+/** A shorter token could be guessed over the network. */
 const leastTokenChars = 16;
 
-/** So many wrong tokens of one address are looked at in a minute; a page that has its cookie goes on. */
+/** How many wrong tokens an address may send in a minute; a page that has its cookie is not affected. */
 const mostWrong = 10;
 const wrongForMs = 60_000;
-/** More are not told apart: then everybody begins anew. */
+/** How many addresses are tracked; beyond that, all counts are reset. */
 const mostAddresses = 10_000;
 
 /** Where a reverse proxy of this console may stand: on this machine, or in a network that is ours. */
@@ -100,17 +100,17 @@ export function createAuthGuard(settings: {
     authenticate(request) {
       if (token === undefined) return null;
       const cookies = (request.headers.cookie ?? "").split("; ");
-      if (cookies.some((cookie) => same(cookie, `${cookieName}=${session}`))) return null;
+      if (cookies.some((cookie) => isEqual(cookie, `${cookieName}=${session}`))) return null;
       const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
       if (bearer !== undefined) {
-        const address = clientOf(request);
+        const address = findClientAddress(request);
         const { count, since } = wrongOf(address);
         if (count >= mostWrong)
           return {
             status: 429,
             error: "Too many wrong tokens came from this address: wait a minute, then try again.",
           };
-        if (same(bearer, token)) return null;
+        if (isEqual(bearer, token)) return null;
         if (wrong.size >= mostAddresses) wrong.clear();
         wrong.set(address, { count: count + 1, since });
       }
@@ -128,11 +128,11 @@ export function createAuthGuard(settings: {
 }
 
 /**
- * The address that wrong tokens are counted by. Where a reverse proxy passes requests on, that is the one that it has
- * added to `X-Forwarded-For`, the last: else one stranger would lock out everybody behind it. What comes from a public
- * address may have written the header itself.
+ * The address by which wrong tokens are counted. Behind a reverse proxy it is the last one in `X-Forwarded-For`, which
+ * the proxy has added: otherwise one attacker would lock out everybody behind it. A client with a public address may have
+ * written the header itself, so there it is ignored.
  */
-function clientOf({ socket, headers }: IncomingMessage): string {
+function findClientAddress({ socket, headers }: IncomingMessage): string {
   const peer = socket.remoteAddress ?? "";
   const forwarded = String(headers["x-forwarded-for"] ?? "");
   const last = forwarded.split(",").at(-1)?.trim() ?? "";
@@ -143,8 +143,8 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Equality that takes the same time wherever the first difference is. */
-function same(a: string, b: string): boolean {
+/** Compares in constant time. */
+function isEqual(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
 

@@ -8,9 +8,9 @@ import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts
 import { makeTitle } from "../../chat/title.ts";
 
 /**
- * The console's conversations. They live in Redis because the worker that writes an answer and the process
- * that serves the page need not be the same. Every change is announced with the id of what changed and
- * nothing more: viewers read the state itself, so whatever order announcements arrive in, the last read is right.
+ * The console's conversations. They are stored in Redis because the worker that writes an answer and the process that
+ * serves the page need not be the same. Every change is announced with nothing but the id of what changed: viewers read
+ * the state itself, so the last read is right in whatever order announcements arrive.
  *
  * A thread's keys share one slot: `heddle:{id}:local:messages` (hash: message id to JSON), `:thread` (hash:
  * title, activeAt, state, places), `:files` (hash: message id to bytes) and `:incoming` (hash: files that people
@@ -26,12 +26,12 @@ export type ConsoleContent =
 
 interface Marked {
   mark?: MessageMark;
-  /** Of one that waits: how many are worked on before it. */
+  /** For a message that waits: how many are ahead of it. */
   ahead?: number | undefined;
 }
 
 /** A message as the page gets it. `place` orders the messages of a thread; there are gaps. */
-type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;
+export type ConsoleMessage = { id: string; place: number; at: number } & ConsoleContent;
 
 interface KeptFile {
   name: string;
@@ -40,7 +40,7 @@ interface KeptFile {
 }
 
 /** A line of the list of threads. `state` is the newest mark that a message of the thread was given. */
-interface ThreadSummary {
+export interface ThreadSummary {
   id: string;
   title: string;
   /** Milliseconds since the epoch. */
@@ -58,10 +58,10 @@ export const changesChannel = "heddle:local:changes";
 
 const index = "heddle:local:threads";
 
-/** A thread nobody has written in for this long is forgotten, in milliseconds. */
+/** A thread is forgotten after this long without activity, in milliseconds. */
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 
-/** The largest file that the console keeps, in bytes. It is held in Redis, thus in memory. */
+/** The largest file that the console stores, in bytes. It is held in Redis, thus in memory. */
 export const maxUploadBytes = 16 * 1024 * 1024;
 
 const titleChars = 80;
@@ -107,12 +107,12 @@ export class Conversations {
     const place = await this.#redis.hincrby(keys.thread, "places", 1);
     const message: ConsoleMessage = { id, place, at, ...content };
 
-    const title = makeTitle(wordsOf(content), titleChars);
+    const title = makeTitle(textOf(content), titleChars);
     const commit = this.#redis
       .multi()
       .hsetnx(keys.messages, id, JSON.stringify(message))
       .hset(keys.thread, "activeAt", at);
-    // An order such as /full says nothing about what the thread is for, nor does the notice that answers it.
+    // A text command such as /full says nothing about what the thread is for, nor does the notice that answers it.
     if (title && content.kind !== "notice" && !readThreadCommand(title))
       commit.hsetnx(keys.thread, "title", title);
     if (data) commit.hsetnx(keys.files, id, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
@@ -127,8 +127,8 @@ export class Conversations {
   }
 
   /**
-   * Replaces a message by what `change` makes of its content, never undoing what another process did to it
-   * meanwhile. False when there is no such message.
+   * Replaces the content of a message by the result of `change`, optimistically: a change by another process in the
+   * meantime is never lost. False when the message does not exist.
    */
   async change(
     thread: string,
@@ -172,7 +172,7 @@ export class Conversations {
     return stored.map((json) => (json === null ? null : parseMessage(json)));
   }
 
-  /** Keeps a file that is going to come with a message of the thread; returns its id. */
+  /** Stores a file that a later message of the thread will name; returns its id. */
   async keep(thread: string, { name, mediaType, data }: KeptFile): Promise<string> {
     const { incoming } = keysOf(thread);
     const id = randomBytes(10).toString("hex");
@@ -186,14 +186,14 @@ export class Conversations {
     return id;
   }
 
-  /** What is known of a file that was kept; null when there is none. */
+  /** The handle of a file that was stored with `keep`; null when there is none. */
   async kept(thread: string, id: string): Promise<AttachmentHandle | null> {
     const about = await this.#redis.hget(keysOf(thread).incoming, `${id} about`);
     // Only `keep` writes these values.
     return about === null ? null : { ...JSON.parse(about), handle: `${thread}.${id}` };
   }
 
-  /** The bytes of a file that was kept, by its handle. */
+  /** The bytes of a file that was stored with `keep`, by its handle. */
   async keptData(handle: string): Promise<Buffer | null> {
     const [thread = "", id = ""] = handle.split(".");
     return await this.#redis.hgetBuffer(keysOf(thread).incoming, `${id} data`);
@@ -239,7 +239,7 @@ function parseMessage(json: string): ConsoleMessage {
   return JSON.parse(json);
 }
 
-function wordsOf(content: ConsoleContent): string {
+function textOf(content: ConsoleContent): string {
   switch (content.kind) {
     case "person":
       return content.text.trim() || (content.files ?? []).join(", ");

@@ -26,20 +26,20 @@ export const fileRoutes: readonly Route[] = [
 ];
 
 /** Undefined where nobody has begun such a thread: looking must not make a workspace. */
-async function placeOf(services: Services, id: string): Promise<ThreadRef | undefined> {
+async function findThread(services: Services, id: string): Promise<ThreadRef | undefined> {
   if (await threadExists(services, id)) return consoleThread(id);
   return isSession(id) && (await services.operations.threads.find(id)) ? parseThreadId(id) : undefined;
 }
 
 async function listFiles(services: Services, { parameters: [id = ""] }: ApiCall): Promise<Reply> {
-  const place = await placeOf(services, id);
+  const place = await findThread(services, id);
   if (!place) return replyNotFound();
   const list = await services.files.list(place);
   return list.ok ? replyJson(200, { entries: list.entries, truncated: list.truncated }) : fileProblem(list);
 }
 
 async function readFile(services: Services, { parameters: [id = ""], query }: ApiCall): Promise<Reply> {
-  const place = await placeOf(services, id);
+  const place = await findThread(services, id);
   if (!place) return replyNotFound();
   const path = query.get("path") ?? "";
   const file = await services.files.read(place, path);

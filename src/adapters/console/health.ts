@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
 
-/** Kubernetes gives a probe one second unless it is told otherwise; this leaves time to say why, ms. */
-const patienceMs = 700;
+/** Kubernetes gives a probe one second by default; this leaves time to say why it failed, ms. */
+const timeoutMs = 700;
 
 /**
- * Answers the probes of orchestrators and load balancers; undefined for any other path. They need no token and
- * tell nothing about the installation.
+ * Answers the probes of orchestrators and load balancers; undefined for any other path. They need no token and reveal
+ * nothing about the installation.
  *
  * | path     | 200                                        | 503                            |
  * | -------- | ------------------------------------------ | ------------------------------ |
@@ -19,7 +19,7 @@ export async function answerProbe(
 ): Promise<Reply | undefined> {
   if (path === "/healthz") return replyJson(200, { alive: true });
   if (path !== "/readyz") return undefined;
-  const silence = delay(patienceMs, undefined, { ref: false });
+  const silence = delay(timeoutMs, undefined, { ref: false });
   const found = await Promise.race([hasWorker(), silence]).catch(() => undefined);
   if (found === undefined)
     return replyProblem(503, "Redis does not answer: look at its log and at REDIS_URL.");

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** A complete answer. */
+/** A complete response. */
 export interface Reply {
   status: number;
   headers?: Record<string, string>;
   body?: string | Buffer;
 }
 
-/** Sent with every answer; the page has no inline script, no inline style and no business with other hosts. */
+/** Sent with every response: the page has no inline scripts or styles, and talks to no other host. */
 const commonHeaders = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
@@ -37,7 +37,7 @@ export function replyProblem(status: number, error: string): Reply {
   return replyJson(status, { error });
 }
 
-/** A file to be saved, never shown: its content and its name come from the sandbox. */
+/** A file to be saved, never displayed: its content and its name come from the sandbox. */
 export function replyDownload(name: string, data: Buffer): Reply {
   const plain = name.replaceAll(/[^\w .()-]/g, "_");
   const exact = encodeURIComponent(name.toWellFormed()).replaceAll(
@@ -52,7 +52,7 @@ export function replyDownload(name: string, data: Buffer): Reply {
   return { status: 200, headers, body: data };
 }
 
-/** The JSON body of a request. Requiring its media type keeps plain HTML forms of other sites out. */
+/** Reads a JSON body. Requiring its media type keeps HTML forms of other sites out. */
 export async function readJson(
   request: IncomingMessage,
   maxBytes: number,
@@ -66,7 +66,7 @@ export async function readJson(
   }
 }
 
-/** The body of a request, which must be of that media type: one that no plain HTML form can send. */
+/** Reads a body, which must have that media type: one that no HTML form can send. */
 export async function readBody(
   request: IncomingMessage,
   mediaType: string,
@@ -78,7 +78,7 @@ export async function readBody(
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Without an encoding it yields Buffers. The connection stays, so that a refusal can still be read.
+  // Without an encoding it yields Buffers. The connection stays open, so that a refusal can still be read.
   const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
   for await (const chunk of body) {
     bytes += chunk.length;

@@ -6,11 +6,12 @@ import type { Author, Intake, IntakeResult } from "../../chat/inbound.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
 import { consoleMessageRef, consoleThread, Conversations } from "./conversations.ts";
 
-/** What a person at the console or at the terminal can do. The methods throw when the {@link Intake} throws. */
+/** What a person at the console or at the terminal can do. The methods reject when the {@link Intake} does. */
 export interface ConsoleIntake {
   /**
-   * Puts the message into the thread, where the page shows it, and hands it to the intake, which says there why
-   * it refuses one; what it ignores is told by the console. `key` is the same for every attempt to say the same thing; by default each call is a new message.
+   * Adds the message to the thread, where the page shows it, and hands it to intake, which posts why it refuses one; the
+   * console says why one was ignored.
+   * @param key the same for every attempt to say the same thing; by default each call is a new message
    */
   say(
     thread: ThreadRef,
@@ -41,7 +42,7 @@ export function createConsoleIntake(options: {
   const { redis, intake, now = Date.now } = options;
   const conversations = new Conversations(redis, now);
 
-  const tellIgnored = async (thread: string, message: string, why: string): Promise<void> => {
+  const explainIgnored = async (thread: string, message: string, why: string): Promise<void> => {
     await conversations.change(thread, message, (content) => ({ ...content, mark: "failed" }));
     await conversations.setState(thread, "failed");
     await conversations.add(thread, `ignored ${message}`, { kind: "notice", markdown: `Not taken: ${why}` });
@@ -57,7 +58,7 @@ export function createConsoleIntake(options: {
         text,
         ...(files.length > 0 && { files }),
       };
-      // The message is there before the intake knows of it, since a worker may mark it at once.
+      // The message is added before intake receives it, since a worker may mark it at once.
       const id = await conversations.add(thread.thread, `said ${key}`, content);
       const result = await intake.receive({
         kind: "message",
@@ -69,7 +70,7 @@ export function createConsoleIntake(options: {
         addressed: "direct",
         at,
       });
-      if (result.kind === "ignored") await tellIgnored(thread.thread, id, result.why);
+      if (result.kind === "ignored") await explainIgnored(thread.thread, id, result.why);
       return result;
     },
 
@@ -109,12 +110,12 @@ export function createConsoleIntake(options: {
   };
 }
 
-/** A thread that nobody has written in yet. */
+/** Creates a thread that nobody has written in yet. */
 export function createConsoleThread(): ThreadRef {
   return consoleThread(randomBytes(8).toString("hex"));
 }
 
-/** The person at this machine: everybody who can use the console is the one who runs it. */
+/** The operator: everybody who can use the console counts as the person who runs Heddle. */
 export function consoleAuthor(): Author {
   return { id: "console", name: loginName(), standing: "operator", roles: [] };
 }

@@ -5,14 +5,14 @@ import type { ConsoleChange, Conversations } from "./conversations.ts";
 import { type Stream, Streams } from "./streams.ts";
 
 /**
- * The live streams of all open pages: Server-Sent Events, JSON in every `data`.
+ * The live streams of all open pages: Server-Sent Events, with JSON in every `data`.
  *
  * - `threads`: the list of threads; `thread`: one changed line of it.
  * - `conversation`: `{ thread, messages }` of the page's thread, `thread` null when it does not exist;
  *   `message`: one changed message; `removed`: the id of a message that is gone.
  *
- * A stream starts with `threads` and `conversation`, and does so again whenever something may have been missed,
- * so neither a page that reconnects nor a Redis that was away loses anything.
+ * A stream starts with `threads` and `conversation`, and sends both again whenever something may have been missed, so
+ * nothing is lost when a page reconnects or Redis was down.
  */
 export class LiveStreams {
   readonly #conversations: Conversations;
@@ -30,18 +30,18 @@ export class LiveStreams {
   }
 
   async start(): Promise<void> {
-    // It connects again by itself. Nobody waits for it: an outage is reported where commands fail.
+    // It reconnects by itself, and nothing waits for it: an outage is reported where commands fail.
     this.#subscriber.on("error", () => {});
     this.#subscriber.on("message", (_channel: string, payload: string) => {
       // Only Conversations publishes on this channel.
       const change: ConsoleChange = JSON.parse(payload);
-      for (const page of this.#pages) page.changed(change);
+      for (const page of this.#pages) page.addChange(change);
     });
     await this.#subscriber.subscribe(changesChannel);
     this.#subscriber.on("ready", () => void this.#catchUp());
   }
 
-  /** Streams to a page until it leaves. False when too many pages are connected; nothing is written then. */
+  /** Streams to a page until it disconnects. False when too many pages are connected; then nothing is written. */
   open(response: ServerResponse, thread: string | null): boolean {
     const stream = this.#streams.open(response);
     if (!stream) return false;
@@ -52,11 +52,11 @@ export class LiveStreams {
     return true;
   }
 
-  /** Redis was away. Announcements count again only from the moment that the subscription is confirmed. */
+  /** After Redis was down: announcements are complete again only once the subscription is confirmed. */
   async #catchUp(): Promise<void> {
     try {
       await this.#subscriber.subscribe(changesChannel);
-      for (const page of this.#pages) page.missedSomething();
+      for (const page of this.#pages) page.resend();
     } catch (error) {
       this.#onError(error);
     }
@@ -68,7 +68,7 @@ export class LiveStreams {
   }
 }
 
-/** What a page must still be told. A change is read when its turn comes. */
+/** What must still be sent to a page. The state is read only when it is sent. */
 class LivePage {
   readonly #stream: Stream;
   readonly #conversations: Conversations;
@@ -83,14 +83,14 @@ class LivePage {
     this.#thread = thread;
   }
 
-  changed(change: ConsoleChange): void {
+  addChange(change: ConsoleChange): void {
     if (change.message === undefined) this.#summaries.add(change.thread);
     else if (change.thread === this.#thread) this.#messages.add(change.message);
     else return;
     this.#stream.change();
   }
 
-  missedSomething(): void {
+  resend(): void {
     this.#everything = true;
     this.#stream.change();
   }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AuthGuard } from "./auth-guard.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 
-/** The figures of this process, for whoever may see the console. */
+/** The metrics of this process, for people who may see the console. */
 export interface MetricsPage {
   readonly contentType: string;
   render(): Promise<string>;
@@ -20,7 +20,7 @@ export async function answerMetrics(
   return { status: 200, headers: { "content-type": page.contentType }, body: await page.render() };
 }
 
-/** Serves nothing but `/metrics`, where there is no console. @throws when the address is taken */
+/** Serves only `/metrics`, where there is no console. Rejects when the address is in use. */
 export async function serveMetrics(options: {
   page: MetricsPage;
   authGuard: AuthGuard;

@@ -6,8 +6,7 @@ import { type ApiCall, type Route, withBody } from "./route.ts";
 import type { Services } from "./services.ts";
 
 /**
- * The operator's side: the threads of all platforms, which can be read, stopped and gone on with and no more, and
- * reports. THREAD is `platform:workspace:channel:thread`.
+ * The operator's side: the threads of all platforms, which can be read, stopped and continued, and reports. THREAD is `platform:workspace:channel:thread`.
  *
  * | request                                             | answer                                            |
  * | --------------------------------------------------- | ------------------------------------------------- |

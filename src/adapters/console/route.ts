@@ -7,7 +7,7 @@ import type { Services } from "./services.ts";
 export interface Route {
   method: "GET" | "POST";
   path: string;
-  /** Null when the answer is a stream that goes on. */
+  /** Null when the response is a stream that stays open. */
   answer(services: Services, call: ApiCall): Promise<Reply | null> | Reply | null;
 }
 
@@ -43,7 +43,7 @@ export function matchRoute(route: Route, path: string): string[] | undefined {
   return parameters;
 }
 
-/** Reads a JSON body of that shape for `act`. `otherwise` begins the refusal of another one. */
+/** Reads a JSON body of that shape for `act`. `otherwise` begins the message that refuses any other. */
 export async function withBody<Body>(
   { request }: ApiCall,
   shape: { schema: z.ZodType<Body>; maxBytes: number; otherwise: string },

@@ -12,7 +12,7 @@ import type { TimelineStreams } from "./timeline-streams.ts";
 export interface ConsoleStatus {
   /** `provider/model`. */
   model: string;
-  /** Whether the model is the built-in one that only plays prepared scenes. */
+  /** Whether the model is the built-in one, which only plays scripted scenes. */
   demo: boolean;
   sandbox: { ok: boolean; summary: string; problems: Problem[] };
   /** `url`: from REDIS_URL; `system`: a server that Heddle started; `embedded`: in-process, for development. */
@@ -21,7 +21,7 @@ export interface ConsoleStatus {
   adapters: string[];
 }
 
-/** What the API answers from. */
+/** What the API needs to answer. */
 export interface Services {
   conversations: Conversations;
   intake: ConsoleIntake;

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Pages that may be connected at once. Each of them is an open connection. */
+/** How many pages may be connected at once; each holds a connection open. */
 export const maxStreams = 64;
-/** After this time, in milliseconds, a page that lost its stream connects again. */
+/** After this time, in milliseconds, a page that lost its stream reconnects. */
 const retryMs = 1000;
-/** Proxies and browsers give up a silent connection after a minute or so. */
+/** Proxies and browsers close an idle connection after about a minute. */
 const heartbeatMs = 20_000;
 
-/** Open pages that get Server-Sent Events, JSON in every `data`. */
+/** The Server-Sent Events of all open pages, with JSON in every `data`. */
 export class Streams {
   readonly #onError: (error: unknown) => void;
   readonly #open = new Set<Stream>();
@@ -19,7 +19,7 @@ export class Streams {
     this.#onError = onError;
   }
 
-  /** Undefined when too many pages are connected, or this one has left meanwhile; nothing is written then. */
+  /** Undefined when too many pages are connected, or this one has disconnected; then nothing is written. */
   open(response: ServerResponse): Stream | undefined {
     if (this.#open.size >= maxStreams || response.destroyed) return undefined;
     this.#heartbeat ??= setInterval(() => {
@@ -40,8 +40,8 @@ export class Streams {
 }
 
 /**
- * One page. What changes while an earlier change is still being written is only noted: a slow page gets fewer, not
- * older, states, and costs no memory.
+ * The stream of one page. Changes during a write are coalesced: a slow page receives fewer states, never older ones, and
+ * costs no memory.
  */
 export class Stream {
   readonly #response: ServerResponse;
@@ -76,18 +76,18 @@ export class Stream {
     if (!this.#writing) this.#response.write(":\n\n");
   }
 
-  /** Not ended: the end would wait behind whatever a slow page has not read yet. */
+  /** Destroys the connection rather than ending it: the end would wait for a slow page to read everything. */
   cut(): void {
     this.#response.destroy();
   }
 
-  async rest(ms: number): Promise<void> {
+  async pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#closed.signal, ref: false });
   }
 
   async send(event: string, data: unknown): Promise<void> {
-    const taken = this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-    if (!taken) await once(this.#response, "drain", { signal: this.#closed.signal });
+    const wasFlushed = this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    if (!wasFlushed) await once(this.#response, "drain", { signal: this.#closed.signal });
   }
 
   async #drain(): Promise<void> {
@@ -99,7 +99,7 @@ export class Stream {
         await this.#write();
       }
     } catch (error) {
-      // The page connects again by itself and then gets the whole state.
+      // The page reconnects by itself and then receives the whole state.
       if (!this.#closed.signal.aborted) this.#onError(error);
       this.#response.destroy();
     } finally {

@@ -13,13 +13,13 @@ import {
 
 const messageChars = 100_000;
 
-/** The way into console threads, for any process that reaches the same Redis. */
+/** A way to write into console threads, from any process that reaches the same Redis. */
 export function createConsoleSurface(options: { redis: Redis; now?: () => number }): ChatSurface {
   const conversations = new Conversations(options.redis, options.now ?? Date.now);
 
   const change = async (ref: MessageRef, to: (content: ConsoleContent) => ConsoleContent): Promise<void> => {
     const { thread, message } = parseMessageRef(ref);
-    if (await stored(conversations.change(thread, message, to))) return;
+    if (await untilStored(conversations.change(thread, message, to))) return;
     throw new SurfaceError(
       "gone",
       `The console has no message ${ref.message}: it was removed or has expired.`,
@@ -34,7 +34,7 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
     async post(thread, message, key) {
       const refs: MessageRef[] = [];
       for (const [part, markdown] of splitMarkdown(message.markdown, messageChars).entries()) {
-        const id = await stored(
+        const id = await untilStored(
           conversations.add(thread.thread, `post ${part} ${key}`, { ...message, markdown }),
         );
         refs.push(consoleMessageRef(thread.thread, id));
@@ -48,12 +48,12 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
 
     async remove(ref) {
       const { thread, message } = parseMessageRef(ref);
-      await stored(conversations.remove(thread, message));
+      await untilStored(conversations.remove(thread, message));
     },
 
     async threadOf(ref) {
       const { thread, message } = parseMessageRef(ref);
-      const [found] = await stored(conversations.find(thread, [message]));
+      const [found] = await untilStored(conversations.find(thread, [message]));
       return found ? consoleThread(thread) : undefined;
     },
 
@@ -61,7 +61,7 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
 
     async mark(ref, mark, { place } = {}) {
       await change(ref, (content) => ({ ...content, mark, ahead: place }));
-      await stored(conversations.setState(parseMessageRef(ref).thread, mark));
+      await untilStored(conversations.setState(parseMessageRef(ref).thread, mark));
     },
 
     async upload(thread: ThreadRef, file, key) {
@@ -74,20 +74,20 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
         );
       }
       const content = { kind: "file" as const, name: file.name, bytes };
-      const id = await stored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
+      const id = await untilStored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
       return [consoleMessageRef(thread.thread, id)];
     },
 
     async *download(file) {
       const data = await conversations.keptData(file.handle);
-      if (!data) throw new SurfaceError("gone", "The console has this file no longer.");
+      if (!data) throw new SurfaceError("gone", "The console no longer has this file.");
       yield data;
     },
   };
 }
 
-/** A command that failed on its way may still have been done. */
-async function stored<T>(work: Promise<T>): Promise<T> {
+/** A Redis command that failed in transit may still have been executed, so its failure is `uncertain`. */
+async function untilStored<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {

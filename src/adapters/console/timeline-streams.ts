@@ -3,17 +3,17 @@ import type { ThreadId } from "../../chat/threads.ts";
 import type { ThreadIndex, TransientEvent } from "../../operations/operations.ts";
 import { Streams } from "./streams.ts";
 
-/** The list is sent no more often than this. */
+/** The list is sent at most this often. */
 const listEveryMs = 1_000;
-/** So much that is said at a moment is kept for a slow page; older words are dropped. */
-const keptPassing = 20;
+/** How many transient events are kept for a slow page; older ones are dropped. */
+const maxTransient = 20;
 
 /**
- * Live streams for whoever watches over the threads of all platforms: Server-Sent Events, JSON in every `data`.
+ * Live streams about the threads of all platforms: Server-Sent Events, with JSON in every `data`.
  *
  * - the list: `sessions`, all of it whenever something in it has changed.
- * - a thread: `line`, its line of the list; `entries`, a `TimelinePage` from where the stream has come to;
- *   `passing`, what is said at this moment.
+ * - a thread: `line`, its line of the list; `entries`, a `TimelinePage` from the stream's position on; `passing`, a
+ *   transient event.
  */
 export class TimelineStreams {
   readonly #threads: ThreadIndex;
@@ -24,14 +24,14 @@ export class TimelineStreams {
     this.#streams = new Streams(onError);
   }
 
-  /** False when too many pages are connected; nothing is written then. */
+  /** False when too many pages are connected; then nothing is written. */
   openList(response: ServerResponse): boolean {
     const stream = this.#streams.open(response);
     if (!stream) return false;
     stream.onEnd(this.#threads.watchAll(() => stream.change()));
     stream.run(async () => {
       await stream.send("sessions", await this.#threads.list());
-      await stream.rest(listEveryMs);
+      await stream.pause(listEveryMs);
     });
     return true;
   }
@@ -44,7 +44,7 @@ export class TimelineStreams {
     let passing: TransientEvent[] = [];
     stream.onEnd(
       this.#threads.watch(thread, (news) => {
-        if (news) passing = [...passing, news].slice(-keptPassing);
+        if (news) passing = [...passing, news].slice(-maxTransient);
         stream.change();
       }),
     );
@@ -55,9 +55,9 @@ export class TimelineStreams {
         await stream.send("entries", page);
         next = page.from + page.entries.length;
       }
-      const said = passing;
+      const events = passing;
       passing = [];
-      for (const news of said) await stream.send("passing", news);
+      for (const news of events) await stream.send("passing", news);
       await stream.send("line", (await this.#threads.find(thread)) ?? null);
     });
     return true;

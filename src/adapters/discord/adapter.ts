@@ -1,18 +1,18 @@
-import { GatewayDispatchEvents, type REST } from "discord.js";
+import { type Client, GatewayDispatchEvents, type REST } from "discord.js";
 import { z } from "zod";
 import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { Downtime } from "../../chat/downtime.ts";
 import type { Author, InboundEvent, Intake } from "../../chat/inbound.ts";
-import { type CatchUp, catchUpOnReconnect } from "../../chat/missed-events.ts";
+import { type CatchUp, catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
-import { createChannels } from "./connection/channels.ts";
-import { createGateway, type GatewayOptions } from "./connection/gateway.ts";
+import { type Channels, createChannels } from "./connection/channels.ts";
+import { createGateway, type GatewayHandlers, type GatewayOptions } from "./connection/gateway.ts";
 import { directWorkspace } from "./connection/ids.ts";
-import { createPeople } from "./connection/people.ts";
+import { createPeople, type People } from "./connection/people.ts";
 import { createRest } from "./connection/rest.ts";
 import { readMissedEvents } from "./inbound/catch-up.ts";
-import { createEventReader } from "./inbound/events.ts";
-import { createKeyedQueue } from "./inbound/keyed-queue.ts";
+import { EventReader } from "./inbound/events.ts";
+import { createKeyedQueue, type KeyedQueue } from "./inbound/keyed-queue.ts";
 import { identify, tokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
@@ -22,13 +22,13 @@ export interface DiscordAdapterOptions extends GatewayOptions {
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
   downtime: Downtime;
-  /** Whether that person's tasks are taken: the bot shows no others in its own name. */
+  /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
-  /** What `/agent` suggests there to that person; nothing to those whose tasks are not taken. */
+  /** What `/agent` suggests there to that person; nothing to those whose tasks are not accepted. */
   choices(place: ThreadRef, author: Author): Promise<Choices>;
 }
 
-/** Brings events in from Discord's gateway. Writes go through a surface, which is made apart. */
+/** Brings events in from Discord's gateway. Writes go through a surface, which is created separately. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): ChatAdapter {
   let connection: { close(): Promise<void> } | undefined;
   return {
@@ -48,10 +48,21 @@ const guildSchema = z.object({
   channels: z.array(z.unknown()).default([]),
   threads: z.array(z.unknown()).default([]),
 });
-const placedSchema = z.object({ channel_id: z.string() });
+const inChannelSchema = z.object({ channel_id: z.string() });
+
+/** What the parts of one connection share. */
+interface ConnectionDeps {
+  options: DiscordAdapterOptions;
+  channels: Channels;
+  people: People;
+  reader: EventReader;
+  receive: Intake["receive"];
+  /** Aborted when the adapter stops. */
+  signal: AbortSignal;
+}
 
 async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
-  const { log, downtime } = options;
+  const { log } = options;
   const rest = createRest(options, { timeoutMs: 10_000 });
   const { identity, description, warnings } = await identify(rest, options);
   log.info(`Discord: ${description}.`);
@@ -60,93 +71,123 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ c
 
   const channels = createChannels(rest);
   const people = createPeople(rest);
-  const reader = createEventReader({ ...options, identity, channels, people });
+  const reader = new EventReader({ ...options, identity, channels, people });
   const receive = (event: InboundEvent) => intake.receive(event);
   const interact = createInteractions({ ...options, rest, identity, channels, people, receive });
-  // What happens in one channel is handed in one after the other.
-  const lines = createKeyedQueue();
-  const shards = new Map<number, CatchUp>();
   const closing = new AbortController();
-  const patient = createRest(options, { timeoutMs: 20_000, patient: true });
-
-  // Whatever people should read about the result, intake has posted.
-  const hand =
-    (read: (data: unknown) => Promise<InboundEvent | undefined | InboundEvent[]>) =>
-    (data: unknown, shard: number) =>
-      lines.add(placedSchema.safeParse(data).data?.channel_id ?? "", async () => {
-        try {
-          for (const event of [await read(data)].flat()) if (event) await receive(event);
-        } catch (error) {
-          log.error({ err: error }, "A Discord event could not be kept; it is looked for again.");
-          shards.get(shard)?.missed();
-        }
-      });
+  const deps: ConnectionDeps = { options, channels, people, reader, receive, signal: closing.signal };
+  // Events of one channel are handed in one after the other.
+  const queue = createKeyedQueue();
+  const shards = new Map<number, CatchUp>();
 
   const gateway = createGateway(options, {
-    dispatch: {
-      [GatewayDispatchEvents.MessageCreate]: hand(reader.created),
-      [GatewayDispatchEvents.MessageUpdate]: hand(reader.updated),
-      [GatewayDispatchEvents.MessageDelete]: hand(reader.deleted),
-      [GatewayDispatchEvents.MessageDeleteBulk]: hand(reader.deleted),
-      [GatewayDispatchEvents.MessageReactionAdd]: hand(reader.reacted),
-      [GatewayDispatchEvents.InteractionCreate]: (data) =>
-        lines.add(undefined, async () => {
-          await interact(data).catch((error: unknown) =>
-            log.error({ err: error }, "A command or button of Discord could not be handled."),
-          );
-        }),
-      [GatewayDispatchEvents.GuildCreate]: (data) => {
-        reader.learnRole(data);
-        const { data: guild } = guildSchema.safeParse(data);
-        for (const channel of [...(guild?.channels ?? []), ...(guild?.threads ?? [])])
-          channels.learn(channel, guild?.id);
-      },
-      [GatewayDispatchEvents.ThreadCreate]: (data) => channels.learn(data),
-    },
+    dispatch: createDispatch(deps, {
+      queue,
+      interact,
+      onLost: (shard) => shards.get(shard)?.missed(),
+    }),
     connected(shard, isGapless) {
       if (closing.signal.aborted) return;
       const known = shards.get(shard);
-      const catchUp = known ?? catchUpOnReconnect("Discord", workOf(shard), log);
+      const catchUp =
+        known ?? catchUpOnReconnect("Discord", createCatchUpWork(deps, gateway.client, shard), log);
       shards.set(shard, catchUp);
       catchUp.connected(isGapless);
     },
     disconnected: (shard) => shards.get(shard)?.disconnected(),
   });
 
-  const workOf = (shard: number) => {
-    // Each shard is listened to for itself, perhaps by another process.
-    const post = () => `shard-${shard}-of-${gateway.client.options.shardCount ?? 1}`;
-    return {
-      present: () => downtime.markConnected("discord", post()),
-      async catchUp() {
-        const since = await downtime.lastConnectedAt("discord", post());
-        if (since === undefined) return;
-        const guilds = [...gateway.client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
-        const ids = guilds.map(({ id }) => id);
-        const directs = shard === 0 ? await downtime.threads("discord", directWorkspace) : [];
-        const workspaces = [...ids, ...(shard === 0 ? [directWorkspace] : [])];
-        const ground = {
-          ...{ rest: patient, guilds: ids, directs: directs.map(({ thread }) => thread) },
-          open: await downtime.open("discord", workspaces),
-          ...{ reader, people, signal: closing.signal, log },
-        };
-        await readMissedEvents(ground, since, receive);
-      },
-    };
-  };
-
   const close = async () => {
-    lines.close();
+    queue.close();
     closing.abort();
     for (const catchUp of shards.values()) catchUp.close();
     await gateway.close();
-    await lines.done();
+    await queue.done();
   };
   await gateway.client.login(options.token).catch(async (error: unknown) => {
     await close();
     throw tokenError(error);
   });
   return { close };
+}
+
+/** What becomes of each event that the gateway dispatches. */
+function createDispatch(
+  { options: { log }, channels, reader, receive }: ConnectionDeps,
+  {
+    queue,
+    interact,
+    onLost,
+  }: {
+    queue: KeyedQueue;
+    interact(data: unknown): Promise<void>;
+    /** Called when an event could not be stored. */
+    onLost(shard: number): void;
+  },
+): GatewayHandlers["dispatch"] {
+  // Intake has posted whatever people should read about the result.
+  const handIn =
+    (read: (data: unknown) => Promise<InboundEvent | undefined | InboundEvent[]>) =>
+    (data: unknown, shard: number) =>
+      queue.add(inChannelSchema.safeParse(data).data?.channel_id ?? "", async () => {
+        try {
+          for (const event of [await read(data)].flat()) if (event) await receive(event);
+        } catch (error) {
+          log.error({ err: error }, "A Discord event could not be stored; Heddle will look for it again.");
+          onLost(shard);
+        }
+      });
+
+  return {
+    [GatewayDispatchEvents.MessageCreate]: handIn((data) => reader.readCreated(data)),
+    [GatewayDispatchEvents.MessageUpdate]: handIn((data) => reader.readUpdated(data)),
+    [GatewayDispatchEvents.MessageDelete]: handIn((data) => reader.readDeleted(data)),
+    [GatewayDispatchEvents.MessageDeleteBulk]: handIn((data) => reader.readDeleted(data)),
+    [GatewayDispatchEvents.MessageReactionAdd]: handIn((data) => reader.readReaction(data)),
+    [GatewayDispatchEvents.InteractionCreate]: (data) =>
+      queue.add(undefined, async () => {
+        await interact(data).catch((error: unknown) =>
+          log.error({ err: error }, "A command or button of Discord could not be handled."),
+        );
+      }),
+    [GatewayDispatchEvents.GuildCreate]: (data) => {
+      reader.learnRole(data);
+      const { data: guild } = guildSchema.safeParse(data);
+      for (const channel of [...(guild?.channels ?? []), ...(guild?.threads ?? [])])
+        channels.learn(channel, guild?.id);
+    },
+    [GatewayDispatchEvents.ThreadCreate]: (data) => channels.learn(data),
+  };
+}
+
+/** How a shard catches up. Each has a downtime of its own, because another process may serve the others. */
+function createCatchUpWork(
+  { options, people, reader, receive, signal }: ConnectionDeps,
+  client: Client,
+  shard: number,
+): CatchUpWork {
+  const { downtime, log } = options;
+  const rest = createRest(options, { timeoutMs: 20_000, patient: true });
+  const shardName = () => `shard-${shard}-of-${client.options.shardCount ?? 1}`;
+  return {
+    markConnected: () => downtime.markConnected("discord", shardName()),
+    async catchUp() {
+      const since = await downtime.lastConnectedAt("discord", shardName());
+      if (since === undefined) return;
+      const guilds = [...client.guilds.cache.values()]
+        .filter(({ shardId }) => shardId === shard)
+        .map(({ id }) => id);
+      // Discord sends direct messages to the first shard.
+      const direct = shard === 0 ? [directWorkspace] : [];
+      const directs = shard === 0 ? await downtime.threads("discord", directWorkspace) : [];
+      const deps = {
+        ...{ rest, guilds, directs: directs.map(({ thread }) => thread) },
+        open: await downtime.open("discord", [...guilds, ...direct]),
+        ...{ reader, people, signal, log },
+      };
+      await readMissedEvents(deps, since, receive);
+    },
+  };
 }
 
 /** Without the commands everything else still works. */

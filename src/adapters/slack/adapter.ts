@@ -1,6 +1,6 @@
 import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { InboundEvent, Intake } from "../../chat/inbound.ts";
-import { catchUpOnReconnect } from "../../chat/missed-events.ts";
+import { catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
 import { createApp } from "./connection/bolt.ts";
 import { openHttpTransport } from "./connection/http.ts";
 import { openSocketTransport } from "./connection/socket.ts";
@@ -14,7 +14,7 @@ import { listenToTasks } from "./inbound/tasks.ts";
 import { checkToken } from "./installation/check.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 
-/** Brings events in from Slack. Slack writes go through a surface, which is made apart. */
+/** Brings events in from Slack. Writes go through a surface, which is created separately. */
 export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
   let connection: { close(): Promise<void> } | undefined;
   return {
@@ -30,21 +30,16 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
 }
 
 async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
-  const { events, workspaces, log } = options;
+  const { events, teams: choice, log } = options;
   if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
   const teams = await openTeamRegistry(options);
   const { connectionOf } = teams;
   const transport =
     events.kind === "socket"
       ? openSocketTransport(options, events.appToken)
-      : openHttpTransport(
-          options,
-          events.signingSecret,
-          events,
-          "client" in workspaces ? workspaces : undefined,
-        );
+      : openHttpTransport(options, events.signingSecret, events, "client" in choice ? choice : undefined);
 
-  // Whatever people should read about the result, intake has posted.
+  // Intake has posted whatever people should read about the result.
   const receive = async (event: InboundEvent | undefined): Promise<void> => {
     if (event) await intake.receive(event);
   };
@@ -78,7 +73,7 @@ async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ clo
   const catchUp = catchUpOnReconnect("Slack", createCatchUpWork(options, teams, intake, closing.signal), log);
   try {
     await transport.open({
-      // Slack sends nothing again that came while nobody listened.
+      // Slack does not redeliver what was sent while nobody listened.
       connected: () => catchUp.connected(false),
       disconnected: () => catchUp.disconnected(),
     });
@@ -95,13 +90,13 @@ async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ clo
   };
 }
 
-/** What is to be done about messages that nobody has heard, in every workspace. */
+/** How every team catches up. */
 function createCatchUpWork(
   options: SlackAdapterOptions,
   teams: TeamRegistry,
   intake: Intake,
   signal: AbortSignal,
-) {
+): CatchUpWork {
   const { downtime, log } = options;
   const forAll = async (work: (team: TeamConnection) => Promise<void>) => {
     for (const team of await teams.connections()) await work(team);
@@ -119,6 +114,6 @@ function createCatchUpWork(
           log,
         }),
       ),
-    present: () => forAll(({ identity }) => downtime.markConnected("slack", identity.teamId)),
+    markConnected: () => forAll(({ identity }) => downtime.markConnected("slack", identity.teamId)),
   };
 }

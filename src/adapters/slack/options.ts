@@ -7,15 +7,15 @@ import type { Installations } from "./installation/installations.ts";
 import type { OAuthClient } from "./installation/oauth-client.ts";
 
 export interface SlackAdapterOptions extends SlackServer {
-  /** One workspace by its token (`xoxb-…`), or all that install the app, which needs `http`. */
-  workspaces: { botToken: string } | { client: OAuthClient; installations: Installations };
+  /** One team by its token (`xoxb-…`), or all that install the app, which needs `http`. */
+  teams: { botToken: string } | { client: OAuthClient; installations: Installations };
   /** Socket Mode with an `xapp-…` token that has `connections:write`, or requests with a signing secret. */
   events: { kind: "socket"; appToken: string } | ({ kind: "http"; signingSecret: string } & HttpAddress);
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
   downtime: Downtime;
-  /** Whether that person's tasks are taken: the bot shows no others in its own name. */
-  mayAsk(workspace: string, author: Author): boolean;
+  /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
+  mayAsk(teamId: string, author: Author): boolean;
   /** Both for the home tab. */
   recentThreads: RecentThreads;
   dayBudgets: DayBudgets;

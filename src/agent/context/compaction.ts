@@ -2,7 +2,7 @@ import type { AgentEvent } from "../events.ts";
 import { replaceSummarized, trimResults } from "../history.ts";
 import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
-import { summarise, summarizeWithoutModel, summaryMessage } from "./summary.ts";
+import { summarise, summarizeWithoutModel, createSummaryMessage } from "./summary.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** When and how far a conversation is made smaller. Shares are of the model's usable window. */
@@ -24,26 +24,28 @@ const defaultCompactionPolicy: CompactionPolicy = {
   retainSteps: 2,
 };
 
-/** Keeps the requests of one model within its window. Shared by all turns: what it learns about sizes is the model's. */
+/** Keeps the requests of one model within its window. Share one among all turns: what it learns about sizes holds for the model. */
 export interface ContextWindow {
+  /** Whether a request with these messages needs no compaction; cheap, for each step. `fixed`: see `compactToFit`. */
+  fits(messages: readonly Message[], fixed: string): boolean;
   /**
    * Returns the messages to send, made smaller if they have to be. Every change is an event that must be stored
    * (`trim`, `summary`). `tooLarge` when no strategy helped. When nothing had to be done it is the same
    * array: see {@link TokenCounter.countMessages} for what may be done with it.
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
-   * @param pay see `Turn`
+   * @param meter see `Turn`
    * @param force compact although the size does not ask for it (`compact`, an overflow told by the service)
    */
   compactToFit(
-    messages: Message[],
+    messages: readonly Message[],
     options: {
       fixed: string;
       force: boolean;
-      pay?: (model: LanguageModel) => LanguageModel;
+      meter?: (model: LanguageModel) => LanguageModel;
       signal: AbortSignal;
     },
-  ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage; tooLarge: boolean }>;
+  ): AsyncGenerator<AgentEvent, { messages: readonly Message[]; usage: Usage; tooLarge: boolean }>;
   /** Corrects the estimate by what the service counted for these messages. */
   learn(messages: readonly Message[], fixed: string, usage: Usage): void;
   /** Counts a message once, for storing with it. */
@@ -59,7 +61,7 @@ const worthwhile = 0.2;
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const largeResults = 150;
 
-/** How far a service's count may differ from ours before we rather distrust it. */
+/** How far a service's count may differ from ours before we distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
 export function createContextWindow(options: {
@@ -78,7 +80,9 @@ export function createContextWindow(options: {
     Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
-    async *compactToFit(messages, { fixed, force, pay = (paid) => paid, signal }) {
+    fits: (messages, fixed) => sizeOf(messages, fixed) <= usable * policy.startAt,
+
+    async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
       const limit = usable * policy.startAt;
       const before = sizeOf(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
@@ -112,7 +116,7 @@ export function createContextWindow(options: {
       // A lone summary cannot become shorter by being summarised again.
       if (head.length > 0 && !(head.length === 1 && head[0]?.role === "summary")) {
         const budget = Math.floor(target / 3 / correction);
-        const made = await makeSummary(pay(options.summariser ?? model), head, budget, signal);
+        const made = await makeSummary(meter(options.summariser ?? model), head, budget, signal);
         usage = addUsage(usage, made.usage);
         const size = sizeOf(current, fixed);
         const next = replaceSummarized(counter.measure(made.message), current, keep);
@@ -159,13 +163,16 @@ export function createContextWindow(options: {
     const limits = { tokens: budget, counter };
     try {
       const { text, usage } = await summarise(writer, head, limits, signal);
-      const message = summaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
+      const message = createSummaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
       // One that is no shorter than what it stands for is no summary.
       if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };
-      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
+      return { message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      return { message: summaryMessage(head, summarizeWithoutModel(head, limits), limits), usage: noUsage };
+      return {
+        message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits),
+        usage: noUsage,
+      };
     }
   }
 }
@@ -173,7 +180,7 @@ export function createContextWindow(options: {
 /** Tools whose results say how to go on, and are not cut. */
 const keptWhole: ReadonlySet<string> = new Set(["get_skill", "todo"]);
 
-/** Calls whose results are large, oldest first, until `excess` tokens are freed. The last steps are spared. */
+/** Calls whose results are large, oldest first, until `excess` tokens are freed. The last `keepLast` steps are left alone. */
 function findLargeResults(
   messages: readonly Message[],
   keepLast: number,

@@ -1,5 +1,5 @@
 import type { Masker } from "../masker.ts";
-import { secretForms, secretShapes } from "./secrets.ts";
+import { listSecretForms, secretShapes } from "./secrets.ts";
 
 /** From `start` up to, not including, `end`. */
 interface Span {
@@ -19,7 +19,7 @@ const maxKey = 8_192;
  * well-known token. Values of fewer than 8 characters are ignored: they would blank ordinary words.
  */
 export function createMasker(secrets: readonly string[]): Masker {
-  const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(secretForms))];
+  const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(listSecretForms))];
   const longest = needles.reduce((length, needle) => Math.max(length, needle.length), 0);
   const byFirst = Map.groupBy(needles, (needle) => needle[0]);
 
@@ -45,7 +45,7 @@ export function createMasker(secrets: readonly string[]): Masker {
     return {
       write(chunk) {
         held += chunk;
-        release(held.length > maxHeld ? held.length : settledLength(held));
+        release(held.length > maxHeld ? held.length : measureSettled(held));
       },
       end: () => release(held.length),
     };
@@ -56,13 +56,13 @@ export function createMasker(secrets: readonly string[]): Masker {
     for (const match of text.matchAll(secretShapes)) {
       spans.push({ start: match.index, end: match.index + match[0].length });
     }
-    return merged(spans);
+    return mergeSpans(spans);
   }
 
   /** How much of the text no later chunk can turn into a part of a secret. */
-  function settledLength(text: string): number {
+  function measureSettled(text: string): number {
     const spans = find(text);
-    const settled = Math.min(startOfWord(text), startOfKey(text), startOfNeedle(text));
+    const settled = Math.min(startOfWord(text), findKeyStart(text), startOfNeedle(text));
     const cut = spans.find(({ start, end }) => end === text.length || (start < settled && settled < end));
     return Math.min(settled, cut?.start ?? settled);
   }
@@ -72,7 +72,7 @@ export function createMasker(secrets: readonly string[]): Masker {
     for (let start = Math.max(0, text.length - 2 * longest); start < text.length; start++) {
       const candidates = byFirst.get(text[start]);
       if (!candidates) continue;
-      const rest = withoutBreaks(text.slice(start));
+      const rest = removeBreaks(text.slice(start));
       if (candidates.some((needle) => needle.startsWith(rest))) return start;
     }
     return text.length;
@@ -81,7 +81,7 @@ export function createMasker(secrets: readonly string[]): Masker {
 
 /** Line breaks are skipped in the search: encoders wrap their output. */
 function findNeedles(text: string, needles: readonly string[]): Span[] {
-  const joined = withoutBreaks(text);
+  const joined = removeBreaks(text);
   const spans: Span[] = [];
   for (const needle of needles) {
     for (let at = joined.indexOf(needle); at >= 0; at = joined.indexOf(needle, at + needle.length)) {
@@ -103,17 +103,17 @@ function startOfWord(text: string): number {
 }
 
 /** Where a private key that is not closed yet may have begun. */
-function startOfKey(text: string): number {
+function findKeyStart(text: string): number {
   const opening = text.lastIndexOf("-----BEGIN ");
   if (opening < 0 || opening < text.length - maxKey) return text.length;
   return /-----END [A-Z ]+-----/.test(text.slice(opening)) ? text.length : opening;
 }
 
-function withoutBreaks(text: string): string {
+function removeBreaks(text: string): string {
   return text.replace(/[\r\n]+/g, "");
 }
 
-function merged(spans: Span[]): Span[] {
+function mergeSpans(spans: Span[]): Span[] {
   const result: Span[] = [];
   for (const span of spans.toSorted((a, b) => a.start - b.start)) {
     const last = result.at(-1);

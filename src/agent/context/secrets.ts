@@ -2,7 +2,7 @@
  * The ways in which a secret shows up in text: itself, in base64 (also in the middle of a longer text, at each
  * of the three alignments), base64url, hex, URL encoding and JSON. Without line breaks.
  */
-export function secretForms(secret: string): string[] {
+export function listSecretForms(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const hex = bytes.toString("hex");
   const percent = encodeURIComponent(secret.toWellFormed());

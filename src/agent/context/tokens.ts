@@ -70,7 +70,7 @@ export function createTokenCounter(): TokenCounter {
 
   function countCached(piece: string, ranks: ReadonlyMap<string, number>): number {
     if (piece.length > maxPieceChars) {
-      return slices(piece).reduce((sum, slice) => sum + countCached(slice, ranks), 0);
+      return splitIntoSlices(piece).reduce((sum, slice) => sum + countCached(slice, ranks), 0);
     }
     const known = newer.get(piece) ?? older.get(piece);
     if (known !== undefined) return known;
@@ -79,7 +79,7 @@ export function createTokenCounter(): TokenCounter {
       older = newer;
       newer = new Map();
     }
-    newer.set(ownCopy(piece), tokens);
+    newer.set(copyString(piece), tokens);
     return tokens;
   }
 
@@ -149,7 +149,7 @@ function textsOfPart(part: AssistantPart): string[] {
 }
 
 /** A half of a surrogate pair would be counted as a replacement character, so pairs stay whole. */
-function slices(piece: string): string[] {
+function splitIntoSlices(piece: string): string[] {
   const result: string[] = [];
   for (let at = 0; at < piece.length; ) {
     let end = Math.min(at + maxPieceChars, piece.length);
@@ -162,6 +162,6 @@ function slices(piece: string): string[] {
 }
 
 /** V8 keeps the whole text alive behind a slice of it, and the cache would keep the slice. */
-function ownCopy(piece: string): string {
+function copyString(piece: string): string {
   return Buffer.from(piece, "utf16le").toString("utf16le");
 }

@@ -44,18 +44,18 @@ export function truncate(text: string, limits: TextLimits, options: TruncateOpti
   const measure = measureOf(limits);
   const share = shares[options.keep];
 
-  let budget = limits.size - measure(notice(text, 0, text.length, options));
+  let budget = limits.size - measure(describeCut(text, 0, text.length, options));
   while (budget > 0) {
     const head = takeFirst(text, Math.ceil(limits.lines * share.head), budget * share.head, measure);
     const tailBudget = share.tail > 0 ? budget - measure(text.slice(0, head)) : 0;
     const tail = takeLast(text, head, Math.floor(limits.lines * share.tail), tailBudget, measure);
-    const result = joined(text.slice(0, head), notice(text, head, tail, options), text.slice(tail));
+    const result = joinParts(text.slice(0, head), describeCut(text, head, tail, options), text.slice(tail));
     const excess = measure(result) - limits.size;
     if (excess <= 0) return result;
     budget -= Math.max(excess, 1);
   }
 
-  const bare = notice(text, 0, text.length, options);
+  const bare = describeCut(text, 0, text.length, options);
   return bare.slice(0, takeFirst(bare, 1, limits.size, measure));
 }
 
@@ -70,12 +70,12 @@ function measureOf(limits: TextLimits): (text: string) => number {
   return limits.measure ?? Buffer.byteLength;
 }
 
-function joined(head: string, middle: string, tail: string): string {
+function joinParts(head: string, middle: string, tail: string): string {
   const before = head === "" || head.endsWith("\n") ? head : `${head}\n`;
   return tail === "" ? before + middle : `${before}${middle}\n${tail}`;
 }
 
-function notice(text: string, from: number, to: number, options: TruncateOptions): string {
+function describeCut(text: string, from: number, to: number, options: TruncateOptions): string {
   const { more, firstLine = 1 } = options;
   const bytes = Buffer.byteLength(text.slice(from, to));
   const first = firstLine + countLines(text.slice(0, from));
@@ -104,7 +104,7 @@ function takeFirst(
   }
   if (at > 0 || maxLines < 1) return at;
   const end = lineEnd(text, 0);
-  const length = largest(end, (size) => measure(text.slice(0, size)) <= budget);
+  const length = findLargest(end, (size) => measure(text.slice(0, size)) <= budget);
   return splitsPair(text, length) ? length - 1 : length;
 }
 
@@ -126,13 +126,13 @@ function takeLast(
   }
   if (at < text.length || maxLines < 1) return at;
   const room = text.length - Math.max(lineStart(text, at), from);
-  const length = largest(room, (size) => measure(text.slice(text.length - size)) <= budget);
+  const length = findLargest(room, (size) => measure(text.slice(text.length - size)) <= budget);
   const start = text.length - length;
   return splitsPair(text, start) ? start + 1 : start;
 }
 
 /** The largest size up to `max` that passes; larger sizes are taken to pass less. */
-function largest(max: number, passes: (size: number) => boolean): number {
+function findLargest(max: number, passes: (size: number) => boolean): number {
   let low = 0;
   let high = max;
   while (low < high) {

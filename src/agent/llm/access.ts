@@ -18,29 +18,30 @@ export function describeAddress({ provider, baseUrl }: ServiceAccount): string |
   return baseUrl ?? (provider === "minimax" ? miniMax : undefined);
 }
 
-/** What asking a service about a model gives: what it says, or why it says nothing. */
+/** What a service says about a model, or why it says nothing. */
 type Asked =
   | { ok: true; facts: Partial<ModelFacts> }
-  /** `answer`: the service's own; undefined when it spoke of something else. `refusal`: no such model, or a wrong key. */
+  /** `answer`: the service's own; undefined when it answered with something else. `refusal`: no such model, or a wrong key. */
   | { ok: false; cause: unknown; answer: ServiceAnswer | undefined; refusal: ModelError | undefined };
 
 /** Asks the service's model endpoint, which costs nothing, what it says about the model. */
 export async function askService(account: ServiceAccount, signal: AbortSignal): Promise<Asked> {
   // Only the SDK in use is loaded: each takes some megabytes.
-  const { ask, answerOf } =
+  const source =
     account.provider === "openai"
-      ? await import("./openai/service.ts")
-      : await import("./anthropic/client.ts");
+      ? (await import("./openai/service.ts")).openAIFacts
+      : (await import("./anthropic/client.ts")).anthropicFacts;
   try {
     const { model, apiKey } = account;
-    return { ok: true, facts: await ask(model, { apiKey, baseUrl: describeAddress(account) }, signal) };
+    const baseUrl = describeAddress(account);
+    return { ok: true, facts: await source.fetchFacts(model, { apiKey, baseUrl }, signal) };
   } catch (cause) {
-    const answer = answerOf(cause);
-    return { ok: false, cause, answer, refusal: refusalOf(account, answer?.code, cause) };
+    const answer = source.readAnswer(cause);
+    return { ok: false, cause, answer, refusal: findRefusal(account, answer?.code, cause) };
   }
 }
 
-function refusalOf(
+function findRefusal(
   { provider, model }: ServiceAccount,
   code: string | undefined,
   cause: unknown,
@@ -64,7 +65,7 @@ export type ModelAccess =
   /** One sentence with the way out. */
   | { kind: "refused" | "unreachable"; message: string };
 
-/** Tries whether a model can be used, for the operator: unlike `openModel` it also tells what may be over soon. */
+/** Checks for the operator whether a model can be used. Unlike `openModel` it also reports what may soon be over. */
 export async function checkAccess(account: ServiceAccount, signal: AbortSignal): Promise<ModelAccess> {
   const variable = (of: string) => `${account.provider.toUpperCase()}_${of}`;
   const asked = await askService(account, signal);
@@ -79,14 +80,14 @@ export async function checkAccess(account: ServiceAccount, signal: AbortSignal):
     return { kind: "refused", message };
   }
   if (status === undefined || status === 429 || status >= 500) {
-    const why = status === undefined ? connectionProblem(cause, signal) : `HTTP ${status}`;
+    const why = status === undefined ? describeConnectionProblem(cause, signal) : `HTTP ${status}`;
     const message = `The model service cannot be used now (${why}): check the network and ${variable("BASE_URL")}, or try again later.`;
     return { kind: "unreachable", message };
   }
   return { kind: "unknown" };
 }
 
-function connectionProblem(cause: unknown, { aborted }: AbortSignal): string {
+function describeConnectionProblem(cause: unknown, { aborted }: AbortSignal): string {
   return (
     readNetworkCode(cause) ??
     (aborted ? "no answer in time" : cause instanceof Error ? cause.message : String(cause))

@@ -5,7 +5,7 @@ import type { ModelLimits, Usage } from "../model.ts";
 export type CallTokens = Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite">;
 
 /** The usage of one model call with its cost at `price`; an unknown price counts as the dearest known one. */
-export function callUsage(tokens: CallTokens, price: ModelLimits["price"]): Usage {
+export function computeCallUsage(tokens: CallTokens, price: ModelLimits["price"]): Usage {
   const usage = { ...tokens, cost: costOf(tokens, price ?? dearestPrice), calls: 1 };
   return price ? usage : { ...usage, priceUnknown: true };
 }

@@ -25,10 +25,10 @@ export interface ServiceAnswer {
  * exceeded context window, used-up credit and a content filter are told by code or words only.
  */
 export function toServiceFailure(failure: ServiceFailure): AttemptFailed {
-  const kind = kindOf(failure);
-  return new AttemptFailed(kind, sentence(kind, failure.status), {
+  const kind = classify(failure);
+  return new AttemptFailed(kind, describeKind(kind, failure.status), {
     detail: failure.detail.slice(0, detailLimit),
-    retryAfterMs: failure.headers && retryAfterMs(failure.headers),
+    retryAfterMs: failure.headers && readRetryAfter(failure.headers),
   });
 }
 
@@ -59,20 +59,33 @@ const quotaWords =
   /insufficient_(quota|balance)|credit balance|exceeded your current quota|spend_limit_reached/i;
 const filterWords = /content[_ ](filter|policy)|usage polic|_policy(_violation)?\b/i;
 
-function kindOf({ status, code, detail }: ServiceFailure): ModelErrorKind {
+/** What a status means by itself. Any other of the server's (5xx) is transient, of the client's invalid. */
+const kindsByStatus: Partial<Record<number, ModelErrorKind>> = {
+  401: "auth",
+  402: "quota",
+  403: "auth",
+  404: "not-found",
+  408: "transient",
+  409: "transient",
+  413: "overflow",
+  429: "transient",
+};
+
+/** Statuses that some services also send when the credit is used up; of 429s only the others are worth a retry. */
+const mayMeanQuota: ReadonlySet<number> = new Set([400, 403, 429]);
+
+function classify({ status, code, detail }: ServiceFailure): ModelErrorKind {
   const words = `${code ?? ""} ${detail}`;
-  // 429 covers both "slower, please" and "no credit left"; only the first one is worth another try.
-  if (status === 402 || ((status === 400 || status === 403 || status === 429) && quotaWords.test(words)))
-    return "quota";
-  if (status === 408 || status === 409 || status === 429 || status >= 500) return "transient";
-  if (status === 401 || status === 403) return "auth";
-  if (status === 404) return "not-found";
-  if (status === 413 || overflowWords.test(words)) return "overflow";
-  if (filterWords.test(words)) return "content-filter";
-  return "invalid-request";
+  if (mayMeanQuota.has(status) && quotaWords.test(words)) return "quota";
+  return kindsByStatus[status] ?? (status >= 500 ? "transient" : classifyWords(words));
 }
 
-function sentence(kind: ModelErrorKind, status: number): string {
+function classifyWords(words: string): ModelErrorKind {
+  if (overflowWords.test(words)) return "overflow";
+  return filterWords.test(words) ? "content-filter" : "invalid-request";
+}
+
+function describeKind(kind: ModelErrorKind, status: number): string {
   const http = `(HTTP ${status})`;
   const sentences: Record<ModelErrorKind, string> = {
     auth: `The model service refused the API key ${http}; the administrator must check it.`,
@@ -81,25 +94,25 @@ function sentence(kind: ModelErrorKind, status: number): string {
     overflow: `The conversation no longer fits into the model's context window ${http}; start a new thread or ask for less at once.`,
     "content-filter": `The model service's content filter blocked the request ${http}.`,
     "invalid-request": `The model service refused the request as invalid ${http}; the administrator finds its reason in the log.`,
-    transient: `The model service ${transientCause(status)} ${http}`,
+    transient: `The model service ${describeTransient(status)} ${http}`,
   };
   return sentences[kind];
 }
 
-function transientCause(status: number): string {
+function describeTransient(status: number): string {
   if (status === 429) return "limits our requests";
   return status === 503 || status === 529 ? "is busy" : "failed";
 }
 
-/** `retry-after-ms`, or `retry-after` in seconds or as a date; undefined when absent or senseless. */
-function retryAfterMs(headers: Headers): number | undefined {
+/** `retry-after-ms`, or `retry-after` in seconds or as a date; in milliseconds; undefined when absent or invalid. */
+function readRetryAfter(headers: Headers): number | undefined {
   const exact = headers.get("retry-after-ms");
   const coarse = headers.get("retry-after");
-  const ms = exact !== null ? Number(exact) : coarse === null ? Number.NaN : secondsOrDate(coarse);
+  const ms = exact !== null ? Number(exact) : coarse === null ? Number.NaN : parseRetryAfter(coarse);
   return Number.isFinite(ms) && ms >= 0 ? Math.ceil(ms) : undefined;
 }
 
-function secondsOrDate(value: string): number {
+function parseRetryAfter(value: string): number {
   const seconds = Number(value);
   return Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000;
 }

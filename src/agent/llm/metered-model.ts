@@ -2,7 +2,7 @@ import type { TokenCounter } from "../context/tokens.ts";
 import {
   addUsage,
   type LanguageModel,
-  maxOutput,
+  findOutputLimit,
   ModelError,
   type ModelEvent,
   type ModelRequest,
@@ -10,9 +10,9 @@ import {
   type Usage,
 } from "../model.ts";
 import type { BudgetExhausted, TurnBudget } from "../turn-budget.ts";
-import { callUsage } from "./cost.ts";
+import { computeCallUsage } from "./cost.ts";
 
-/** The call was not made, because nobody here pays for it. */
+/** The call was not made: the turn's budget has no room for it. */
 export class BudgetReached extends ModelError {
   readonly usedUp: BudgetExhausted;
 
@@ -23,14 +23,14 @@ export class BudgetReached extends ModelError {
 }
 
 /**
- * The length of a reply that is reckoned with before a call. Hardly one is longer, and setting aside the 128,000
- * tokens that a model may write would use up most budgets at once; a longer one exceeds a budget by the rest of it.
+ * The length of a reply that a reservation assumes. Replies are rarely longer, and reserving the 128,000 tokens that a
+ * model may write would exhaust most budgets at once; a longer reply overshoots the budget by the difference.
  */
 const expectedOutput = 8_192;
 
 /**
- * The same model, each of whose calls is reserved in the turn's budget before and settled after. Attempts that broke off
- * are counted too, by the prompt and by what they streamed: services charge for both.
+ * The same model, with each call reserved in the turn's budget before it and settled after it. Attempts that broke off
+ * are charged too, by their prompt and what they streamed: services charge for both.
  */
 export function meteredModel(options: {
   model: LanguageModel;
@@ -48,14 +48,17 @@ export function meteredModel(options: {
     return fixed.tokens + counter.countMessages(messages);
   };
   const usageOf = (input: number, output: number): Usage =>
-    callUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
+    computeCallUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
 
   return {
     id: model.id,
     limits,
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
       const prompt = promptOf(request);
-      const { input, output, cost } = usageOf(prompt, Math.min(maxOutput(request, limits), expectedOutput));
+      const { input, output, cost } = usageOf(
+        prompt,
+        Math.min(findOutputLimit(request, limits), expectedOutput),
+      );
       const reserved = await turnBudget.reserve({ tokens: input + output, cost });
       if (!reserved.ok) throw new BudgetReached(reserved.usedUp);
 

@@ -4,7 +4,7 @@ import { AttemptFailed } from "./attempt.ts";
 import { createImageStripping } from "./strip-rejected-images.ts";
 import { createToolStripping } from "./strip-rejected-tools.ts";
 
-/** How often and how long a model call is tried. All times in milliseconds. */
+/** How often and for how long a model call is retried. All times in milliseconds. */
 export interface RetryPolicy {
   /** Further attempts after the first one; 0 switches retries off. */
   maxRetries: number;
@@ -17,7 +17,7 @@ export interface RetryPolicy {
    * A running attempt that streams is never cut by it.
    */
   deadlineMs: number;
-  /** An attempt that brings no event for so long is given up and counts as failed. */
+  /** An attempt that yields no event for this long is abandoned and counts as failed. */
   idleMs: number;
 }
 
@@ -41,14 +41,14 @@ export const defaultRetryPolicy: RetryPolicy = {
  */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
-/** The service is at work. Any delta that is empty counts as one. */
+/** The service is at work. Any empty delta counts as a heartbeat. */
 export const heartbeat: ModelEvent = { type: "text", delta: "" };
 
 /**
- * A model each of whose calls is an attempt, and another one when that fails for a while.
+ * A model whose calls are retried, with exponential back-off and jitter, while the failure is transient.
  *
- * @param recoverable whether from now on the model leaves out what the service has refused in the request, so that it is
- * worth another attempt at once
+ * @param recoverable whether the model will from now on leave out what the service refused in the request, so that an
+ * immediate retry is worthwhile
  */
 export function createRetryingModel(
   facts: Pick<LanguageModel, "id" | "limits">,
@@ -107,12 +107,12 @@ export async function* withRetries(
     if (typeof forgiven === "string")
       yield { type: "retry", attempt: made + 1, delayMs: 0, reason: forgiven };
     if (forgiven) continue;
-    if (failure.kind !== "transient") throw givenUp(failure, failure.message, made);
+    if (failure.kind !== "transient") throw giveUp(failure, failure.message, made);
 
     const delayMs = delayAfter(made, failure, policy, random);
     if (made > policy.maxRetries || performance.now() + delayMs > deadline) {
       const times = made === 1 ? "1 attempt" : `${made} attempts`;
-      throw givenUp(failure, `${failure.message} after ${times}; try again in a few minutes.`, made);
+      throw giveUp(failure, `${failure.message} after ${times}; try again in a few minutes.`, made);
     }
     yield { type: "retry", attempt: made + 1, delayMs, reason: failure.message };
     try {
@@ -176,6 +176,6 @@ function delayAfter(made: number, failure: AttemptFailed, policy: RetryPolicy, r
   return Math.max(Math.round(random() * bound), failure.retryAfterMs ?? 0);
 }
 
-function givenUp(failure: AttemptFailed, message: string, attempts: number): ModelError {
+function giveUp(failure: AttemptFailed, message: string, attempts: number): ModelError {
   return new ModelError(failure.kind, message, { attempts, detail: failure.detail });
 }

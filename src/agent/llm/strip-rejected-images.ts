@@ -24,7 +24,7 @@ export function createImageStripping(): RefusedImages {
       if (!isAnyRefused || !messages.some((message) => refused.has(message))) return request;
       return {
         ...request,
-        messages: messages.map((message) => (refused.has(message) ? blind(message) : message)),
+        messages: messages.map((message) => (refused.has(message) ? removeImages(message) : message)),
       };
     },
     refuse(failure, { messages }) {
@@ -48,7 +48,7 @@ function imagesOf(message: Message): number {
   return "images" in message ? (message.images?.length ?? 0) : 0;
 }
 
-function blind(message: Message): Message {
+function removeImages(message: Message): Message {
   if (message.role !== "user" && message.role !== "tool") return message;
   const { images: _, ...rest } = message;
   const note = `(${imagesOf(message)} left out: the model's service refused an image)`;

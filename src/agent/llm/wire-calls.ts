@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ToolCall, toolCalls } from "../messages.ts";
-import { memoizedByPrefix } from "./wire-history.ts";
+import { memoizeByPrefix } from "./wire-history.ts";
 
 /** A tool call as a service sends it. */
 export interface WireCall {
@@ -12,7 +12,7 @@ export interface WireCall {
 }
 
 /** The ids of all calls so far. A new call must not take one: results are matched by id over the whole session. */
-export const takenCallIds = memoizedByPrefix(
+export const takenCallIds = memoizeByPrefix(
   () => new Set<string>(),
   (taken, message) => {
     if (message.role === "assistant") for (const { id } of toolCalls(message)) taken.add(id);

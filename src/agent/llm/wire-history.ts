@@ -18,7 +18,7 @@ export interface Reader {
  * Reads conversations that grow: what was read of an array once is not read again, so that a step costs what is new in
  * it. An array may be appended to, and never changed otherwise (see `TokenCounter.countMessages`).
  */
-export function memoizedByPrefix<State>(
+export function memoizeByPrefix<State>(
   begin: () => State,
   read: (state: State, message: Message) => void,
 ): (messages: readonly Message[]) => State {
@@ -34,7 +34,7 @@ export function memoizedByPrefix<State>(
   };
 }
 
-const unanswered = memoizedByPrefix(
+const unanswered = memoizeByPrefix(
   () => new Set<string>(),
   (open, message) => {
     if (message.role === "tool") {
@@ -77,21 +77,21 @@ export function hashId(id: string): string {
 }
 
 /** A called name as it goes back: a model can make one up that no service takes. A tool's own name stays as it is. */
-export function wireName(name: string): string {
+export function toWireName(name: string): string {
   return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
 }
 
-export function summaryText({ text }: SummaryMessage): string {
+export function formatSummary({ text }: SummaryMessage): string {
   return `<summary of="earlier conversation">\n${text}\n</summary>`;
 }
 
 /** A tool's text as it goes back: some servers refuse an empty one. */
-export function resultText(text: string): string {
+export function toResultText(text: string): string {
   return text.trim() === "" ? "(no output)" : text;
 }
 
 /** Text that takes the place of images for a model without eyes. */
-export function withoutImages(text: string, images: readonly Image[]): string {
+export function noteLeftOutImages(text: string, images: readonly Image[]): string {
   return images.length === 0 ? text : `${text}\n(${images.length} left out: this model cannot see images)`;
 }
 

@@ -19,49 +19,36 @@ export interface CallOptions {
   ask?: (call: ToolCall, asking: Asking) => Question;
 }
 
+export interface CallsResult {
+  outcomes: CallOutcome[];
+  /** People must decide before the calls without an outcome go on. */
+  waiting: boolean;
+}
+
 /**
  * Gives every open call of a step its one result, in the order of the calls. Neighbouring read-only calls run in
- * parallel. After an abort nothing new is started: on a stop the rest is answered as stopped; on a shutdown it
- * stays open for the worker that goes on. At the first call that waits for people, all those behind it that must be
- * asked are asked too, and they stay open (`waiting`).
+ * parallel. After an abort nothing new is started: on a stop the remaining calls are answered as stopped; on a shutdown
+ * they stay open for the worker that resumes the turn. At the first call that waits for people, all later ones that
+ * need a decision are put to them too, and they stay open (`waiting`).
  */
 export async function* runCalls(
   open: readonly OpenCall[],
   options: CallOptions,
-): AsyncGenerator<AgentEvent, { outcomes: CallOutcome[]; waiting: boolean }> {
-  const { step, tools, signal, budget, context, ask } = options;
+): AsyncGenerator<AgentEvent, CallsResult> {
+  const { step, signal, context } = options;
   const outcomes: CallOutcome[] = [];
-  /** What people have to decide before the call goes on. */
-  const asked = ({ call, started, question, decision }: OpenCall): Asking | undefined =>
-    started || decision || !ask ? undefined : (question ?? tools.asks(call));
-  const isFree = (entry: OpenCall) =>
-    !entry.started && tools.effectOf(entry.call.name) === "read" && !asked(entry);
-
-  let answered = 0;
-  for (const batch of batches(open, isFree)) {
+  for (const batch of splitIntoBatches(open, options)) {
     const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
     if (abort && abort.kind !== "stop") break;
-    if (!abort && ask && batch.some(asked)) {
-      for (const entry of open.slice(answered)) {
-        const asking = entry.question ? undefined : asked(entry);
-        const { call } = entry;
-        if (asking) yield { type: "question", step, question: ask(call, asking), call };
-      }
+    if (!abort && batch.some((entry) => findAsking(entry, options))) {
+      yield* askAbout(open.slice(outcomes.length), options);
       return { outcomes, waiting: true };
     }
-    answered += batch.length;
-
     const running: (CallOutcome | Promise<CallOutcome>)[] = [];
-    for (const { call, started, decision } of batch) {
-      const given = started ? answerUnknown(call) : decision && answerWithoutRun(call, decision);
-      if (given) {
-        running.push({ message: given, durationMs: 0 });
-      } else if (abort) {
-        running.push({ message: stoppedResult(call, abort.order), durationMs: 0 });
-      } else {
-        yield { type: "tool-start", step, call };
-        running.push(tools.dispatch(call, signal, { budget, ...(decision && { decision }) }));
-      }
+    for (const entry of batch) {
+      const message = answerNow(entry, abort?.order);
+      if (!message) yield { type: "tool-start", step, call: entry.call };
+      running.push(message ? { message, durationMs: 0 } : startCall(entry, options));
     }
     for (const result of running) {
       const outcome = await result;
@@ -73,18 +60,49 @@ export async function* runCalls(
   return { outcomes, waiting: false };
 }
 
-/** Calls that may run together: runs of free ones (read-only, nothing to ask), everything else alone. */
-function batches(open: readonly OpenCall[], isFree: (entry: OpenCall) => boolean): OpenCall[][] {
-  const result: OpenCall[][] = [];
-  for (const entry of open) {
-    const last = result.at(-1);
-    if (last && last.length < parallelReads && [...last, entry].every(isFree)) last.push(entry);
-    else result.push([entry]);
-  }
-  return result;
+/** What people must decide before the call goes on. */
+function findAsking(entry: OpenCall, { tools, ask }: CallOptions): Asking | undefined {
+  if (entry.started || entry.decision || !ask) return undefined;
+  return entry.question ?? tools.findAsking(entry.call);
 }
 
-function stoppedResult(call: ToolCall, order: StopOrder): ToolMessage {
+/** Puts to people what they have not been asked yet. */
+function* askAbout(entries: readonly OpenCall[], options: CallOptions): Generator<AgentEvent, void> {
+  const { step, ask } = options;
+  for (const entry of entries) {
+    const asking = entry.question ? undefined : findAsking(entry, options);
+    const { call } = entry;
+    if (asking && ask) yield { type: "question", step, question: ask(call, asking), call };
+  }
+}
+
+function startCall(
+  { call, decision }: OpenCall,
+  { tools, signal, budget }: CallOptions,
+): Promise<CallOutcome> {
+  return tools.dispatch(call, signal, { budget, ...(decision && { decision }) });
+}
+
+/** The result of a call that does not run; undefined when it is to run. */
+function answerNow({ call, started, decision }: OpenCall, stop?: StopOrder): ToolMessage | undefined {
+  if (started) return answerUnknown(call);
+  return (decision && answerWithoutRun(call, decision)) ?? (stop && answerStopped(call, stop));
+}
+
+function answerStopped(call: ToolCall, order: StopOrder): ToolMessage {
   const text = `Not run: stopped by ${order.by}.`;
   return { role: "tool", callId: call.id, name: call.name, status: "stopped", text };
+}
+
+/** Calls that may run together: neighbouring free ones (read-only, nothing to ask), and every other one alone. */
+function splitIntoBatches(open: readonly OpenCall[], options: CallOptions): OpenCall[][] {
+  const isFree = (entry: OpenCall) =>
+    !entry.started && options.tools.effectOf(entry.call.name) === "read" && !findAsking(entry, options);
+  const batches: OpenCall[][] = [];
+  for (const entry of open) {
+    const last = batches.at(-1);
+    if (last && last.length < parallelReads && [...last, entry].every(isFree)) last.push(entry);
+    else batches.push([entry]);
+  }
+  return batches;
 }

@@ -5,8 +5,8 @@ import { cutText } from "../well-formed.ts";
 const keptCalls = 60;
 const keptChars = 300;
 
-/** Gathers the calls of one sub-agent from its events. */
-export function collectInnerCalls(): { add(event: AgentEvent): void; gathered(): InnerCalls | undefined } {
+/** Collects the calls of one sub-agent from its events. */
+export function collectInnerCalls(): { add(event: AgentEvent): void; read(): InnerCalls | undefined } {
   const calls: { id: string; call: InnerCall }[] = [];
   let omitted = 0;
   return {
@@ -32,6 +32,6 @@ export function collectInnerCalls(): { add(event: AgentEvent): void; gathered():
           });
       }
     },
-    gathered: () => (calls.length === 0 ? undefined : { calls: calls.map(({ call }) => call), omitted }),
+    read: () => (calls.length === 0 ? undefined : { calls: calls.map(({ call }) => call), omitted }),
   };
 }

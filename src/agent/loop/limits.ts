@@ -12,26 +12,26 @@ export interface TurnLimits {
   cost?: number;
 }
 
-/** What a turn has used up. */
+/** What a turn has used so far. */
 export interface Spent {
   steps: number;
   usage: Usage;
   elapsedMs: number;
 }
 
-/** What may still be spent, by whatever spends within a turn: a sub-agent counts its steps itself. */
+/** What the calls of a turn may still spend. Without steps: a sub-agent counts its own. */
 export type Budget = Omit<TurnLimits, "steps">;
 
 export const defaultTurnLimits: TurnLimits = { steps: 50, wallMs: 60 * 60_000 };
 
-/** The first limit that is reached, in words. */
+/** The first limit that the turn has reached, worded for people; undefined when none is. */
 export function findReachedLimit(
   limits: TurnLimits,
   { steps, usage, elapsedMs }: Spent,
 ): { kind: "step-limit" | "budget"; limit: string } | undefined {
-  if (steps >= limits.steps) return { kind: "step-limit", limit: counted(limits.steps, "step") };
+  if (steps >= limits.steps) return { kind: "step-limit", limit: formatCount(limits.steps, "step") };
   if (elapsedMs >= limits.wallMs)
-    return { kind: "budget", limit: counted(Math.round(limits.wallMs / 60_000), "minute") };
+    return { kind: "budget", limit: formatCount(Math.round(limits.wallMs / 60_000), "minute") };
   if (limits.tokens !== undefined && tokensOf(usage) >= limits.tokens)
     return { kind: "budget", limit: `${limits.tokens} tokens` };
   if (limits.cost !== undefined && usage.cost >= limits.cost)
@@ -39,7 +39,7 @@ export function findReachedLimit(
   return undefined;
 }
 
-function counted(number: number, unit: string): string {
+function formatCount(number: number, unit: string): string {
   return number === 1 ? `1 ${unit}` : `${number} ${unit}s`;
 }
 
@@ -51,7 +51,7 @@ export function remainingBudget({ wallMs, tokens, cost }: TurnLimits, { usage, e
   };
 }
 
-/** The stricter of each. */
+/** The stricter of each limit. */
 export function restrictLimits(limits: TurnLimits, budget: Budget): TurnLimits {
   const tokens = Math.min(limits.tokens ?? Infinity, budget.tokens ?? Infinity);
   const cost = Math.min(limits.cost ?? Infinity, budget.cost ?? Infinity);

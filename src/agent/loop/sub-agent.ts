@@ -16,16 +16,16 @@ export interface SubAgentOptions {
   context: ContextWindow;
   /** The system prompt of the agent that delegates. */
   system: string;
-  /** Makes the tools that sub-agents may get, anew for each: what tools know of the files is its own. */
+  /** Creates the tools for each sub-agent anew: what its tools know about the files is its own. */
   tools(): readonly Tool[];
-  dispatcher(tools: readonly Tool[]): Dispatcher;
+  createDispatcher(tools: readonly Tool[]): Dispatcher;
   /** See `Turn`. */
-  pay?(model: LanguageModel): LanguageModel;
+  meter?(model: LanguageModel): LanguageModel;
   /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /**
-   * Told what a sub-agent does in the call `callId`. A tool of its runs only when this has resolved; where it
-   * rejects, the sub-agent ends.
+   * Called with what a sub-agent does in the call `callId`. Its tools run only once this has resolved; a rejection ends
+   * the sub-agent.
    */
   onEvent?(callId: string, event: StepEvent | CallEvent): void | Promise<void>;
   /** How many levels of sub-agents there may be. Default 1: they have none of their own. */
@@ -49,8 +49,8 @@ const input = z.object({
 });
 
 /**
- * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Nothing of it is
- * in the journal but its report and the beginnings of its calls, so an interrupted one is never resumed.
+ * The tool that runs a sub-agent: a turn of its own with a fresh context, in the same sandbox. Only its report and the
+ * beginnings of its calls are journalled, so an interrupted sub-agent is never resumed.
  */
 export function createTaskTool(options: SubAgentOptions): Tool {
   const { depth = 1, limits = defaultLimits } = options;
@@ -80,9 +80,9 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         model: options.model,
         context: options.context,
         system: `${options.system}\n\n${part}`,
-        tools: options.dispatcher([...tools(), ...below]),
+        tools: options.createDispatcher([...tools(), ...below]),
         limits: budget ? restrictLimits(limits, budget) : limits,
-        ...(options.pay && { pay: options.pay }),
+        ...(options.meter && { meter: options.meter }),
         signal: AbortSignal.any([signal, ending.signal]),
         now,
       });
@@ -94,14 +94,14 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         async (event) => {
           calls.add(event);
           if (isWork(event)) await options.onEvent?.(callId, event);
-          const line = lineOf(event);
+          const line = describeEvent(event);
           if (line === undefined) return;
           log.push(line);
           output(`${line}\n`);
         },
       );
-      const inner = calls.gathered();
-      return { ...report(outcome, log), ...(inner && { inner }) };
+      const inner = calls.read();
+      return { ...reportOutcome(outcome, log), ...(inner && { inner }) };
     },
   });
 }
@@ -111,13 +111,13 @@ function isWork(event: AgentEvent): event is StepEvent | CallEvent {
 }
 
 /** What the thread sees of a sub-agent's work, and the agent when that was cut short. */
-function lineOf(event: AgentEvent): string | undefined {
+function describeEvent(event: AgentEvent): string | undefined {
   switch (event.type) {
     case "tool-start":
-      return `▸ ${briefly(event.call)}`;
+      return `▸ ${describeCall(event.call)}`;
     case "tool-end": {
       const { status, text } = event.message;
-      return status === "ok" ? undefined : `  ${status}: ${oneLine(text)}`;
+      return status === "ok" ? undefined : `  ${status}: ${toOneLine(text)}`;
     }
     case "retry":
       return `… ${event.reason}`;
@@ -128,7 +128,7 @@ function lineOf(event: AgentEvent): string | undefined {
   }
 }
 
-function report(outcome: TurnOutcome, log: readonly string[]): ToolResult {
+function reportOutcome(outcome: TurnOutcome, log: readonly string[]): ToolResult {
   const { usage } = outcome;
   const done = log.length === 0 ? "It had done nothing yet." : `It had done this:\n${log.join("\n")}`;
   switch (outcome.kind) {
@@ -152,10 +152,10 @@ function report(outcome: TurnOutcome, log: readonly string[]): ToolResult {
   }
 }
 
-function briefly(call: ToolCall): string {
-  return `${call.name} ${oneLine(JSON.stringify(call.input))}`;
+function describeCall(call: ToolCall): string {
+  return `${call.name} ${toOneLine(JSON.stringify(call.input))}`;
 }
 
-function oneLine(text: string): string {
+function toOneLine(text: string): string {
   return cutText(text.trim().replace(/\s+/g, " "), 120);
 }

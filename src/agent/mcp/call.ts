@@ -16,7 +16,7 @@ export interface CallRequest {
 }
 
 /** How a call went. Only `answered` and `refused` come from the server itself. */
-export type CallOutcome =
+export type McpCallOutcome =
   | { kind: "answered"; result: CallResult }
   /** The server answered with a protocol error. */
   | { kind: "refused"; problem: string }
@@ -28,7 +28,7 @@ export type CallOutcome =
   | { kind: "lost"; problem: string };
 
 /** Makes one call over one connection. Closes the connection when the call shows that it is dead. */
-export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<CallOutcome> {
+export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<McpCallOutcome> {
   const deadline = startDeadline(executeMs, request.signal);
   try {
     const params = { name: request.tool, arguments: request.input };

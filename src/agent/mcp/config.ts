@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { passwordsIn } from "../passwords.ts";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
+import { findPasswords } from "../passwords.ts";
 
 /** How a server is reached. */
 export type McpEndpoint =
@@ -56,8 +57,7 @@ export async function readMcpConfig(path: string, env: Environment): Promise<Mcp
     return parseMcpConfig(await readFile(path, "utf8"), env);
   } catch (error) {
     if (error instanceof McpConfigError) throw new McpConfigError(`${path}: ${error.message}`);
-    if (error instanceof Error && "code" in error && error.code === "ENOENT")
-      return { servers: [], secrets: [] };
+    if (hasErrorCode(error, "ENOENT")) return { servers: [], secrets: [] };
     throw error;
   }
 }
@@ -183,7 +183,7 @@ function expand(text: string, env: Environment, missing: Set<string>, secrets: S
       return value;
     },
   );
-  for (const password of passwordsIn(expanded)) secrets.add(password);
+  for (const password of findPasswords(expanded)) secrets.add(password);
   return expanded;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { callTool } from "./call.ts";
-import type { CallOutcome, CallRequest } from "./call.ts";
+import type { McpCallOutcome, CallRequest } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline } from "./deadline.ts";
 import { createLink } from "./link.ts";
@@ -35,7 +35,7 @@ export interface Connection {
    */
   refresh(signal: AbortSignal): Promise<void>;
   /** `repeatable`: when it is not known whether the call ran, it may be made once more. Never rejects. */
-  call(request: CallRequest, repeatable: boolean): Promise<CallOutcome>;
+  call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome>;
   /** Ends the connection and the server's process, within some three seconds. */
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export interface ConnectionOptions {
   timeouts: McpTimeouts;
   /** How long a turn waits for a server that is new or was lost, in milliseconds. */
   patienceMs: number;
-  /** The rest after the first failed attempt; it doubles with each further one, up to `capMs`. */
+  /** The wait after the first failed attempt; it doubles with each further one, up to `capMs`. */
   backoff: { baseMs: number; capMs: number };
   now: () => number;
   /** Takes secrets out of a text. */
@@ -55,50 +55,70 @@ export interface ConnectionOptions {
 const nothingListed: Listing = { tools: [], leftOut: [] };
 
 export function createConnection(server: EnabledServer, options: ConnectionOptions): Connection {
-  const { timeouts, backoff, now, mask, log } = options;
-  const life = new AbortController();
-  let state: ConnectionState = { kind: "idle" };
-  let listing = nothingListed;
-  let failures = 0;
+  return new ServerConnection(server, options);
+}
 
-  return { state: () => state, listing: () => listing, refresh, call, close };
+class ServerConnection implements Connection {
+  readonly #server: EnabledServer;
+  readonly #options: ConnectionOptions;
+  readonly #life = new AbortController();
+  #state: ConnectionState = { kind: "idle" };
+  #listing = nothingListed;
+  #failures = 0;
 
-  async function refresh(signal: AbortSignal): Promise<void> {
-    connectIfDue();
-    if (state.kind === "connecting") await waitFor(state.settled, state.patienceEnds - now(), signal);
-    else if (state.kind === "ready" && state.listAt <= now()) {
-      await waitFor(listAgain(state), failures > 0 ? 0 : options.patienceMs, signal);
+  constructor(server: EnabledServer, options: ConnectionOptions) {
+    this.#server = server;
+    this.#options = options;
+  }
+
+  state(): ConnectionState {
+    return this.#state;
+  }
+
+  listing(): Listing {
+    return this.#listing;
+  }
+
+  async refresh(signal: AbortSignal): Promise<void> {
+    this.#connectIfDue();
+    if (this.#state.kind === "connecting")
+      await waitFor(this.#state.settled, this.#state.patienceEnds - this.#options.now(), signal);
+    else if (this.#state.kind === "ready" && this.#state.listAt <= this.#options.now()) {
+      await waitFor(this.#listAgain(this.#state), this.#failures > 0 ? 0 : this.#options.patienceMs, signal);
     }
   }
 
-  async function call(request: CallRequest, repeatable: boolean): Promise<CallOutcome> {
-    const first = await usableLink(request.signal);
+  async call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome> {
+    const first = await this.#findLink(request.signal);
     if (!("client" in first)) return first;
-    const outcome = await callOver(first, request);
+    const outcome = await this.#callOver(first, request);
     if (outcome.kind !== "unavailable" && !(outcome.kind === "lost" && repeatable)) return outcome;
-    const second = await usableLink(request.signal);
-    return "client" in second ? await callOver(second, request) : second;
+    const second = await this.#findLink(request.signal);
+    return "client" in second ? await this.#callOver(second, request) : second;
   }
 
-  async function callOver(link: Link, request: CallRequest): Promise<CallOutcome> {
-    const outcome = await callTool(link, request, timeouts.executeMs);
-    return "problem" in outcome ? { ...outcome, problem: mask(outcome.problem) } : outcome;
+  async #callOver(link: Link, request: CallRequest): Promise<McpCallOutcome> {
+    const outcome = await callTool(link, request, this.#options.timeouts.executeMs);
+    return "problem" in outcome ? { ...outcome, problem: this.#options.mask(outcome.problem) } : outcome;
   }
 
-  async function usableLink(signal: AbortSignal): Promise<Link | CallOutcome> {
-    connectIfDue();
-    if (state.kind === "connecting") await waitFor(state.settled, timeouts.connectMs, signal);
+  async #findLink(signal: AbortSignal): Promise<Link | McpCallOutcome> {
+    this.#connectIfDue();
+    if (this.#state.kind === "connecting")
+      await waitFor(this.#state.settled, this.#options.timeouts.connectMs, signal);
     if (signal.aborted) return { kind: "stopped" };
-    return state.kind === "ready" ? state.link : { kind: "unavailable", problem: whyNot(state) };
+    return this.#state.kind === "ready"
+      ? this.#state.link
+      : { kind: "unavailable", problem: this.#explainState(this.#state) };
   }
 
-  function connectIfDue(): void {
-    switch (state.kind) {
+  #connectIfDue(): void {
+    switch (this.#state.kind) {
       case "idle":
       case "lost":
-        return connect(options.patienceMs);
+        return this.#connect(this.#options.patienceMs);
       case "failed":
-        return now() < state.retryAt ? undefined : connect(0);
+        return this.#options.now() < this.#state.retryAt ? undefined : this.#connect(0);
       case "connecting":
       case "ready":
       case "closed":
@@ -106,50 +126,53 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     }
   }
 
-  function connect(patienceMs: number): void {
-    state = { kind: "connecting", settled: establish(), patienceEnds: now() + patienceMs };
+  #connect(patienceMs: number): void {
+    this.#state = {
+      kind: "connecting",
+      settled: this.#establish(),
+      patienceEnds: this.#options.now() + patienceMs,
+    };
   }
 
-  async function establish(): Promise<void> {
-    const opened = await open();
-    if (life.signal.aborted) return "link" in opened ? await opened.link.close() : undefined;
+  async #establish(): Promise<void> {
+    const opened = await this.#openLink();
+    if (this.#life.signal.aborted) return "link" in opened ? await opened.link.close() : undefined;
     if ("link" in opened) {
-      failures = 0;
-      listing = opened.listing;
-      state = { kind: "ready", link: opened.link, listAt: Infinity };
-      log("info", `connected, ${listing.tools.length} tools`);
+      this.#failures = 0;
+      this.#listing = opened.listing;
+      this.#state = { kind: "ready", link: opened.link, listAt: Infinity };
+      this.#options.log("info", `connected, ${this.#listing.tools.length} tools`);
     } else {
-      listing = nothingListed;
-      state = { kind: "failed", problem: mask(opened.problem), retryAt: now() + nextRest() };
-      log("warn", `not connected: ${state.problem}`);
+      this.#listing = nothingListed;
+      this.#state = {
+        kind: "failed",
+        problem: this.#options.mask(opened.problem),
+        retryAt: this.#options.now() + this.#nextBackoff(),
+      };
+      this.#options.log("warn", `not connected: ${this.#state.problem}`);
     }
   }
 
-  /** How long to rest after one more failure, in milliseconds. */
-  function nextRest(): number {
-    const restMs = Math.min(backoff.capMs, backoff.baseMs * 2 ** failures);
-    failures += 1;
-    return restMs;
+  /** How long to wait after one more failure, in milliseconds. */
+  #nextBackoff(): number {
+    const { baseMs, capMs } = this.#options.backoff;
+    const waitMs = Math.min(capMs, baseMs * 2 ** this.#failures);
+    this.#failures += 1;
+    return waitMs;
   }
 
-  async function open(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
-    const deadline = startDeadline(timeouts.connectMs, life.signal);
-    const link = createLink(server.endpoint, timeouts.readMs, {
-      onEnd() {
-        if (state.kind !== "ready" || state.link !== link) return;
-        state = { kind: "lost", problem: mask(link.explain("the connection was closed")) };
-        log("warn", `connection lost: ${state.problem}`);
-      },
-      onToolsChanged() {
-        if (state.kind === "ready" && state.link === link) state = { ...state, listAt: 0 };
-      },
+  async #openLink(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
+    const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
+    const link: Link = createLink(this.#server.endpoint, this.#options.timeouts.readMs, {
+      onEnd: () => this.#loseLink(link),
+      onToolsChanged: () => this.#listSoon(link),
     });
     try {
       await link.connect(deadline.signal);
       return { link, listing: await listTools(link.client, deadline.signal) };
     } catch (error) {
       const problem = link.explain(
-        deadline.expired() ? `no answer within ${timeouts.connectMs / 1000} s` : error,
+        deadline.expired() ? `no answer within ${this.#options.timeouts.connectMs / 1000} s` : error,
       );
       await link.close();
       return { problem };
@@ -158,40 +181,52 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     }
   }
 
-  /** Keeps the old list, and tries again after a rest, when that fails: a call will show whether the server still works. */
-  async function listAgain(ready: Extract<ConnectionState, { kind: "ready" }>): Promise<void> {
+  #loseLink(link: Link): void {
+    if (this.#state.kind !== "ready" || this.#state.link !== link) return;
+    const problem = this.#options.mask(link.explain("the connection was closed"));
+    this.#state = { kind: "lost", problem };
+    this.#options.log("warn", `connection lost: ${problem}`);
+  }
+
+  #listSoon(link: Link): void {
+    if (this.#state.kind === "ready" && this.#state.link === link)
+      this.#state = { ...this.#state, listAt: 0 };
+  }
+
+  /** Keeps the old list, and tries again after a back-off, when that fails: a call will show whether the server still works. */
+  async #listAgain(ready: Extract<ConnectionState, { kind: "ready" }>): Promise<void> {
     const { link } = ready;
     // Set first: a change that is announced while the list is on its way makes it stale again.
-    state = { ...ready, listAt: Infinity };
-    const deadline = startDeadline(timeouts.connectMs, life.signal);
+    this.#state = { ...ready, listAt: Infinity };
+    const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
     try {
       const fresh = await listTools(link.client, deadline.signal);
-      if (state.kind !== "ready" || state.link !== link) return;
-      failures = 0;
-      listing = fresh;
-      state = { kind: "ready", link, listAt: state.listAt };
-      log("info", `listed again, ${listing.tools.length} tools`);
+      if (this.#state.kind !== "ready" || this.#state.link !== link) return;
+      this.#failures = 0;
+      this.#listing = fresh;
+      this.#state = { kind: "ready", link, listAt: this.#state.listAt };
+      this.#options.log("info", `listed again, ${this.#listing.tools.length} tools`);
     } catch (error) {
-      const problem = `its changed tools could not be listed: ${mask(link.explain(error))}`;
-      log("warn", problem);
-      if (state.kind === "ready" && state.link === link) {
-        state = { kind: "ready", link, listAt: now() + nextRest(), problem };
+      const problem = `its changed tools could not be listed: ${this.#options.mask(link.explain(error))}`;
+      this.#options.log("warn", problem);
+      if (this.#state.kind === "ready" && this.#state.link === link) {
+        this.#state = { kind: "ready", link, listAt: this.#options.now() + this.#nextBackoff(), problem };
       }
     } finally {
       deadline.release();
     }
   }
 
-  function whyNot(current: ConnectionState): string {
+  #explainState(current: ConnectionState): string {
     switch (current.kind) {
       case "failed": {
-        const seconds = Math.max(1, Math.ceil((current.retryAt - now()) / 1000));
+        const seconds = Math.max(1, Math.ceil((current.retryAt - this.#options.now()) / 1000));
         return `${current.problem}; the next attempt is possible in ${seconds} s`;
       }
       case "lost":
         return current.problem;
       case "connecting":
-        return `no connection within ${timeouts.connectMs / 1000} s`;
+        return `no connection within ${this.#options.timeouts.connectMs / 1000} s`;
       case "idle":
       case "ready":
       case "closed":
@@ -199,11 +234,11 @@ export function createConnection(server: EnabledServer, options: ConnectionOptio
     }
   }
 
-  async function close(): Promise<void> {
-    const last = state;
-    life.abort();
-    state = { kind: "closed" };
-    listing = nothingListed;
+  async close(): Promise<void> {
+    const last = this.#state;
+    this.#life.abort();
+    this.#state = { kind: "closed" };
+    this.#listing = nothingListed;
     if (last.kind === "connecting") await last.settled;
     if (last.kind === "ready") await last.link.close();
   }

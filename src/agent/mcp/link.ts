@@ -9,13 +9,13 @@ import { fetchWithReadTimeout } from "./http.ts";
 import { createStdioTransport } from "./stdio.ts";
 import type { StdioTransport } from "./stdio.ts";
 
-/** For requests that a {@link startDeadline} bounds: the SDK's own limit of 60 s is put out of the way. */
+/** For requests that a {@link startDeadline} bounds: disables the SDK's own time-out of 60 s. */
 export const withoutOwnTimeout = { timeout: 2 ** 31 - 1 };
 
 /** The protocol client and what carries it, for one server and one connection; never used again after its end. */
 export interface Link {
   readonly client: Client;
-  /** Starts the server or opens the stream, and shakes hands. */
+  /** Starts the server or opens the stream, and completes the handshake. */
   connect(signal: AbortSignal): Promise<void>;
   /** The connection has ended, by either side. */
   ended(): boolean;

@@ -53,7 +53,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   }
   const masker = createMasker(config.secrets);
   const enabled = config.servers.filter(isEnabled);
-  const members = enabled.length > 0 ? await joined(enabled) : [];
+  const members = enabled.length > 0 ? await joinServers(enabled) : [];
 
   return {
     async tools(signal) {
@@ -68,7 +68,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     },
   };
 
-  async function joined(servers: readonly EnabledServer[]): Promise<Member[]> {
+  async function joinServers(servers: readonly EnabledServer[]): Promise<Member[]> {
     // The protocol's SDK takes some 30 MB: without a server nothing of it is loaded.
     const { joinServer } = await import("./member.ts");
     return servers.map((server) =>

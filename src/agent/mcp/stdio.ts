@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ReadBuffer, serializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
 import type { McpEndpoint } from "./config.ts";
 import { describeError, joinLines } from "./failure.ts";
 
@@ -88,8 +89,9 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
     },
 
     explain(error) {
-      const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
-      const what = missing ? `its command ${server.command} or its cwd does not exist` : describeError(error);
+      const what = hasErrorCode(error, "ENOENT")
+        ? `its command ${server.command} or its cwd does not exist`
+        : describeError(error);
       const lastWords = joinLines(stderr.trimEnd().split("\n").slice(-3).join(" | ")).slice(-300);
       return (obituary ?? what) + (lastWords ? `; it wrote: ${lastWords}` : "");
     },

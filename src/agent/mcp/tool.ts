@@ -1,7 +1,7 @@
 import type { Progress } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
-import type { CallOutcome } from "./call.ts";
+import type { McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerTool } from "./listing.ts";
@@ -32,7 +32,7 @@ export function createMcpTool(
   });
 }
 
-function toResult(outcome: CallOutcome, server: string, timeouts: McpTimeouts): ToolResult {
+function toResult(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts): ToolResult {
   switch (outcome.kind) {
     case "answered":
       return toToolResult(outcome.result);

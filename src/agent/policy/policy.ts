@@ -16,9 +16,18 @@ export interface ToolRule {
   why?: string;
 }
 
-/** Whether a call may run, must be approved by a person first, or never runs. */
+/** Whether a call may run, must be approved by a person first, or never runs. `why` is for people and the model. */
 export type PolicyDecision = { action: "allow" } | { action: "ask" | "deny"; why: string };
 
+/**
+ * Decides about each call before it runs, a sub-agent's too, from the tool's declared effect and the parsed input. Must
+ * be a pure function: it is asked again when the turn is resumed. Must not throw, and in doubt answers `ask` or `deny`.
+ *
+ * ```ts
+ * const readOnly: Policy = ({ effect }) =>
+ *   effect === "read" ? { action: "allow" } : { action: "deny", why: "This agent only reads." };
+ * ```
+ */
 export type Policy = (tool: Pick<Tool, "name" | "effect">, input: unknown) => PolicyDecision;
 
 export const allowAll: Policy = () => ({ action: "allow" });
@@ -33,8 +42,8 @@ const strictness: Record<ToolAction, number> = { allow: 0, ask: 1, deny: 2 };
 export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): Policy {
   const compiled = rules.map((rule) => ({
     rule,
-    tool: globMatcher(rule.tool),
-    command: rule.command === undefined ? undefined : globMatcher(rule.command),
+    tool: compileGlob(rule.tool),
+    command: rule.command === undefined ? undefined : compileGlob(rule.command),
   }));
   return (tool, input) => {
     const mine = compiled.filter(
@@ -44,9 +53,9 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
       const found = mine.find((entry) => !entry.command || (command !== undefined && entry.command(command)));
       const action = found?.rule.action ?? fallback;
       if (action === "allow") return { action };
-      return { action, why: sentence(found?.rule.why ?? defaultWhy(command ?? tool.name)) };
+      return { action, why: toSentence(found?.rule.why ?? explainByDefault(command ?? tool.name)) };
     };
-    return commandsOf(
+    return listCommands(
       input,
       mine.some((entry) => entry.command),
     )
@@ -56,7 +65,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
 }
 
 /** What is to be judged: never empty. Undefined stands for a call that is no command. */
-function commandsOf(input: unknown, hasPatterns: boolean): [string | undefined, ...string[]] {
+function listCommands(input: unknown, hasPatterns: boolean): [string | undefined, ...string[]] {
   const isCommand = typeof input === "object" && input !== null && "command" in input;
   if (!hasPatterns || !isCommand || typeof input.command !== "string") return [undefined];
   // A script without any command, such as a comment, is judged as the empty one.
@@ -65,16 +74,16 @@ function commandsOf(input: unknown, hasPatterns: boolean): [string | undefined, 
 }
 
 /** Other sentences follow it. */
-function sentence(text: string): string {
+function toSentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-function defaultWhy(what: string): string {
+function explainByDefault(what: string): string {
   return `the operator's rules say so for “${cutText(what.replaceAll(/\s+/g, " "), 80)}”.`;
 }
 
 /** Whether a text is the pattern from its first to its last character. Linear in the text. */
-export function globMatcher(glob: string): (text: string) => boolean {
+export function compileGlob(glob: string): (text: string) => boolean {
   const [first = "", ...rest] = glob.split("*");
   const last = rest.pop();
   return (text) => {

@@ -18,15 +18,15 @@ export function formatSkillCatalogue(
 ): string {
   if (skills.length === 0) return "";
   for (const length of lengths) {
-    const text = render(skills, length, skills.length);
+    const text = renderSkills(skills, length, skills.length);
     if (count(text) <= budget) return text;
   }
   let shown = skills.length;
-  while (shown > 0 && count(render(skills, 0, shown)) > budget) shown = Math.floor(shown * 0.9);
-  return render(skills, 0, shown);
+  while (shown > 0 && count(renderSkills(skills, 0, shown)) > budget) shown = Math.floor(shown * 0.9);
+  return renderSkills(skills, 0, shown);
 }
 
-function render(skills: readonly Skill[], length: number, shown: number): string {
+function renderSkills(skills: readonly Skill[], length: number, shown: number): string {
   const lines = skills.slice(0, shown).map(({ name, description }) => {
     return length === 0 ? `- ${name}` : `- ${name}: ${cutText(description.replaceAll(/\s+/g, " "), length)}`;
   });

@@ -24,14 +24,14 @@ export function createGetSkillTool(skills: readonly Skill[]): Tool {
       if (skill)
         return Promise.resolve({ status: "ok", text: describeSkill(skill), details: { skill: skill.name } });
       // An error also with a find: nothing was loaded that is to stay in view.
-      const text = `There is no skill ${JSON.stringify(name)}. ${listOf(search(skills, name), skills)}`;
+      const text = `There is no skill ${JSON.stringify(name)}. ${listSkills(searchSkills(skills, name), skills)}`;
       return Promise.resolve({ status: "error", text });
     },
   });
 }
 
 /** Those that have all of the words in name or description. */
-function search(skills: readonly Skill[], query: string): Skill[] {
+function searchSkills(skills: readonly Skill[], query: string): Skill[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return skills.filter(({ name, description }) => {
     const text = `${name} ${description}`.toLowerCase();
@@ -39,7 +39,7 @@ function search(skills: readonly Skill[], query: string): Skill[] {
   });
 }
 
-function listOf(found: readonly Skill[], all: readonly Skill[]): string {
+function listSkills(found: readonly Skill[], all: readonly Skill[]): string {
   const names = (skills: readonly Skill[]) => skills.map(({ name }) => name).join(", ");
   if (found.length === 0) return `Skills: ${names(all)}.`;
   const lines = found

@@ -55,13 +55,13 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
   return {
     current() {
       // Turns that start together share one look.
-      looking ??= look().finally(() => (looking = undefined));
+      looking ??= readFolders().finally(() => (looking = undefined));
       return looking;
     },
     mounts: () => mounts,
   };
 
-  async function look(): Promise<SkillSet> {
+  async function readFolders(): Promise<SkillSet> {
     const scans = await Promise.all(options.folders.map(scanFolder));
     const fingerprint = scans.map((scan) => scan.fingerprint).join("\n\n");
     if (known?.fingerprint === fingerprint) return known.set;

@@ -37,12 +37,12 @@ export async function scanFolder(root: string): Promise<FolderScan> {
     const inside = files.filter((file) => file.path !== manifest && isWithin(path, file.path));
     folders.push({ path, manifest, resources: inside.map((file) => relative(path, file.path)) });
   }
-  const problem = problemOf(readable, files.length);
+  const problem = findProblem(readable, files.length);
   const fingerprint = [problem ?? "", ...files.map((file) => file.mark)].join("\n");
   return { folders, fingerprint, ...(problem === undefined ? {} : { problem }) };
 }
 
-function problemOf(readable: boolean, count: number): string | undefined {
+function findProblem(readable: boolean, count: number): string | undefined {
   if (!readable) return "The folder does not exist or cannot be read.";
   if (count < maxFiles) return undefined;
   return `Only the first ${maxFiles} files were looked at; name a folder that holds nothing but skills.`;

@@ -44,13 +44,13 @@ export const bash = defineSandboxTool({
       signal,
       onOutput: (chunk) => output(decoder.write(chunk)),
     });
-    return report(result);
+    return reportResult(result);
   },
 });
 
 /** How it ended comes first, so that it is seen whatever is cut from the output. */
-function report(result: ExecResult): ToolResult {
-  const text = [ending(result), outputOf(result)].join("\n");
+function reportResult(result: ExecResult): ToolResult {
+  const text = [describeEnding(result), outputOf(result)].join("\n");
   switch (result.end) {
     case "exit":
       return { status: "ok", text };
@@ -66,7 +66,7 @@ function report(result: ExecResult): ToolResult {
   }
 }
 
-function ending({ end, exitCode, problem, durationMs }: ExecResult): string {
+function describeEnding({ end, exitCode, problem, durationMs }: ExecResult): string {
   switch (end) {
     case "exit":
       return `exit code ${exitCode}`;

@@ -1,7 +1,7 @@
 /**
- * Keeps the agent from calling a broken tool again and again: after some failures in a row the tool rests, and
- * then one call at a time may probe whether it works again. It remembers only tools that have failed, so one may
- * serve a process for all of its life.
+ * Keeps the agent from calling a broken tool again and again: after some failures in a row the circuit opens, and after a
+ * while one call at a time may probe whether the tool works again. It remembers only tools that have failed, so one
+ * breaker can serve a process for its whole life.
  */
 export interface CircuitBreaker {
   /** Asks to run `tool`. Every pass must be settled exactly once. */

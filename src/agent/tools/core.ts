@@ -21,7 +21,7 @@ const counter = createTokenCounter();
  * The tools that work in the thread's sandbox; without one they are not registered. Made anew for each turn,
  * because what they know of the files holds for one turn.
  */
-export function sandboxTools(): Tool[] {
+export function createSandboxTools(): Tool[] {
   const known: FileKnowledge = new Map();
   return [
     bash,
@@ -37,6 +37,6 @@ export function sandboxTools(): Tool[] {
 }
 
 /** The tools that need no sandbox. */
-export function sessionTools(): Tool[] {
+export function createSessionTools(): Tool[] {
   return [recordNote, recallNotes, updateNote, forgetNote, searchHistory, schedule, todo];
 }

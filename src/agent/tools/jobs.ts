@@ -30,17 +30,17 @@ export const bashOutput = defineSandboxTool({
   effect: "read",
   async run({ id, offset, filter }, { sandbox, callId, signal, now }) {
     const job = sandbox.jobs().find((known) => known.id === id);
-    if (!job) return unknownJob(id, sandbox);
+    if (!job) return refuseUnknownJob(id, sandbox);
     const status = job.status();
     const { data, total } = await job.read(offset, filter === undefined ? windowBytes : filteredBytes);
     const complete = status.state === "ended" && offset + data.length >= total;
-    const shown = complete ? data : wholeLines(data);
+    const shown = complete ? data : cutToWholeLines(data);
     const next = offset + shown.length;
     const head = `${describe(job, status, now())}; bytes ${offset} to ${next} of ${total}, next offset ${next}`;
 
     if (filter === undefined)
       return { status: "ok", text: `${head}\n${shown.toString() || "(no new output)"}` };
-    const found = await filtered(sandbox, shown, filter, callId, signal);
+    const found = await filterLines(sandbox, shown, filter, callId, signal);
     if (!found.ok) return { status: "error", text: found.message };
     return { status: "ok", text: `${head}\n${found.lines || "(no line matches)"}` };
   },
@@ -53,7 +53,7 @@ export const bashKill = defineSandboxTool({
   effect: "write",
   async run({ id }, { sandbox, now }) {
     const job = sandbox.jobs().find((known) => known.id === id);
-    if (!job) return unknownJob(id, sandbox);
+    if (!job) return refuseUnknownJob(id, sandbox);
     const before = job.status();
     if (before.state === "ended")
       return { status: "ok", text: `${describe(job, before, now())}; nothing to end` };
@@ -66,15 +66,15 @@ export const bashKill = defineSandboxTool({
 });
 
 /** Only the jobs of this thread: the sandbox knows no others. */
-function unknownJob(id: string, sandbox: Sandbox): ToolResult {
+function refuseUnknownJob(id: string, sandbox: Sandbox): ToolResult {
   const known = sandbox.jobs().map((job) => `${job.id} (${job.status().state})`);
   const which = known.length === 0 ? "there are none" : `known ones: ${known.join(", ")}`;
   return { status: "error", text: `This thread has no background command "${cutText(id, 64)}"; ${which}.` };
 }
 
 function describe(job: Job, status: JobStatus, now: number): string {
-  if (status.state === "running") return `${job.id} is running for ${seconds(now - job.startedAt)}`;
-  return `${job.id} ended after ${seconds(status.endedAt - job.startedAt)}: ${endOf(status)}`;
+  if (status.state === "running") return `${job.id} is running for ${formatSeconds(now - job.startedAt)}`;
+  return `${job.id} ended after ${formatSeconds(status.endedAt - job.startedAt)}: ${endOf(status)}`;
 }
 
 function endOf({ end, exitCode }: { end: string; exitCode: number | null }): string {
@@ -82,18 +82,18 @@ function endOf({ end, exitCode }: { end: string; exitCode: number | null }): str
   return exitCode > 128 ? `exit code ${exitCode} (signal ${exitCode - 128})` : `exit code ${exitCode}`;
 }
 
-function seconds(ms: number): string {
+function formatSeconds(ms: number): string {
   return `${(Math.max(ms, 0) / 1000).toFixed(1)} s`;
 }
 
 /** Without a last line that is not complete yet, if there is any line before it. */
-function wholeLines(data: Buffer): Buffer {
+function cutToWholeLines(data: Buffer): Buffer {
   const end = data.lastIndexOf("\n");
   return end < 0 ? data : data.subarray(0, end + 1);
 }
 
 /** The pattern is hostile: grep runs in the sandbox, where a pattern that takes for ever is simply ended. */
-async function filtered(
+async function filterLines(
   sandbox: Sandbox,
   data: Buffer,
   filter: string,

@@ -14,14 +14,14 @@ export const listFiles = defineSandboxTool({
     const listed = await sandbox.listFiles(path, { limit, signal });
     if (!listed.ok) return { status: "error", text: listed.message };
     if (listed.entries.length === 0) return { status: "ok", text: "There are no files." };
-    const lines = listed.entries.map(line);
+    const lines = listed.entries.map(formatEntry);
     if (listed.truncated)
       lines.push(`[only the first ${limit} entries; list a folder below, or use a larger limit]`);
     return { status: "ok", text: lines.join("\n") };
   },
 });
 
-function line({ path, type, bytes }: FileEntry): string {
+function formatEntry({ path, type, bytes }: FileEntry): string {
   switch (type) {
     case "directory":
       return `${path}/`;

@@ -63,7 +63,7 @@ export const recallNotes = defineTool({
         (category === undefined || note.category === category) &&
         words.every((word) => note.text.toLowerCase().includes(word)),
     );
-    if (found.length > 0) return { status: "ok", text: found.map(line).join("\n") };
+    if (found.length > 0) return { status: "ok", text: found.map(formatNote).join("\n") };
     const categories = [...new Set(all.map((note) => note.category))].join(", ");
     return { status: "ok", text: `No note matches. There are ${all.length} notes, in: ${categories}.` };
   },
@@ -76,7 +76,7 @@ export const updateNote = defineTool({
   effect: "write",
   async run({ id, content, category }, { notes }) {
     const note = await notes.update(id, { text: content, category });
-    return note ? { status: "ok", text: `Note ${id} is changed.` } : unknownNote(id);
+    return note ? { status: "ok", text: `Note ${id} is changed.` } : refuseUnknownNote(id);
   },
 });
 
@@ -87,18 +87,20 @@ export const forgetNote = defineTool({
   input: z.object({ id: z.string() }),
   effect: "write",
   async run({ id }, { notes }) {
-    return (await notes.remove(id)) ? { status: "ok", text: `Note ${id} is removed.` } : unknownNote(id);
+    return (await notes.remove(id))
+      ? { status: "ok", text: `Note ${id} is removed.` }
+      : refuseUnknownNote(id);
   },
 });
 
-function unknownNote(id: string): ToolResult {
+function refuseUnknownNote(id: string): ToolResult {
   return {
     status: "error",
     text: `There is no note "${cutText(id, 64)}" here; recall_notes shows the ids.`,
   };
 }
 
-function line({ id, scope, category, text, author, at }: Note): string {
+function formatNote({ id, scope, category, text, author, at }: Note): string {
   const day = new Date(at).toISOString().slice(0, 10);
   return `${id} [${scope}, ${category}] ${text} (${author ? `${author}, ` : ""}${day})`;
 }

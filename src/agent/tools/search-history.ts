@@ -46,7 +46,7 @@ export const searchHistory = defineTool({
     if (entry !== undefined) {
       const found = entries.find(({ number }) => number === entry);
       return found
-        ? { status: "ok", text: `${head(found)}\n${found.text}` }
+        ? { status: "ok", text: `${formatHead(found)}\n${found.text}` }
         : { status: "error", text: `There is no entry ${entry}; take a number from a search.` };
     }
     const words = query.toLowerCase().split(/\s+/);
@@ -56,7 +56,7 @@ export const searchHistory = defineTool({
     });
     if (found.length === 0) return { status: "ok", text: "Nothing matches; try fewer or other words." };
     const shown = found.slice(-shownEntries).toReversed();
-    const lines = shown.map((match) => `${head(match)} ${excerpt(match.text, words[0] ?? "")}`);
+    const lines = shown.map((match) => `${formatHead(match)} ${cutExcerpt(match.text, words[0] ?? "")}`);
     const left = found.length - shown.length;
     if (left > 0) lines.push(`[${left} older ones match too: search with before ${shown.at(-1)?.number}]`);
     return { status: "ok", text: lines.join("\n") };
@@ -107,12 +107,12 @@ function entriesOf(records: readonly JournalRecord[]): Entry[] {
   });
 }
 
-function head({ number, at }: Entry): string {
+function formatHead({ number, at }: Entry): string {
   return `#${number} ${new Date(at).toISOString().slice(0, 16).replace("T", " ")}`;
 }
 
 /** One line around the first place where the word stands. */
-function excerpt(text: string, word: string): string {
+function cutExcerpt(text: string, word: string): string {
   const at = Math.max(0, text.toLowerCase().indexOf(word) - Math.floor(excerptCharacters / 3));
   const piece = text
     .slice(at, at + excerptCharacters)

@@ -23,7 +23,7 @@ export interface ToolResult {
   /** What the model reads. The dispatcher masks and truncates it. */
   text: string;
   images?: Image[];
-  /** A file of the workspace that belongs to the result, relative to the workspace. */
+  /** A file that belongs to the result, relative to the workspace. */
   artifact?: string;
   /** For displays and tests; never sent to the model. */
   details?: unknown;
@@ -38,7 +38,7 @@ export interface ToolResult {
   inner?: InnerCalls;
 }
 
-/** What all tools of a turn share: everything that a tool can touch comes through here. */
+/** What all tools of a turn share: whatever a tool can reach comes through here. */
 export interface ToolServices {
   /** The thread's sandbox. Absent where commands cannot be isolated: see {@link defineSandboxTool}. */
   sandbox?: Sandbox;
@@ -73,8 +73,17 @@ export interface ToolContext extends ToolServices {
 }
 
 /**
- * One tool. `run` gets input that `input` has parsed, and must not throw for an expected failure: it returns
- * a result with status `error` and one line that tells the model what to change.
+ * One tool. Define it with {@link defineTool}, or with {@link defineSandboxTool} when it needs the workspace.
+ *
+ * ```ts
+ * const add = defineTool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   effect: "read",
+ *   run: async ({ a, b }) => ({ status: "ok", text: String(a + b) }),
+ * });
+ * ```
  */
 export interface Tool<Input = unknown> {
   /** At most 64 of `a-z A-Z 0-9 _ -` (the OpenAI limit); unique in a turn. */
@@ -90,6 +99,11 @@ export interface Tool<Input = unknown> {
   limits?: TextLimits;
   /** The question that a person answers before the tool runs; with no choices the answer is free text. */
   asks?(input: Input): { text: string; choices: string[] };
+  /**
+   * Gets input that `input` has parsed. Must not throw for an expected failure, but return a result with status `error`
+   * and one line that tells the model what to change; what it throws goes to the operator's log. Must end soon after
+   * `context.signal` is aborted: the dispatcher gives it a second to say what it did, then abandons it.
+   */
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 }
 

@@ -157,12 +157,12 @@ async function checkSlackApp({ config: { environment, settings } }: CommandConte
     const text = "not used: SLACK_BOT_TOKEN and SLACK_APP_TOKEN connect it (README, “Slack”)";
     return [{ level: "note", text }];
   }
-  const [{ checkSlack }, { resolveTransport, resolveWorkspaces }] = await Promise.all([
+  const [{ checkSlack }, { resolveTransport, resolveTeams }] = await Promise.all([
     import("../../adapters/slack/installation/check.ts"),
     import("../../adapters/slack/installation/resolve-teams.ts"),
   ]);
   return await checkSlack({
-    workspaces: resolveWorkspaces(environment, settings.slack.workspaces),
+    teams: resolveTeams(environment, settings.slack.workspaces),
     events: resolveTransport(environment, settings.slack.http),
     ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
   });

@@ -1,6 +1,6 @@
 import type { WriteStream } from "node:tty";
 import type { Masker } from "../../agent/masker.ts";
-import { describeCall, describeCompaction, formatDuration, todoList } from "../../progress/describe.ts";
+import { describeCall, describeCompaction, formatDuration, renderTodoList } from "../../progress/describe.ts";
 import { describeQuestion } from "../../progress/question-messages.ts";
 import type { LiveEvent } from "../../progress/reporter.ts";
 
@@ -50,7 +50,7 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
           line(`▸ ${plain(describeCall(event.call).replaceAll("`", ""))}`);
           break;
         case "tool-end": {
-          const plan = todoList(event.message);
+          const plan = renderTodoList(event.message);
           if (plan) {
             line(plain(plan.replaceAll("**", "")));
             break;

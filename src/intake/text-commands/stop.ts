@@ -1,14 +1,14 @@
-const stopWords = new Set(["stop", "cancel", "abort", "halt", "🛑"]);
+const stopCommands = new Set(["stop", "cancel", "abort", "halt", "🛑"]);
 
 /**
- * Whether the whole message is an order to stop. Exact after normalising, so that "don't stop until it works"
- * and "stop the server" stay tasks.
+ * Whether the whole message is a command to stop. It must match exactly after normalisation, so that "don't stop until
+ * it works" and "stop the server" stay tasks.
  */
 export function isStopCommand(text: string): boolean {
-  const word = text
+  const command = text
     .normalize("NFKC")
     .toLowerCase()
     .replaceAll(/[\s.!,:;/]+/g, " ")
     .trim();
-  return stopWords.has(word);
+  return stopCommands.has(command);
 }

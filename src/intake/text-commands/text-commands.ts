@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
+import type { InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
 import { type ThreadId, threadId } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
@@ -11,85 +11,82 @@ import { isStatusCommand } from "./status.ts";
 import { isStopCommand } from "./stop.ts";
 import { readVerbosityCommand, verbosityReply } from "./verbosity.ts";
 
-type MessageEvent = Extract<InboundEvent, { kind: "message" }>;
-type StopEvent = Extract<InboundEvent, { kind: "stop" }>;
-
 export interface TextCommandOptions {
   redis: Redis;
-  stop(event: StopEvent): Promise<IntakeResult>;
-  /** What `/status` answers. */
+  stop(event: InboundStop): Promise<IntakeResult>;
+  /** The answer to `/status`. */
   status(thread: ThreadId): Promise<string>;
   audit(event: ScheduleAuditEvent): void;
   now(): number;
 }
 
-/** Does what a message of one word orders (`stop`, `/status`, `!quiet`), without a turn; undefined for all others. */
+/** Creates what runs a message that is a text command (`stop`, `/status`, `!quiet`), without a turn; undefined for others. */
 export function createTextCommands(
   options: TextCommandOptions,
   { reply, refuse, mark }: Pick<Replies, "reply" | "refuse" | "mark">,
-): (event: MessageEvent) => Promise<IntakeResult | undefined> {
+): (event: InboundMessage) => Promise<IntakeResult | undefined> {
   const { redis } = options;
 
-  const stopWord = async (event: MessageEvent): Promise<IntakeResult> => {
+  const runStop = async (event: InboundMessage): Promise<IntakeResult> => {
     const { author, at } = event;
     const result = await options.stop({ kind: "stop", target: { thread: event.thread }, author, at });
     if (result.kind === "refused") return refuse(event, result.reply);
     if (result.kind === "stopping" || event.addressed === "follow-up") return result;
-    // A mention is told twice by Slack, and by each of several gateways: it may have stopped everything already.
+    // Slack delivers a mention twice, and each of several gateways receives it: everything may have stopped already.
     const order = await readStop(redis, threadId(event.thread));
     if (order && order.at >= at) return { kind: "duplicate" };
     await reply(event, "Nothing is running in this thread.");
     return result;
   };
 
-  const statusWord = async (event: MessageEvent): Promise<IntakeResult> => {
+  const runStatus = async (event: InboundMessage): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (event.addressed === "follow-up" && !(await redis.exists(keys.head(thread)))) {
       return { kind: "ignored", why: "no session in that thread" };
     }
     const isFirst = await reply(event, await options.status(thread));
     void mark(event.ref, "answered");
-    return acted(thread, isFirst);
+    return toResult(thread, isFirst);
   };
 
-  const chooseVerbosity = async (event: MessageEvent, verbosity: Verbosity): Promise<IntakeResult> => {
+  const runVerbosity = async (event: InboundMessage, verbosity: Verbosity): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await setVerbosity(redis, thread, verbosity)) {
-      return acted(thread, await reply(event, verbosityReply[verbosity]));
+      return toResult(thread, await reply(event, verbosityReply[verbosity]));
     }
     if (event.addressed === "follow-up") return { kind: "ignored", why: "no session in that thread" };
     return refuse(
       event,
-      "Nothing was asked in this thread yet. Give me a task first, then say how much to show.",
+      "Nobody has asked me anything in this thread yet. Give me a task first, then say how much to show.",
     );
   };
 
-  const schedules = async (event: MessageEvent, words: ScheduleCommand): Promise<IntakeResult> => {
+  const runSchedules = async (event: InboundMessage, command: ScheduleCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     const planned = await listSchedules(redis, thread, options.now());
     if (event.addressed === "follow-up" && planned.length === 0) {
       return { kind: "ignored", why: "nothing is planned in that thread" };
     }
-    const answer = await answerScheduleCommand(redis, thread, words, planned);
+    const answer = await answerScheduleCommand(redis, thread, command, planned);
     if (answer.cancelled !== undefined) {
       const by = event.author;
       options.audit({ action: "schedule-cancelled", thread, schedule: answer.cancelled, by });
     }
     const isFirst = await reply(event, answer.markdown);
     void mark(event.ref, "answered");
-    return acted(thread, isFirst);
+    return toResult(thread, isFirst);
   };
 
   return async (event) => {
-    if (isStopCommand(event.text)) return stopWord(event);
+    if (isStopCommand(event.text)) return runStop(event);
     const verbosity = readVerbosityCommand(event.text);
-    if (verbosity) return chooseVerbosity(event, verbosity);
-    if (isStatusCommand(event.text)) return statusWord(event);
-    const words = readScheduleCommand(event.text);
-    return words && schedules(event, words);
+    if (verbosity) return runVerbosity(event, verbosity);
+    if (isStatusCommand(event.text)) return runStatus(event);
+    const command = readScheduleCommand(event.text);
+    return command && runSchedules(event, command);
   };
 }
 
-function acted(thread: ThreadId, isFirst: boolean): IntakeResult {
+function toResult(thread: ThreadId, isFirst: boolean): IntakeResult {
   return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
 }

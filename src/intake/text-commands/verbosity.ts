@@ -1,10 +1,10 @@
 import type { Verbosity } from "../../queue/session/verbosity.ts";
 
-const word = /^[/!](quiet|normal|full)$/i;
+const pattern = /^[/!](quiet|normal|full)$/i;
 
-/** The order that the whole message is, if it is one (`/quiet`, `!full`): Slack keeps a leading slash to itself. */
+/** The verbosity that the whole message asks for (`/quiet`; `!full`, as Slack keeps a leading slash for itself). */
 export function readVerbosityCommand(text: string): Verbosity | undefined {
-  switch (word.exec(text.trim())?.[1]?.toLowerCase()) {
+  switch (pattern.exec(text.trim())?.[1]?.toLowerCase()) {
     case "quiet":
       return "quiet";
     case "normal":
@@ -16,7 +16,7 @@ export function readVerbosityCommand(text: string): Verbosity | undefined {
   }
 }
 
-/** What the person reads about it. */
+/** The reply to each of them. */
 export const verbosityReply: Record<Verbosity, string> = {
   quiet: "From the next task on I show only the answer here.",
   normal: "From the next task on I show what I am doing here.",

@@ -21,6 +21,19 @@ export const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 :
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
 
+/** A post on its way: what the outbox keeps of it, and what is to be said instead where the platform refuses it. */
+interface PendingPost {
+  readonly lease: SessionLease;
+  readonly key: string;
+  readonly entry: Extract<OutboxEntry, { do: "post" }>;
+  readonly options: OutboxOptions;
+  message: OutboundMessage;
+  begun: number | undefined;
+  attempts: number;
+}
+
+type Attempt = { kind: "posted"; refs: MessageRef[] } | { kind: "failed"; error: SurfaceError };
+
 /**
  * Posts what the entry says, once as far as the platform lets anybody know, and removes it. Of what the platform refuses
  * for good the thread is told, if it takes other messages.
@@ -34,73 +47,96 @@ export async function deliverPost(
   answered: readonly MarkEntry[],
   options: OutboxOptions,
 ): Promise<void> {
-  const { surface, output, signal } = options;
-  const thread = parseThreadId(lease.thread);
-  const { question } = entry;
-  const { kind } = entry.message;
-  let whole = entry.message;
-  const urgency = kind === "receipt" || kind === "question" ? kind : "final";
-  let { begun, attempts } = entry;
-  let fields: Change["fields"] = {};
-  const outbox: Record<string, string | null> = { [key]: null };
-  const store = () => {
-    const now: OutboxEntry = { ...entry, attempts };
-    if (begun === undefined) delete now.begun;
-    else now.begun = begun;
-    return lease.append([], { outbox: { [key]: JSON.stringify(now) } });
-  };
-  const tryOnce = async () => {
-    const known = begun;
-    const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
-    const isForgotten = known !== undefined && Date.now() - known >= surface.idempotentMs;
-    const isRepeat = isForgotten && earlier.length === 0;
-    begun = known ?? Date.now();
-    await store();
-    try {
-      const message = isRepeat ? withFooter(whole, repeated) : whole;
-      return await failpoint("post", () => surface.post(thread, message, key, earlier));
-    } catch (error) {
-      // Nothing was posted, so the next attempt is no repeat.
-      if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
-        begun = known;
-        await store();
-      }
-      throw error;
-    }
-  };
+  const { message, begun, attempts } = entry;
+  const post: PendingPost = { ...{ lease, key, entry, options, message, begun, attempts } };
+  /** What the first refusal makes of it; a notice that takes its place changes nothing of that. */
+  let refused: Change = {};
   for (;;) {
-    try {
-      const refs = await output.write(surface, thread, urgency, signal, tryOnce);
-      await rememberMessages(options.redis, lease.thread, refs);
-      const last = refs.at(-1);
-      const asks = question ?? whole.actions?.map(({ id }) => readContinueAction(id)).find(Boolean);
-      if (asks && last) fields = { [postedField(asks)]: JSON.stringify(last) };
-      break;
-    } catch (error) {
-      if (!(error instanceof SurfaceError)) throw error;
-      attempts += 1;
-      if (error.kind === "uncertain" && attempts < maxAttempts(surface)) {
-        await waitBeforeRetry(attempts, signal);
-        continue;
-      }
-      options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
-      if (question) {
-        // One that may have arrived may be answered.
-        if (error.kind !== "uncertain") fields = dropQuestion(question, error.message, Date.now());
-        break;
-      }
-      fields = { unsaid: "1" };
-      for (const beside of answered) {
-        beside.entry.mark = "failed";
-        outbox[beside.key] = JSON.stringify(beside.entry);
-      }
-      // The thread takes messages, only not this one.
-      if (error.kind !== "rejected" || whole.kind === "notice") break;
-      whole = { kind: "notice", markdown: unpostable(error.message) };
-      [begun, attempts] = [undefined, 0];
+    const attempt = await tryPost(post);
+    if (attempt.kind === "posted") {
+      await rememberMessages(options.redis, lease.thread, attempt.refs);
+      const fields = { ...refused.fields, ...notePosted(post, attempt.refs) };
+      return lease.append([], { fields, outbox: { ...refused.outbox, [key]: null } });
     }
+    const { error } = attempt;
+    post.attempts += 1;
+    if (error.kind === "uncertain" && post.attempts < maxAttempts(options.surface)) {
+      await waitBeforeRetry(post.attempts, options.signal);
+      continue;
+    }
+    options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
+    refused = noteRefused(post, answered, error);
+    // The thread takes messages, only not this one.
+    const takesNotice = error.kind === "rejected" && post.message.kind !== "notice";
+    if (entry.question !== undefined || !takesNotice)
+      return lease.append([], { ...refused, outbox: { ...refused.outbox, [key]: null } });
+    post.message = { kind: "notice", markdown: unpostable(error.message) };
+    [post.begun, post.attempts] = [undefined, 0];
   }
-  await lease.append([], { fields, outbox });
+}
+
+/** Posts it when the channel's budget allows. @throws whatever is no error of the platform's */
+async function tryPost(post: PendingPost): Promise<Attempt> {
+  const { surface, output, signal } = post.options;
+  const { kind } = post.entry.message;
+  const urgency = kind === "receipt" || kind === "question" ? kind : "final";
+  const thread = parseThreadId(post.lease.thread);
+  try {
+    return {
+      kind: "posted",
+      refs: await output.write(surface, thread, urgency, signal, () => postNow(post, thread)),
+    };
+  } catch (error) {
+    if (!(error instanceof SurfaceError)) throw error;
+    return { kind: "failed", error };
+  }
+}
+
+/** Posts it, unless an earlier attempt has. That it is tried is stored before. */
+async function postNow(post: PendingPost, thread: ThreadRef): Promise<MessageRef[]> {
+  const { surface } = post.options;
+  const { key, begun: known } = post;
+  const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
+  const isForgotten = known !== undefined && Date.now() - known >= surface.idempotentMs;
+  const isRepeat = isForgotten && earlier.length === 0;
+  post.begun = known ?? Date.now();
+  await storeAttempt(post);
+  try {
+    const message = isRepeat ? withFooter(post.message, repeated) : post.message;
+    return await failpoint("post", () => surface.post(thread, message, key, earlier));
+  } catch (error) {
+    // Nothing was posted, so the next attempt is no repeat.
+    if (error instanceof SurfaceError && error.kind === "rate-limited" && !error.partly) {
+      post.begun = known;
+      await storeAttempt(post);
+    }
+    throw error;
+  }
+}
+
+function storeAttempt({ lease, key, entry, begun, attempts }: PendingPost): Promise<void> {
+  const { begun: _, ...rest } = entry;
+  const now: OutboxEntry = { ...rest, attempts, ...(begun !== undefined && { begun }) };
+  return lease.append([], { outbox: { [key]: JSON.stringify(now) } });
+}
+
+/** Where people find what they may answer, for the head. */
+function notePosted({ entry, message }: PendingPost, refs: readonly MessageRef[]): Change["fields"] {
+  const last = refs.at(-1);
+  const asks = entry.question ?? message.actions?.map(({ id }) => readContinueAction(id)).find(Boolean);
+  return asks && last ? { [postedField(asks)]: JSON.stringify(last) } : {};
+}
+
+/** What becomes of a question, or of an answer and what it answers, that the platform does not take. */
+function noteRefused({ entry }: PendingPost, answered: readonly MarkEntry[], error: SurfaceError): Change {
+  const { question } = entry;
+  if (question !== undefined) {
+    // One that may have arrived may be answered.
+    return error.kind === "uncertain" ? {} : { fields: dropQuestion(question, error.message, Date.now()) };
+  }
+  for (const { entry: beside } of answered) beside.mark = "failed";
+  const marks = answered.map(({ key, entry: beside }) => [key, JSON.stringify(beside)]);
+  return { fields: { unsaid: "1" }, outbox: Object.fromEntries(marks) };
 }
 
 /** The parts that are there already, as far as the platform tells. */

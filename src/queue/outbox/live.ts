@@ -1,6 +1,8 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
-import { channels } from "../redis/keys.ts";
+import { channels, keys } from "../redis/keys.ts";
+import { loadScript } from "../redis/script.ts";
+import type { Hint, SessionLease } from "../session/lease.ts";
 
 /** `delta`: what a model has streamed since the last event of the same type. */
 interface LiveTurnEvent {
@@ -8,38 +10,63 @@ interface LiveTurnEvent {
   delta?: string;
 }
 
-/** What a model streams is handed on in pieces of this time, ms: it comes in hundreds of them a second. */
+/**
+ * Events wait so long for a write of their session that takes them along, ms. What a model streams is put together
+ * meanwhile: it comes in hundreds of pieces a second.
+ */
 const gatherMs = 50;
+
+const publishScript = loadScript(new URL("scripts/publish.lua", import.meta.url));
 
 /**
  * Gives what publishes the events of a thread to whoever looks on at this moment. Nothing depends on it: what must
  * not be lost is in the journal and the outbox.
+ *
+ * @param carrier takes events along with its writes, so that they cost no command of their own
  */
 export function createLivePublisher(
   redis: Redis,
   thread: ThreadId,
   onError: (error: unknown) => void,
+  carrier?: Pick<SessionLease, "carryHints">,
 ): (event: LiveTurnEvent) => void {
-  let gathered: LiveTurnEvent | undefined;
+  const gathered: LiveTurnEvent[] = [];
   let timer: NodeJS.Timeout | undefined;
-  const send = (event: LiveTurnEvent) =>
-    void redis.publish(channels.live(thread), JSON.stringify(event)).catch(onError);
-  const flush = () => {
+  const drain = (): Hint[] => {
     clearTimeout(timer);
     timer = undefined;
-    if (gathered) send(gathered);
-    gathered = undefined;
+    return gathered
+      .splice(0)
+      .flatMap((event) => [
+        { channel: channels.live(thread), message: JSON.stringify(event) },
+        ...(changesLine(event) ? [{ channel: channels.sessions, message: thread }] : []),
+      ]);
   };
+  const send = () => {
+    const hints = drain();
+    // Heddle was closed meanwhile.
+    if (redis.status === "end") return;
+    publishScript
+      .run(
+        redis,
+        [keys.head(thread)],
+        [hints.length, ...hints.flatMap(({ channel, message }) => [channel, message])],
+      )
+      .catch(onError);
+  };
+  carrier?.carryHints(drain);
   return (event) => {
-    if (gathered?.type !== event.type) flush();
-    if (event.delta !== undefined) {
-      gathered = { ...event, delta: (gathered?.delta ?? "") + event.delta };
-      timer ??= setTimeout(flush, gatherMs).unref();
-      return;
-    }
-    send(event);
-    if (["turn-start", "question", "turn-end"].includes(event.type)) announceSession(redis, thread, onError);
+    const last = gathered.at(-1);
+    if (event.delta !== undefined && last?.delta !== undefined && last.type === event.type)
+      gathered[gathered.length - 1] = { ...event, delta: last.delta + event.delta };
+    else gathered.push(event);
+    timer ??= setTimeout(send, gatherMs).unref();
   };
+}
+
+/** Whether the session's line in a list looks different after it. */
+function changesLine({ type }: LiveTurnEvent): boolean {
+  return ["turn-start", "question", "turn-end"].includes(type);
 }
 
 /**

@@ -31,35 +31,29 @@ const lookAgainMs = 500;
  * again; if it has to leave before, it notes what is shown. It may die before it looks: so the one that shows the end
  * looks until nobody else is writing.
  *
- * @param place see `MarkOptions`
+ * @param how.place see `MarkOptions`
+ * @param how.isNew nobody can have shown this mark before: it is not looked whether somebody has
  */
 export async function markMessage(
   { redis, output, surface }: { redis: Redis; output: RateLimiter; surface: ChatSurface },
   ref: MessageRef,
   mark: MessageMark,
   signal: AbortSignal,
-  place?: number,
+  { place, isNew = false }: { place?: number | undefined; isNew?: boolean } = {},
 ): Promise<void> {
   const isEnd = rank[mark] === final;
   const urgency = mark === "waiting" ? "waiting" : "mark";
   // Whoever worked on the message before has shown it: a call less. Only the end is worth making sure of.
   const isKnown = async () => (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`;
-  if (!isEnd && place === undefined && (await isKnown())) return;
-  const writer = randomUUID();
-  const state = async (writingMs: number) =>
-    // See the header of mark.lua; the mark is one of those that it was given.
-    (await markScript.run(
-      redis,
-      [keys.marked(ref), keys.marking(ref)],
-      [mark, rank[mark], daySeconds, writer, writingMs],
-    )) as [MessageMark, number, MessageMark | ""];
+  if (!isEnd && !isNew && place === undefined && (await isKnown())) return;
+  const state = openMarkState(redis, ref, mark);
   let hasWritten = false;
   const write = async (): Promise<MessageMark> => {
-    const [now, , before] = await state(aliveMs);
+    const [now, , before] = await state.raise(aliveMs);
     // Whoever has raised it shows it.
     if (now !== mark && !isEnd && !hasWritten) return now;
     hasWritten = true;
-    const renewing = setInterval(() => void state(aliveMs).catch(() => undefined), aliveMs / 3);
+    const renewing = setInterval(() => void state.raise(aliveMs).catch(() => undefined), aliveMs / 3);
     try {
       // An end comes after another mark, which may have been forgotten since.
       const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
@@ -73,19 +67,56 @@ export async function markMessage(
   try {
     for (;;) {
       const shown = await output.write(surface, ref, urgency, signal, write);
-      const [now, writers, before] = await state(isEnd ? 0 : aliveMs);
+      const [now, writers, before] = await state.raise(isEnd ? 0 : aliveMs, shown);
       isWrong = now !== shown || now !== before;
-      let others = isEnd ? writers : 0;
+      const others = isEnd ? writers : 0;
       if (!isWrong && others === 0) return;
-      while (others > 0) {
-        await delay(lookAgainMs, undefined, { signal }).catch(() => {
-          throw signal.reason;
-        });
-        [, others] = await state(0);
-      }
+      await waitForOthers(state, others, signal);
     }
   } finally {
     if (isWrong) await redis.del(keys.marked(ref));
-    await state(0);
+    await state.leave();
   }
+}
+
+/** Resolves when nobody else writes the mark. @throws the signal's reason when it is aborted */
+async function waitForOthers(
+  state: ReturnType<typeof openMarkState>,
+  others: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let left = others; left > 0; [, left] = await state.raise(0)) {
+    await delay(lookAgainMs, undefined, { signal }).catch(() => {
+      throw signal.reason;
+    });
+  }
+}
+
+/** The state of a message's mark in Redis, for one writer of it. */
+function openMarkState(redis: Redis, ref: MessageRef, mark: MessageMark) {
+  const writer = randomUUID();
+  /** Whether others take this writer for one that writes. */
+  let isListed = false;
+  /**
+   * Raises the state to the mark. @param written what this writer has shown: where that still holds it is done
+   * @returns the mark that holds now, how many others are writing, and the mark that held before
+   */
+  const raise = async (writingMs: number, written: MessageMark | "" = "") => {
+    if (writingMs > 0) isListed = true;
+    // See the header of mark.lua; the mark is one of those that it was given.
+    const answer = (await markScript.run(
+      redis,
+      [keys.marked(ref), keys.marking(ref)],
+      [mark, rank[mark], daySeconds, writer, writingMs, written],
+    )) as [MessageMark, number, MessageMark | ""];
+    const [now, , before] = answer;
+    if (writingMs === 0 || (now === written && before === written)) isListed = false;
+    return answer;
+  };
+  return {
+    raise,
+    async leave(): Promise<void> {
+      if (isListed) await raise(0);
+    },
+  };
 }

@@ -81,7 +81,7 @@ async function edit(
   await lease.append([], { fields, done: { [key]: JSON.stringify(entry) } });
 }
 
-/** Nobody is frozen for longer and then goes on. */
+/** No process freezes for longer and then goes on. */
 const settledSeconds = 3_600;
 
 async function settle(

@@ -16,6 +16,8 @@ export type Failpoint =
   | "remember"
   | "wake"
   | "claim"
+  | "touch"
+  | "publish"
   | "take"
   | "append"
   | "stop"

@@ -20,12 +20,15 @@ export function scriptJson(value: unknown): string {
 }
 
 /**
- * Reads a script; the name of its file is also its failpoint.
+ * Reads a script; the name of its file is also its failpoint. What several scripts share stands in `includes/`: the line
+ * `-- @include time` is replaced by `includes/time.lua`, whose functions the script may use from there on.
  *
  * @example const deliverScript = loadScript(new URL("scripts/deliver.lua", import.meta.url));
  */
 export function loadScript(file: URL): Script {
-  const lua = readFileSync(file, "utf8");
+  const lua = readFileSync(file, "utf8").replaceAll(/^-- @include ([\w-]+)$/gm, (_line, name: string) =>
+    readFileSync(new URL(`includes/${name}.lua`, import.meta.url), "utf8").trimEnd(),
+  );
   const sha = createHash("sha1").update(lua).digest("hex");
   // The fault suite goes through all of them: tests/faults/points.test.ts.
   const name = basename(file.pathname, ".lua") as Failpoint;

@@ -10,6 +10,10 @@ import { loadScript, type Script } from "../redis/script.ts";
 const claimScript = loadScript(new URL("scripts/claim.lua", import.meta.url));
 const takeScript = loadScript(new URL("scripts/take.lua", import.meta.url));
 const appendScript = loadScript(new URL("scripts/append.lua", import.meta.url));
+const touchScript = loadScript(new URL("scripts/touch.lua", import.meta.url));
+
+/** A journal of more records is read apart: a script holds up everybody else for as long as it runs. */
+const mostClaimedRecords = 1_000;
 
 /** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
 export class LeaseLost extends Error {
@@ -48,11 +52,26 @@ export interface Dequeued {
   stop: StopOrder | undefined;
 }
 
+/** A message of pub/sub that tells whoever looks on; nothing depends on it. */
+export interface Hint {
+  channel: string;
+  message: string;
+}
+
+/** The session as its claim has found it. */
+export interface FoundSession {
+  head: Record<string, string>;
+  outbox: Record<string, string>;
+  stop: StopOrder | undefined;
+}
+
 /** The right to write to one session, until somebody else claims it. */
 export interface SessionLease {
   readonly thread: ThreadId;
   /** Claims in a row, this one included, without a new record in between. */
   readonly claimsWithoutProgress: number;
+  readonly found: FoundSession;
+  /** The whole journal. Only what this claim does not know yet is asked for. */
   read(): Promise<JournalRecord[]>;
   head(): Promise<Record<string, string>>;
   /** Whether nobody else has claimed the session. */
@@ -66,28 +85,41 @@ export interface SessionLease {
   take(start?: JournalRecord, before?: readonly JournalRecord[]): Promise<Dequeued>;
   /** Only withdraws what a stop order has overtaken; the rest stays in the mailbox. @throws LeaseLost */
   withdraw(): Promise<UserMessage[]>;
+  /** With each later write `drain` is asked for hints, which are published by the same command. */
+  carryHints(drain: () => readonly Hint[]): void;
 }
 
-/** Claims a session: every later write of the earlier holder is refused. */
-export async function claimSession(redis: Redis, thread: ThreadId): Promise<SessionLease> {
+/**
+ * Claims a session: every later write of the earlier holder is refused.
+ *
+ * @param options.expireSeconds see {@link touchSession}; without it the session expires as it did before
+ *
+ * @example
+ * const lease = await claimSession(redis, "slack:T1:C1:1712.5");
+ * const { taken } = await lease.take({ type: "turn-start", turn: "1", at: Date.now() });
+ * await lease.append([record], { fields: { status: "idle" } }); // throws LeaseLost once somebody else has claimed it
+ */
+export async function claimSession(
+  redis: Redis,
+  thread: ThreadId,
+  { expireSeconds }: { expireSeconds?: number } = {},
+): Promise<SessionLease> {
   const head = keys.head(thread);
   // See the header of claim.lua.
-  const claimed = (await claimScript.run(redis, [head], [randomUUID()])) as [number, number, number];
-  const [epoch, generation, stuck] = claimed;
+  const claimed = (await claimScript.run(
+    redis,
+    [head, keys.log(thread, 0), keys.outbox(thread), keys.stop(thread), ...expiringKeys(thread)],
+    [randomUUID(), expireSeconds ?? "", mostClaimedRecords],
+  )) as [number, number, number, string[], string[], string, 0 | 1, string[]];
+  const [epoch, generation, stuck, fields, entries, order, isRead, records] = claimed;
   const log = keys.log(thread, generation);
-
-  // Numbered, so that a write which the client repeats after a lost connection is applied once. Always one at
-  // a time: Redis remembers only the last.
-  let writes = 0;
-  let writing: Promise<unknown> = Promise.resolve();
-  const write = (script: Script, scriptKeys: string[], args: (string | number)[]): Promise<unknown> => {
-    const number = `${epoch}.${++writes}`;
-    const result = writing.then(() => script.run(redis, scriptKeys, [epoch, number, ...args]));
-    writing = result.catch(() => undefined);
-    return result.then((value) => {
-      if (value === -1) throw new LeaseLost(thread);
-      return value;
-    });
+  if (generation > 0 && expireSeconds !== undefined) await redis.expire(log, expireSeconds);
+  const write = openWrites(redis, thread, epoch);
+  const journal = openJournal(redis, log, isRead === 1 ? records : undefined);
+  let drain: () => readonly Hint[] = () => [];
+  const hints = () => {
+    const drained = drain();
+    return [drained.length, ...drained.flatMap(({ channel, message }) => [channel, message])];
   };
 
   const move = async (
@@ -99,13 +131,16 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
       ...[head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)],
       keys.unauthorized(thread),
     ];
+    const first = before.map(json);
     // See the header of take.lua.
-    const result = (await write(takeScript, mailbox, [start, takeAll, ...before.map(json)])) as [
+    const result = (await write(takeScript, mailbox, [...hints(), start, takeAll, ...first])) as [
       string[],
       string[],
       string,
+      string[],
     ];
-    const [taken, withdrawn, stop] = result;
+    const [taken, withdrawn, stop, logged] = result;
+    journal.add([...first, ...logged]);
     return {
       taken: taken.map(messageOf),
       withdrawn: withdrawn.map(messageOf),
@@ -113,41 +148,100 @@ export async function claimSession(redis: Redis, thread: ThreadId): Promise<Sess
     };
   };
 
-  // Whoever has the session alone adds to its journal, and nothing in it changes: a long one is parsed once.
-  const read: JournalRecord[] = [];
-
   return {
     thread,
     claimsWithoutProgress: stuck,
-    async read() {
-      const from = read.length;
-      for (const [index, entry] of (await redis.lrange(log, from, -1)).entries())
-        read[from + index] = JSON.parse(entry) as JournalRecord;
-      return [...read];
+    found: {
+      head: toRecord(fields),
+      outbox: toRecord(entries),
+      stop: order ? (JSON.parse(order) as StopOrder) : undefined,
     },
+    read: () => journal.read(),
     head: () => redis.hgetall(head),
     holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
-    async append(records, change = {}) {
-      const fields = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
+    async append(appended, change = {}) {
+      const set = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});
       const done = Object.entries(change.done ?? {});
+      const lines = appended.map(json);
       await write(
         appendScript,
         [head, log, keys.outbox(thread)],
         [
-          fields.length,
-          ...fields.flat(),
+          ...hints(),
+          set.length,
+          ...set.flat(),
           outbox.length,
           ...outbox.flatMap(([key, value]) => [key, value ?? ""]),
           done.length,
           ...done.flat(),
-          ...records.map(json),
+          ...lines,
         ],
       );
+      journal.add(lines);
     },
     take: (start, before) => move(start ? json(start) : "", "1", before),
     withdraw: async () => (await move("", "0")).withdrawn,
+    carryHints(source) {
+      drain = source;
+    },
   };
+}
+
+type Write = (script: Script, scriptKeys: string[], args: (string | number)[]) => Promise<unknown>;
+
+/**
+ * Numbers the writes of a claim, so that one which the client repeats after a lost connection is applied once. Always
+ * one at a time: Redis remembers only the last.
+ */
+function openWrites(redis: Redis, thread: ThreadId, epoch: number): Write {
+  let writes = 0;
+  let writing: Promise<unknown> = Promise.resolve();
+  return (script, scriptKeys, args) => {
+    const number = `${epoch}.${++writes}`;
+    const result = writing.then(() => script.run(redis, scriptKeys, [epoch, number, ...args]));
+    writing = result.catch(() => undefined);
+    return result.then((value) => {
+      if (value === -1) throw new LeaseLost(thread);
+      return value;
+    });
+  };
+}
+
+/**
+ * A journal as its claim knows it. Whoever has the session alone adds to it, and nothing in it changes, so that a long
+ * one is read and parsed once.
+ *
+ * @param entries all of it, if it is known
+ */
+function openJournal(redis: Redis, log: string, entries: readonly string[] | undefined) {
+  const parsed: JournalRecord[] = [];
+  /** Behind these; undefined until it has been read. */
+  let unparsed = entries && [...entries];
+  let hasGrown = false;
+  return {
+    add(lines: readonly string[]): void {
+      if (lines.length > 0) hasGrown = true;
+      unparsed?.push(...lines);
+    },
+    async read(): Promise<JournalRecord[]> {
+      while (!unparsed) {
+        hasGrown = false;
+        const found = await redis.lrange(log, 0, -1);
+        // Else the answer may be older than what was added meanwhile.
+        if (!hasGrown) unparsed = found;
+      }
+      for (const entry of unparsed.splice(0)) parsed.push(JSON.parse(entry) as JournalRecord);
+      return [...parsed];
+    },
+  };
+}
+
+/** Of names and values in turn, as scripts return a hash. */
+function toRecord(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.flatMap((name, index) => (index % 2 === 0 ? [[name, pairs[index + 1] ?? ""]] : [])),
+  );
 }
 
 function json(record: JournalRecord): string {
@@ -159,26 +253,28 @@ function messageOf(entry: string): UserMessage {
   return (JSON.parse(entry) as Extract<JournalRecord, { type: "user" }>).message;
 }
 
-/**
- * Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn, and when one
- * begins or goes on: what had nearly expired must not while it is worked on.
- */
-export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
-  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
-  const pipeline = redis.pipeline();
-  for (const key of [
-    keys.head(thread),
-    keys.log(thread, generation),
+/** What expires with a session besides its head, log and outbox. */
+function expiringKeys(thread: ThreadId): string[] {
+  return [
     keys.notes("thread", thread),
     keys.schedules(thread),
     keys.asked(thread),
     keys.jobs(thread),
     keys.unauthorized(thread),
-    keys.outbox(thread),
-  ]) {
-    pipeline.expire(key, seconds);
-  }
-  await pipeline.exec();
+  ];
+}
+
+/**
+ * Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn. A claim does so
+ * too: what had nearly expired must not while it is worked on.
+ */
+export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
+  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
+  await touchScript.run(
+    redis,
+    [keys.head(thread), keys.log(thread, generation), keys.outbox(thread), ...expiringKeys(thread)],
+    [seconds],
+  );
   // Those whose keys are gone leave the list. Twice, because work that took long has expired later than its message.
   await redis.zremrangebyscore(keys.threads, "-inf", Date.now() - 2_000 * seconds);
 }

@@ -10,11 +10,19 @@ import { enqueueForSweep } from "./sweep-list.ts";
 const deliverScript = loadScript(new URL("scripts/deliver.lua", import.meta.url));
 
 export type Delivery =
-  | { kind: "accepted"; position: number }
-  | { kind: "duplicate" }
+  | ({ kind: "accepted"; position: number } & Beside)
+  | ({ kind: "duplicate" } & Beside)
   | { kind: "no-session" }
   /** Bots have written all that they may until a person does. */
   | { kind: "bots-only" };
+
+/** What a delivery has found in the thread besides. */
+interface Beside {
+  /** It has questions open. */
+  hasQuestions?: true;
+  /** Messages wait in it that were scheduled. */
+  hasScheduled?: true;
+}
 
 /**
  * Puts a message into its thread's mailbox, once, and lists the thread for the sweeper.
@@ -31,9 +39,9 @@ export async function deliver(
   options: { onlyIfSession: boolean; botLimit?: number; now: number },
 ): Promise<Delivery> {
   const record: JournalRecord = { type: "user", message };
-  let result: unknown;
+  let answer: unknown;
   try {
-    result = await deliverScript.run(
+    answer = await deliverScript.run(
       redis,
       [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
       [
@@ -47,13 +55,20 @@ export async function deliver(
   } catch (error) {
     throw isOutOfMemory(error) ? new OutOfMemory(error) : error;
   }
+  // See the header of deliver.lua.
+  const [result, questions, scheduled] = answer as [number, number, number];
   if (result === -2) return { kind: "no-session" };
   if (result === -3) return { kind: "bots-only" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
   await enqueueForSweep(redis, thread, options.now);
-  // See the header of deliver.lua.
-  return result === -1 ? { kind: "duplicate" } : { kind: "accepted", position: (result as number) - 1 };
+  const beside: Beside = {
+    ...(questions > 0 && { hasQuestions: true }),
+    ...(scheduled > 0 && { hasScheduled: true }),
+  };
+  return result === -1
+    ? { kind: "duplicate", ...beside }
+    : { kind: "accepted", position: result - 1, ...beside };
 }
 
 /** The messages that no turn has taken, oldest first. */

@@ -7,7 +7,7 @@ import type { StopWatch } from "./stops.ts";
 
 /**
  * Background jobs outlive the turn that started them, on the worker where they run, while another worker may take
- * the thread's next turn or its stop. So each worker ends its own on a stop, and says in Redis what it has ended.
+ * the thread's next turn or its stop. So each worker ends its own on a stop, and reports in Redis what it has ended.
  */
 export interface BackgroundJobs {
   /** A turn begins here: what was left running on this worker is stopped with the turn. */
@@ -41,22 +41,44 @@ interface Held {
   ending?: Promise<void>;
 }
 
-/**
- * @param options.worker a name that no other worker has
- * @param options.answerMs how long a stop waits for other workers. Ending hundreds of processes takes less than a second
- */
-export function createBackgroundJobs(options: {
+export interface BackgroundJobsOptions {
   redis: Redis;
   stops: StopWatch;
+  /** A name that no other worker has. */
   worker: string;
   runner: {
     killAll(thread: ThreadId): Promise<KillReport>;
     jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   };
   onError(error: unknown): void;
+  /** How long a stop waits for other workers, ms. Ending hundreds of processes takes less than a second. Default 2,000. */
   answerMs?: number;
-}): BackgroundJobs {
-  const { redis, stops, worker, runner, onError, answerMs = 2_000 } = options;
+}
+
+export function createBackgroundJobs(options: BackgroundJobsOptions): BackgroundJobs {
+  const { redis, stops, answerMs = 2_000 } = options;
+  const own = createOwnJobs(options);
+  return {
+    resume: own.resume,
+    leave: own.leave,
+    async ended(thread, order) {
+      const { pending, killed } = await lookUntilTold({ redis, stops, answerMs }, thread, order);
+      if (killed.length === 0 && pending.length === 0) return undefined;
+      return {
+        killed: killed.reduce(addKills, nothingKilled),
+        silent: pending.length,
+        async forget() {
+          await redis.del(keys.endedJobs(thread));
+          if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
+        },
+      };
+    },
+  };
+}
+
+/** The background jobs that run on this worker: it says in Redis that it has them, and ends them on a stop. */
+function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "resume" | "leave"> {
+  const { redis, stops, worker, runner, onError } = options;
   const held = new Map<ThreadId, Held>();
 
   function letGo(thread: ThreadId): Held | undefined {
@@ -95,69 +117,60 @@ export function createBackgroundJobs(options: {
     void left.then(release).catch(onError);
   }
 
-  async function look(thread: ThreadId, order: StopOrder) {
-    const [holders, reports] = await Promise.all([
-      redis.hgetall(keys.jobs(thread)),
-      redis.hgetall(keys.endedJobs(thread)),
-    ]);
-    const pending = Object.keys(holders).filter((name) => order.at >= Number(holders[name]));
-    // Only `end` writes them.
-    const told = Object.values(reports).map((text) => JSON.parse(text) as Report);
-    return {
-      pending,
-      killed: told.filter((report) => report.order === order.at).map(({ killed }) => killed),
-    };
-  }
-
-  /** Looks until every worker has said what it ended, or the time is over. */
-  async function lookUntilTold(thread: ThreadId, order: StopOrder) {
-    const first = await look(thread, order);
-    if (first.pending.length === 0) return first;
-    let changed = Promise.withResolvers<void>();
-    let late = false;
-    const unwatch = await stops.watch(thread, () => changed.resolve());
-    const timeout = setTimeout(() => {
-      late = true;
-      changed.resolve();
-    }, answerMs);
-    try {
-      for (;;) {
-        changed = Promise.withResolvers();
-        const found = await look(thread, order);
-        if (found.pending.length === 0 || late) return found;
-        await changed.promise;
-      }
-    } finally {
-      clearTimeout(timeout);
-      unwatch();
-    }
-  }
-
   return {
     async resume(thread) {
       const known = letGo(thread);
       if (known?.ending) await known.ending;
       else if (known) await redis.hdel(keys.jobs(thread), worker);
     },
-
     async leave(thread, since) {
       const left = runner.jobsLeft(thread);
       if (left) await hold(thread, since, left).catch(onError);
     },
-
-    async ended(thread, order) {
-      const { pending, killed } = await lookUntilTold(thread, order);
-      if (killed.length === 0 && pending.length === 0) return undefined;
-      return {
-        killed: killed.reduce(addKills, nothingKilled),
-        silent: pending.length,
-        async forget() {
-          await redis.del(keys.endedJobs(thread));
-          if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
-        },
-      };
-    },
   };
+}
+
+/** Which workers have jobs that the order ends, and what others have ended on it. */
+async function look(redis: Redis, thread: ThreadId, order: StopOrder) {
+  const [holders, reports] = await Promise.all([
+    redis.hgetall(keys.jobs(thread)),
+    redis.hgetall(keys.endedJobs(thread)),
+  ]);
+  const pending = Object.keys(holders).filter((name) => order.at >= Number(holders[name]));
+  // Only `end` writes them.
+  const told = Object.values(reports).map((text) => JSON.parse(text) as Report);
+  return {
+    pending,
+    killed: told.filter((report) => report.order === order.at).map(({ killed }) => killed),
+  };
+}
+
+/** Looks until every worker has said what it ended, or the time is over. */
+async function lookUntilTold(
+  { redis, stops, answerMs }: { redis: Redis; stops: StopWatch; answerMs: number },
+  thread: ThreadId,
+  order: StopOrder,
+) {
+  const first = await look(redis, thread, order);
+  if (first.pending.length === 0) return first;
+  let changed = Promise.withResolvers<void>();
+  let late = false;
+  const unwatch = await stops.watch(thread, () => changed.resolve());
+  const timeout = setTimeout(() => {
+    late = true;
+    changed.resolve();
+  }, answerMs);
+  try {
+    for (;;) {
+      changed = Promise.withResolvers();
+      const found = await look(redis, thread, order);
+      if (found.pending.length === 0 || late) return found;
+      await changed.promise;
+    }
+  } finally {
+    clearTimeout(timeout);
+    unwatch();
+  }
 }
 
 /** Of processes on different workers. */

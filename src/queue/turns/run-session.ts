@@ -1,18 +1,26 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { type History, isUndecided, type OpenCall, type OpenTurn, replay } from "../../agent/history.ts";
+import { type History, isUndecided, type OpenTurn } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
-import { type CancelledMessages, findCancelled, markNotified } from "../session/cancelled-messages.ts";
-import { type Change, claimSession, LeaseLost, type SessionLease, touchSession } from "../session/lease.ts";
+import { markNotified } from "../session/cancelled-messages.ts";
+import { type Change, claimSession, LeaseLost, touchSession } from "../session/lease.ts";
 import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
 import { closeContinueOffer } from "../session/paused-turn.ts";
 import { readListedAt, unlist } from "../session/sweep-list.ts";
 import type { Verbosity } from "../session/verbosity.ts";
+import {
+  type ClaimedSession,
+  createStopFeed,
+  type CurrentTurn,
+  openSession,
+  readHead,
+  readHistory,
+} from "./claimed-session.ts";
 import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import { runOneTurn } from "./run-turn.ts";
-import { type Flush, notifyStopped, serializeEntries } from "./stop-notice.ts";
+import { notifyStopped, serializeEntries } from "./stop-notice.ts";
 import { isOver, readStop } from "./stops.ts";
 import type { SessionRunner, SessionRunResult } from "./turn-worker.ts";
 
@@ -23,145 +31,155 @@ const lookAgainMs = 500;
 
 /** Drives one thread until its mailbox is empty: claims it, resumes what was interrupted, runs turn after turn. */
 export function createSessionRunner(options: SessionRunnerOptions): SessionRunner {
-  return async (thread, jobSignal) => {
-    const lease = await claimSession(options.redis, thread);
-    await touchSession(options.redis, thread, options.expireSeconds);
+  return async (thread, job) => {
+    const orders = createStopFeed();
+    // Before the claim, which reads the newest order: none can come between unnoticed.
+    const unlisten = options.stops.listen(thread, orders.hear);
     try {
-      return await runSession(lease, options, jobSignal);
+      const lease = await claimSession(options.redis, thread, { expireSeconds: options.expireSeconds });
+      return await runSession(await openSession(lease, options, job, orders));
     } catch (error) {
       // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
       if (error instanceof LeaseLost) return "lost";
       throw error;
+    } finally {
+      unlisten();
     }
   };
 }
 
-async function runSession(
-  lease: SessionLease,
-  options: SessionRunnerOptions,
-  job: AbortSignal,
-): Promise<SessionRunResult> {
-  /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
-  const rest: Promise<void>[] = [];
+async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
   try {
-    return await runTurns(lease, options, job, rest);
+    if (Object.keys(session.lease.found.outbox).length > 0) await session.flush(Promise.resolve(true));
+    while (!session.job.aborted) {
+      const result = await runNextTurn(session);
+      if (result === "shutdown") break;
+      if (result !== "next") return result;
+    }
+    await session.lease.append([], { fields: { handover: "1" } });
+    return "handover";
   } finally {
     // Whoever closes the worker closes the connections next.
-    await Promise.allSettled(rest);
+    await Promise.allSettled(session.rest);
   }
 }
 
-async function runTurns(
-  lease: SessionLease,
-  options: SessionRunnerOptions,
-  job: AbortSignal,
-  rest: Promise<void>[],
-): Promise<SessionRunResult> {
-  const { thread } = lease;
-  // Of the turn that this claim has found; none of a later one.
-  let claims = lease.claimsWithoutProgress;
-  const flush = async (quiet: Promise<boolean>) => {
-    const flushed = await options.flushOutbox(lease, job, quiet);
-    rest.push(flushed.rest);
-    // Who waits for them below is told of a failure.
-    flushed.rest.catch(() => undefined);
-  };
-  await flush(Promise.resolve(true));
-  while (!job.aborted) {
-    const listedSince = await readListedAt(options.redis, thread);
-    const head = await lease.head();
-    const records = await lease.read();
-    let history = replay(records);
-    const resumed = history.turn !== undefined;
-    const cancelled = findCancelled(records, Number(head["told"] ?? 0));
-    if (!resumed) {
-      const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
-      const { taken, withdrawn, stop } = await lease.take(start);
-      cancelled.messages.push(...withdrawn);
-      await notifyStopped(lease, options, flush, cancelled, stop);
-      if (taken.length === 0) {
-        // The platform may let marks wait for a minute, and a new message must not wait with them.
-        const isQuiet = await Promise.race([
-          Promise.all(rest).then(() => true),
-          delay(lookAgainMs, false, { ref: false }),
-        ]);
-        // What a shutdown has cut short is left to the next worker.
-        if (!isQuiet || job.aborted) continue;
-        await unlist(options.redis, thread, listedSince);
-        return "done";
-      }
-      history = replay([...records, start, ...taken.map((message) => ({ type: "user", message }) as const)]);
-    }
-    // Withdrawn by a worker that died before it could say so.
-    await notifyStopped(lease, options, flush, cancelled);
-    const { turn } = history;
-    if (!turn) throw new Error(`The journal of ${thread} has no turn after its start was written.`);
-
-    const progress = head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined;
-    const display = options.display(lease, {
-      id: turn.id,
-      startedAt: turn.startedAt,
-      resumed,
-      progress,
-      calls: turn.calls,
-      // Only `setVerbosity` writes it.
-      verbosity: head["verbosity"] as Verbosity | undefined,
-    });
-    const { redis } = options;
-    const news = await collectDecisions(redis, thread, history.open, display.settled, options.now());
-    if (news.records.length > 0) {
-      await lease.append(news.records, news.change);
-      history = replay([...records, ...news.records]);
-      await flush(Promise.resolve(true));
-    }
-    const until = await parkedUntil(redis, thread, history);
-    if (until !== undefined) {
-      // Coming back is no sign of a crash.
-      await lease.append([], { fields: { handover: "1" } });
-      const openSeconds = Math.ceil((until - options.now()) / 1_000);
-      await touchSession(options.redis, thread, openSeconds + options.expireSeconds);
-      await Promise.all([...rest, display.close()]);
-      await unlist(options.redis, thread, listedSince, until);
-      return "done";
-    }
-    const offer = closeContinueOffer(head, records, (paused) =>
-      display.continued(paused, turn.asked[0]?.author.name ?? "somebody"),
-    );
-    if (offer) {
-      await lease.append([], { outbox: serializeEntries(offer) });
-      await flush(Promise.resolve(true));
-    }
-    display.took(turn.asked);
-    const isStuck = claims >= claimsBeforeGivingUp;
-    claims = 1;
-    try {
-      const current = { turn, history, display, cancelled, isStuck };
-      const { receipt, elsewhere } = await runOneTurn(lease, options, job, current);
-      if (receipt.outcome.kind === "lost-lease") return "lost";
-      if (receipt.outcome.kind === "suspended") break;
-      if (receipt.outcome.kind === "waiting") {
-        await lease.append([], { outbox: serializeEntries(display.waiting()) });
-        await flush(display.close());
+/** The phases of a turn. `next`: there may be another one. `shutdown`: this worker is to leave the turn to another. */
+async function runNextTurn(session: ClaimedSession): Promise<"done" | "lost" | "next" | "shutdown"> {
+  const current = await openTurn(session);
+  if (!current) return (await becomeIdle(session)) ? "done" : "next";
+  await recordDecisions(session, current);
+  if (await parkTurn(session, current)) return "done";
+  await announceTurn(session, current);
+  try {
+    const isStuck = session.claims >= claimsBeforeGivingUp;
+    session.claims = 1;
+    const { receipt, elsewhere } = await runOneTurn(session, current, { isStuck });
+    switch (receipt.outcome.kind) {
+      case "lost-lease":
+        return "lost";
+      case "suspended":
+        return "shutdown";
+      case "waiting":
         // They may have decided already.
-        continue;
-      }
-      await endTurn(lease, options, flush, {
-        display,
-        turn,
-        receipt,
-        cancelled,
-        open: history.open,
-        cost: Number(head["cost"] ?? 0) + receipt.outcome.usage.cost,
-      });
-      await elsewhere?.forget();
-    } catch (error) {
-      // It would go on telling that the agent works.
-      void display.close();
-      throw error;
+        await showWaiting(session, current);
+        return "next";
+      case "answered":
+      case "stopped":
+      case "step-limit":
+      case "budget":
+      case "refused":
+      case "model-error":
+        await finishTurn(session, current, receipt);
+        await elsewhere?.forget();
+        return "next";
     }
+  } catch (error) {
+    // It would go on telling that the agent works.
+    void current.display.close();
+    throw error;
   }
+}
+
+/** Goes on with the turn that the journal has open, or begins one with what waits; undefined when nothing does. */
+async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefined> {
+  const { lease, options, cancelled, orders, flush } = session;
+  // Most claims find something at the first look, which then needs no time to compare with.
+  session.looks += 1;
+  session.listedSince = session.looks > 1 ? await readListedAt(options.redis, lease.thread) : undefined;
+  let history = await readHistory(session);
+  const resumed = history.turn !== undefined;
+  if (!resumed) {
+    const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
+    const { taken, withdrawn, stop } = await lease.take(start);
+    if (stop) orders.hear(stop);
+    cancelled.messages.push(...withdrawn);
+    await notifyStopped(lease, options, flush, cancelled, stop);
+    if (taken.length === 0) return undefined;
+    history = await readHistory(session);
+  }
+  // Withdrawn by a worker that died before it could say so.
+  await notifyStopped(lease, options, flush, cancelled);
+  const { turn } = history;
+  if (!turn) throw new Error(`The journal of ${lease.thread} has no turn after its start was written.`);
+  const head = await readHead(session);
+  return { turn, history, head, display: openDisplay(session, turn, resumed, head) };
+}
+
+function openDisplay(
+  { lease, options }: ClaimedSession,
+  { id, startedAt, calls }: OpenTurn,
+  resumed: boolean,
+  head: Readonly<Record<string, string>>,
+): TurnDisplay {
+  return options.display(lease, {
+    ...{ id, startedAt, resumed, calls },
+    progress: head["progress"] ? (JSON.parse(head["progress"]) as MessageRef) : undefined,
+    // Only `setVerbosity` writes it.
+    verbosity: head["verbosity"] as Verbosity | undefined,
+  });
+}
+
+/** Takes the thread off the sweeper's list; false when something may have come, or still has to be done. */
+async function becomeIdle({ lease, options, job, rest, listedSince }: ClaimedSession): Promise<boolean> {
+  // The platform may let marks wait for a minute, and a new message must not wait with them.
+  const isQuiet = await Promise.race([
+    Promise.all(rest).then(() => true),
+    delay(lookAgainMs, false, { ref: false }),
+  ]);
+  // What a shutdown has cut short is left to the next worker.
+  if (!isQuiet || job.aborted || listedSince === undefined) return false;
+  await unlist(options.redis, lease.thread, listedSince);
+  return true;
+}
+
+/** Puts on record what people have decided, and that their time is over. */
+async function recordDecisions(session: ClaimedSession, current: CurrentTurn): Promise<void> {
+  const { lease, options } = session;
+  const { open } = current.history;
+  // Before it is looked: a later decision lists the thread anew.
+  if (open.some(isUndecided)) session.listedSince ??= await readListedAt(options.redis, lease.thread);
+  const { settled } = current.display;
+  const news = await collectDecisions(options.redis, lease.thread, open, settled, options.now());
+  if (news.records.length === 0) return;
+  await lease.append(news.records, news.change);
+  current.history = await readHistory(session);
+  current.turn = current.history.turn ?? current.turn;
+  await session.flush(Promise.resolve(true));
+}
+
+/** Leaves a turn that can do nothing but wait for people; false when it can go on. */
+async function parkTurn(session: ClaimedSession, { history, display }: CurrentTurn): Promise<boolean> {
+  const { lease, options, rest } = session;
+  const until = await parkedUntil(options.redis, lease.thread, history);
+  if (until === undefined) return false;
+  // Coming back is no sign of a crash.
   await lease.append([], { fields: { handover: "1" } });
-  return "handover";
+  const openSeconds = Math.ceil((until - options.now()) / 1_000);
+  await touchSession(options.redis, lease.thread, openSeconds + options.expireSeconds);
+  await Promise.all([...rest, display.close()]);
+  await unlist(options.redis, lease.thread, session.listedSince ?? null, until);
+  return true;
 }
 
 /**
@@ -180,21 +198,29 @@ async function parkedUntil(
   return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
 }
 
-async function endTurn(
-  lease: SessionLease,
-  options: SessionRunnerOptions,
-  flush: Flush,
-  current: {
-    display: TurnDisplay;
-    turn: OpenTurn;
-    receipt: Receipt;
-    cancelled: CancelledMessages;
-    open: readonly OpenCall[];
-    /** Of the session's turns, this one included. */
-    cost: number;
-  },
+/** Shows that the turn works, and that the one before it can be gone on with no more. */
+async function announceTurn(session: ClaimedSession, { turn, head, display }: CurrentTurn): Promise<void> {
+  const offer = closeContinueOffer(head, session.records, (paused) =>
+    display.continued(paused, turn.asked[0]?.author.name ?? "somebody"),
+  );
+  if (offer) {
+    await session.lease.append([], { outbox: serializeEntries(offer) });
+    await session.flush(Promise.resolve(true));
+  }
+  display.took(turn.asked);
+}
+
+async function showWaiting({ lease, flush }: ClaimedSession, { display }: CurrentTurn): Promise<void> {
+  await lease.append([], { outbox: serializeEntries(display.waiting()) });
+  await flush(display.close());
+}
+
+/** Stores how the turn has ended, and then tells the thread. */
+async function finishTurn(
+  { lease, options, cancelled, flush }: ClaimedSession,
+  { turn, history, head, display }: CurrentTurn,
+  receipt: Receipt,
 ): Promise<void> {
-  const { display, turn, receipt, cancelled, open, cost } = current;
   const now = options.now();
   const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
   // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
@@ -207,12 +233,13 @@ async function endTurn(
     fields: {
       status: newer.length > 0 ? "running" : "idle",
       unsaid: "",
-      cost: String(cost),
+      cost: String(Number(head["cost"] ?? 0) + receipt.outcome.usage.cost),
       ...markNotified(cancelled),
     },
     outbox: serializeEntries(display.closing(receipt)),
   };
-  await lease.append(records, mergeChanges([abandonQuestions(open, display.settled), end]));
+  await lease.append(records, mergeChanges([abandonQuestions(history.open, display.settled), end]));
+  cancelled.told = cancelled.messages.length;
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);

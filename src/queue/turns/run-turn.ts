@@ -1,26 +1,16 @@
 import { consumeEvents } from "../../agent/consume-events.ts";
 import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
-import { type History, measureWorkedMs, type OpenTurn, toRecord } from "../../agent/history.ts";
+import { measureWorkedMs, toRecord } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { toolCalls } from "../../agent/messages.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
-import { type CancelledMessages, listUnnotified } from "../session/cancelled-messages.ts";
-import type { SessionLease } from "../session/lease.ts";
+import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
-import { noChanges, type Receipt, type SessionRunnerOptions, type TurnDisplay } from "./contracts.ts";
+import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
+import { noChanges, type Receipt } from "./contracts.ts";
 import { msSinceOrder } from "./stops.ts";
 import { shutdown } from "./turn-worker.ts";
-
-/** A turn that a claim has begun or goes on with. */
-interface CurrentTurn {
-  turn: OpenTurn;
-  history: History;
-  display: TurnDisplay;
-  cancelled: CancelledMessages;
-  /** It is to end without another try. */
-  isStuck: boolean;
-}
 
 interface RanTurn {
   receipt: Receipt;
@@ -28,86 +18,120 @@ interface RanTurn {
   elsewhere?: EndedJobs;
 }
 
+/** What ends a turn before its time. */
+interface TurnControl {
+  signal: AbortSignal;
+  abort(reason: TurnAbort): void;
+  onStop(order: StopOrder): void;
+  /** What the stop has ended at once, if one has come. */
+  killing(): Promise<KillReport> | undefined;
+  release(): void;
+}
+
 /**
  * Runs a turn until it ends, is parked, or has to be left to another worker. On a stop everything that it has started
  * is ended before this resolves. What it resolves with is not stored yet.
+ *
+ * @param how.isStuck it is to end without another try
  */
 export async function runOneTurn(
-  lease: SessionLease,
-  options: SessionRunnerOptions,
-  job: AbortSignal,
+  session: ClaimedSession,
   current: CurrentTurn,
+  { isStuck }: { isStuck: boolean },
 ): Promise<RanTurn> {
-  const { thread } = lease;
-  const { turn, display, cancelled, isStuck } = current;
-  const controller = new AbortController();
-  const abort = (reason: TurnAbort) => controller.abort(reason);
-  const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
-  job.addEventListener("abort", onJobAbort, { once: true });
-  if (job.aborted) onJobAbort();
-
-  let killing: Promise<KillReport> | undefined;
-  const onStop = (order: StopOrder) => {
-    if (order.at < turn.since || controller.signal.aborted) return;
-    // Counting starts before the abort, which ends the same processes.
-    killing = options.runner.killAll(thread);
-    abort({ kind: "stop", order });
-  };
-  await options.background.resume(thread);
-  const unwatch = await options.stops.watch(thread, onStop);
+  const { lease, options, orders } = session;
+  const { turn, display } = current;
+  await options.background.resume(lease.thread);
+  const control = controlTurn(session, current);
+  const unfollow = orders.follow(control.onStop);
   try {
     const outcome: TurnOutcome =
-      isStuck && !controller.signal.aborted
+      isStuck && !control.signal.aborted
         ? { kind: "model-error", text: gaveUp, steps: turn.steps, usage: turn.usage }
-        : await consume(lease, options, { ...current, onStop, abort, signal: controller.signal });
-    const receipt: Receipt = {
-      outcome,
-      durationMs: measureWorkedMs(turn, options.now()),
-      files: noChanges,
-      withdrawn: [],
-    };
+        : await consume(session, current, control);
+    const durationMs = measureWorkedMs(turn, options.now());
+    const receipt: Receipt = { outcome, durationMs, files: noChanges, withdrawn: [] };
     if (outcome.kind === "waiting") return { receipt };
     if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
       void display.close();
       return { receipt };
     }
-    let elsewhere: EndedJobs | undefined;
-    if (outcome.kind === "stopped") {
-      const here = addOwnKills(await killing, await options.runner.killAll(thread));
-      elsewhere = await options.background.ended(thread, outcome.order);
-      receipt.killed = elsewhere ? addKills(here, elsewhere.killed) : here;
-      if (elsewhere?.silent) receipt.silent = elsewhere.silent;
-      const stopMs = await msSinceOrder(options.redis, outcome.order);
-      if (stopMs !== undefined) receipt.stopMs = stopMs;
-      // After a later step the model knows of them, and the stop has met other calls.
-      if (outcome.steps === turn.steps)
-        receipt.cutOff = current.history.open.filter(({ started }) => started).length;
-      cancelled.messages.push(...(await lease.withdraw()));
-    }
-    receipt.withdrawn = listUnnotified(cancelled);
-    // A turn of one step has run no tool.
-    if (outcome.steps > 1 || receipt.killed) {
-      receipt.files = await options.runner.fileChanges(thread, turn.startedAt);
-    }
-    return { receipt, ...(elsewhere && { elsewhere }) };
+    return await completeReceipt(session, current, control, receipt);
   } finally {
-    unwatch();
-    job.removeEventListener("abort", onJobAbort);
-    await options.background.leave(thread, turn.since);
+    unfollow();
+    control.release();
+    await options.background.leave(lease.thread, turn.since);
   }
+}
+
+function controlTurn({ lease, options, job }: ClaimedSession, { turn }: CurrentTurn): TurnControl {
+  const controller = new AbortController();
+  const abort = (reason: TurnAbort) => controller.abort(reason);
+  const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
+  job.addEventListener("abort", onJobAbort, { once: true });
+  if (job.aborted) onJobAbort();
+  let killing: Promise<KillReport> | undefined;
+  return {
+    signal: controller.signal,
+    abort,
+    onStop(order) {
+      if (order.at < turn.since || controller.signal.aborted) return;
+      // Counting starts before the abort, which ends the same processes.
+      killing = options.runner.killAll(lease.thread);
+      abort({ kind: "stop", order });
+    },
+    killing: () => killing,
+    release: () => job.removeEventListener("abort", onJobAbort),
+  };
+}
+
+/** Adds the facts about the turn's end that the machine knows. */
+async function completeReceipt(
+  session: ClaimedSession,
+  current: CurrentTurn,
+  control: TurnControl,
+  receipt: Receipt,
+): Promise<RanTurn> {
+  const { lease, options, cancelled } = session;
+  const { turn } = current;
+  const { outcome } = receipt;
+  const elsewhere =
+    outcome.kind === "stopped" ? await endStopped(session, current, control, receipt, outcome) : undefined;
+  receipt.withdrawn = listUnnotified(cancelled);
+  // A turn of one step has run no tool.
+  if (outcome.steps > 1 || receipt.killed) {
+    receipt.files = await options.runner.fileChanges(lease.thread, turn.startedAt);
+  }
+  return { receipt, ...(elsewhere && { elsewhere }) };
+}
+
+/** Ends what is left of a stopped turn, here and on other workers, and withdraws what waits behind it. */
+async function endStopped(
+  { lease, options, cancelled }: ClaimedSession,
+  { turn, history }: CurrentTurn,
+  control: TurnControl,
+  receipt: Receipt,
+  outcome: Extract<TurnOutcome, { kind: "stopped" }>,
+): Promise<EndedJobs | undefined> {
+  const { thread } = lease;
+  const here = addOwnKills(await control.killing(), await options.runner.killAll(thread));
+  const elsewhere = await options.background.ended(thread, outcome.order);
+  receipt.killed = elsewhere ? addKills(here, elsewhere.killed) : here;
+  if (elsewhere?.silent) receipt.silent = elsewhere.silent;
+  const stopMs = await msSinceOrder(options.redis, outcome.order);
+  if (stopMs !== undefined) receipt.stopMs = stopMs;
+  // After a later step the model knows of them, and the stop has met other calls.
+  if (outcome.steps === turn.steps) receipt.cutOff = history.open.filter(({ started }) => started).length;
+  cancelled.messages.push(...(await lease.withdraw()));
+  return elsewhere;
 }
 
 /** Stores each event before the loop may do anything, then shows it. */
 async function consume(
-  lease: SessionLease,
-  options: SessionRunnerOptions,
-  current: CurrentTurn & {
-    onStop(order: StopOrder): void;
-    abort(reason: TurnAbort): void;
-    signal: AbortSignal;
-  },
+  { lease, options, cancelled, orders }: ClaimedSession,
+  { turn, history, display }: CurrentTurn,
+  { abort, signal }: TurnControl,
 ): Promise<TurnOutcome> {
-  const { turn, history, display, cancelled, onStop, abort, signal } = current;
   /** What the next write takes along: the loop does nothing before it. */
   const held: JournalRecord[] = [];
   const store = async (record?: JournalRecord) => {
@@ -124,7 +148,7 @@ async function consume(
       const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
       cancelled.messages.push(...withdrawn);
       // The hint may have been lost; the order itself is always found here.
-      if (stop) onStop(stop);
+      if (stop) orders.hear(stop);
       turn.asked.push(...taken);
       if (taken.length > 0) display.took(taken);
       return taken;

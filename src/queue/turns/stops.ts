@@ -9,16 +9,18 @@ import { loadScript, scriptJson } from "../redis/script.ts";
 export interface StopWatch {
   /** Calls back for the order that exists now, if any, and for every later one, or again. Returns how to end it. */
   watch(thread: ThreadId, onStop: (order: StopOrder) => void): Promise<() => void>;
+  /** Like `watch`, for a caller that reads the present order itself: calls back for later ones, or again. */
+  listen(thread: ThreadId, onStop: (order: StopOrder) => void): () => void;
   close(): Promise<void>;
 }
 
-/** How often orders are read although none was heard of, ms. */
+/** How often orders are read without a hint, ms. */
 const lookMs = 2_000;
 
 /**
  * Orders are durable, the published message is only a hint: after a reconnect all watched threads are read
- * again, because messages published in between are lost. That of a cluster changes nodes without a word, so that all
- * are read from time to time too.
+ * again, because messages published in between are lost. A subscription in a cluster moves to another node without
+ * notice, so all of them are also read from time to time.
  *
  * @param subscriber a connection of its own
  */
@@ -42,15 +44,21 @@ export async function watchStops(
   const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs).unref();
   await subscriber.subscribe(channels.stops);
 
+  const listen: StopWatch["listen"] = (thread, onStop) => {
+    const watchers = watched.get(thread) ?? new Set();
+    watched.set(thread, watchers.add(onStop));
+    return () => {
+      watchers.delete(onStop);
+      if (watchers.size === 0 && watched.get(thread) === watchers) watched.delete(thread);
+    };
+  };
+
   return {
+    listen,
     async watch(thread, onStop) {
-      const watchers = watched.get(thread) ?? new Set();
-      watched.set(thread, watchers.add(onStop));
+      const unlisten = listen(thread, onStop);
       await check(thread);
-      return () => {
-        watchers.delete(onStop);
-        if (watchers.size === 0 && watched.get(thread) === watchers) watched.delete(thread);
-      };
+      return unlisten;
     },
     async close() {
       clearInterval(looking);

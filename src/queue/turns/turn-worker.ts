@@ -27,12 +27,12 @@ export interface TurnWorker {
   close(): Promise<void>;
 }
 
-/** When a thread without a slot asks again, ms. */
+/** After which a thread without a slot tries again, at most, ms. */
 const fullMs = 500;
 
 /**
- * An idle worker looks for jobs this often although it is told of them: a worker that ends or dies may have taken the
- * word of a job along, the one that it hands over above all.
+ * How often an idle worker looks for jobs, besides being notified: the notification may have gone to a worker that was
+ * ending or died, above all that of the job which it handed over.
  */
 export const lookSeconds = 0.5;
 

@@ -7,13 +7,20 @@ import { readMailbox } from "../session/mailbox.ts";
 
 /** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
 export interface TurnQueue {
-  wake(thread: ThreadId): Promise<void>;
+  /** @param waiting what waits in its mailbox; without it the mailbox is read */
+  wake(thread: ThreadId, waiting?: WaitingKinds): Promise<void>;
   /** Worker processes that are alive. */
   workers(): Promise<number>;
   depth(): Promise<QueueDepth>;
   /** Threads of people that workers take before this one; all that no worker has had room for, if it does not stand among them. */
   before(thread: ThreadId): Promise<number>;
   close(): Promise<void>;
+}
+
+/** Of whom messages wait. */
+export interface WaitingKinds {
+  people: boolean;
+  scheduled: boolean;
 }
 
 /** Threads in the queue, counted. `delayed`: without a slot, or to be tried again. `failed`: given up. */
@@ -42,22 +49,23 @@ export function openTurnQueue(redis: Redis): TurnQueue {
   });
   queue.on("error", () => {}); // The connection's own listener reports it.
   return {
-    async wake(thread) {
+    async wake(thread, waiting) {
+      const kinds = waiting ?? (await readWaitingKinds(redis, thread));
+      // What goes on without a message was begun in its order.
+      const isPerson = kinds.people || !kinds.scheduled;
       // No job id: with keepLastIfActive a custom one would lose the wake-up (see BullMQ #4030).
-      const waiting = await readMailbox(redis, thread);
-      const isPerson = waiting.length === 0 || waiting.some(({ scheduled }) => !scheduled);
       await failpoint("wake", () =>
         queue.add(
           "turn",
           { thread },
           {
             deduplication: { id: thread, keepLastIfActive: true },
-            ...(!isPerson && { priority: scheduled }),
+            ...(!isPerson && { priority: scheduledPriority }),
           },
         ),
       );
       // The person may have been added to a job that waits behind the others.
-      if (isPerson && waiting.some(({ scheduled }) => scheduled)) await advance(queue, thread);
+      if (isPerson && kinds.scheduled) await advance(queue, thread);
     },
     workers: () => queue.getWorkersCount(),
     async depth() {
@@ -79,7 +87,15 @@ export function openTurnQueue(redis: Redis): TurnQueue {
 }
 
 /** Jobs without a priority, those of people, are taken before all that have one. */
-const scheduled = 1;
+const scheduledPriority = 1;
+
+async function readWaitingKinds(redis: Redis, thread: ThreadId): Promise<WaitingKinds> {
+  const waiting = await readMailbox(redis, thread);
+  return {
+    people: waiting.some(({ scheduled }) => !scheduled),
+    scheduled: waiting.some(({ scheduled }) => scheduled),
+  };
+}
 
 async function advance(queue: Queue, thread: ThreadId): Promise<void> {
   const id = await queue.getDeduplicationJobId(thread);

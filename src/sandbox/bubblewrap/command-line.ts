@@ -2,6 +2,7 @@ import { workspaceRoot } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { LaunchRequest } from "../thread/spawner.ts";
 import type { LaunchSite } from "./launch-site.ts";
+import { searchPath } from "./node.ts";
 
 /** The whole environment of the processes outside: nothing in it is worth reading from /proc/1/environ. */
 export const launchEnvironment = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -71,7 +72,7 @@ export function buildCommandLine(
     ...(typeof network === "number" ? [] : ["--unshare-net"]),
     ...["--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
     ...["--dir", "/etc", ...site.systemMounts, "--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys"],
-    ...["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "SHLVL", "1"],
+    ...["--setenv", "PATH", searchPath, "--setenv", "SHLVL", "1"],
     ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
     ...view,
     ...["--remount-ro", "/"],

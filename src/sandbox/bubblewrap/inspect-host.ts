@@ -13,6 +13,7 @@ import {
   type UserRange,
 } from "../thread/host.ts";
 import { launchEnvironment } from "./command-line.ts";
+import { nodeMount } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
 
 /** The first release with `--disable-userns`. */
@@ -27,7 +28,7 @@ export function inspectHost(options: {
   if (process.platform !== "linux") {
     return refuse(
       `The sandbox needs Linux; this is ${process.platform}.`,
-      "Run Heddle on Linux, in a Linux virtual machine, or in WSL 2.",
+      "Run Heddle on Linux, in a Linux virtual machine or container, or in WSL 2; for development by yourself, sandbox.backend: none in heddle.yaml runs commands without any isolation.",
     );
   }
   if (architectureOf(process.arch) === undefined) {
@@ -74,7 +75,11 @@ export function inspectHost(options: {
       root,
       relocated,
       ownUsers: users !== undefined,
-      systemMounts: [...systemMounts(), ...identityMounts(join(root, "etc"))],
+      systemMounts: [
+        ...systemMounts(),
+        ...identityMounts(join(root, "etc")),
+        ...nodeMount(root, (path) => users === undefined || isReachableByAll(path)),
+      ],
       ...createThreadFolders(root, users),
     },
   };

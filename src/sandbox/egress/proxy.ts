@@ -1,14 +1,12 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type Duplex, Transform } from "node:stream";
-import { isPublicAddress } from "./addresses.ts";
+import type { Duplex } from "node:stream";
 import type { Allowance } from "./allowance.ts";
+import { createConnections, idleMs } from "./connections.ts";
 import type { Dialer } from "./dialer.ts";
 import { forward } from "./forward.ts";
-import type { Meter } from "./meter.ts";
-import { type EgressPolicy, isListed } from "./policy.ts";
-import { refuse, type Status } from "./refusal.ts";
+import type { EgressPolicy } from "./policy.ts";
+import { refuse } from "./refusal.ts";
 import { throttledLogger } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
@@ -21,29 +19,13 @@ export interface ProxyOptions {
   now(): number;
 }
 
-/** A connection to a host that was allowed and looked up, or why there is none. */
-export type Dialled = { ok: true; socket: Socket } | { ok: false; status: Status; reason: string };
-
-const refusedFor = {
-  "used up": refuse(429, "this thread has used up its bytes of today"),
-  unknown: refuse(
-    503,
-    "the bytes of this thread cannot be counted at this moment, so none may pass; try again later",
-  ),
-};
-
-const ports = [80, 443];
-const connectWithinMs = 10_000;
-/** A connection on which nothing moves for this long is ended. */
-const idleMs = 300_000;
-
 /**
  * The proxy of one thread. It knows two things: tunnels (`CONNECT`) to listed hosts, in which it sees nothing, and
  * plain requests to hosts with a credential, which it sends on over TLS with the credential added. A name is
  * resolved once and its address checked and dialled, so that no second answer can lead elsewhere.
  */
 export function createProxyServer(options: ProxyOptions): Server & { end(): Promise<void> } {
-  const { policy, dialer, allowance } = options;
+  const { policy, dialer } = options;
   const open = new Set<Socket>();
   // Apart, so that no number of refusals hides what was reached.
   const [refusals, closings] = [
@@ -51,60 +33,12 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
     throttledLogger(options.log, options.now),
   ];
 
-  /** A connection for one of the sandbox's, and no longer than that. */
-  async function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
-    if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
-    if (!isListed(policy.hosts, host)) return refuse(403, `${host} is not on the list of reachable hosts`);
-    const permission = await allowance.take(0);
-    if (permission !== "granted") return refusedFor[permission];
-    const addresses = await dialer.resolve(host).catch(() => []);
-    const address = addresses.find(isPublicAddress);
-    if (address === undefined) {
-      return addresses.length > 0
-        ? refuse(403, `${host} is at a private address`)
-        : refuse(502, `the name ${host} could not be resolved`);
-    }
-    if (client.destroyed) return refuse(502, "the sandbox has hung up");
-    const socket = dialer.connect(address, port);
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
-    client.once("close", () => socket.destroy());
-    socket.setTimeout(idleMs, () => socket.destroy());
-    try {
-      await once(socket, "connect", { signal: AbortSignal.timeout(connectWithinMs) });
-    } catch {
-      socket.destroy();
-      return refuse(502, `${host} did not answer`);
-    }
-    socket.on("error", () => {});
-    return { ok: true, socket };
-  }
-
-  /** Ends the connection when there is too much. */
-  function meter(what: string, remote: Socket): Meter {
-    let bytes = 0;
-    remote.once("close", () => closings.note(`${what}: closed`, bytes));
-    const take = async (length: number) => {
-      const permission = await allowance.take(length);
-      if (permission === "granted") {
-        bytes += length;
-        return undefined;
-      }
-      refusals.note(`${what}: ${refusedFor[permission].reason}`);
-      remote.destroy();
-      return refusedFor[permission];
-    };
-    return {
-      take,
-      pass: () =>
-        new Transform({
-          async transform(chunk: Buffer, _encoding, done) {
-            const refusal = await take(chunk.length);
-            done(null, refusal === undefined ? chunk : undefined);
-          },
-        }),
-    };
-  }
+  const { dial, meter } = createConnections({
+    ...options,
+    open,
+    onRefused: (line) => refusals.note(line),
+    onClosed: (line, bytes) => closings.note(line, bytes),
+  });
 
   async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     client.on("error", () => {});

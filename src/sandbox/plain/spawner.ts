@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
@@ -16,13 +17,8 @@ const lateOutputMs = 100;
 /**
  * Starts programs as ordinary processes of the bot's own user, in the thread's folder. Paths of the inside are
  * translated in the parameters of scripts; a command's own text is left alone, so it sees the host's paths.
- *
- * @param wrap makes what is really run of a program and its arguments
  */
-export function createPlainSpawner(
-  summary: string,
-  wrap: (folder: ThreadFolder, program: readonly string[]) => readonly string[],
-): Spawner {
+export function createPlainSpawner(summary: string): Spawner {
   const running = new Map<number, ChildProcess>();
   let lastId = 0;
 
@@ -33,9 +29,8 @@ export function createPlainSpawner(
     }
     const translate = translator(folder, request.view ?? []);
     const parameters = request.program.slice(parametersFrom).map(translate);
-    const limited = limit(request.fileBytes, [...request.program.slice(0, parametersFrom), ...parameters]);
-    const [program = "", ...args] = wrap(folder, limited);
-    const child = spawn(program, args, {
+    const script = [...request.program.slice(0, parametersFrom), ...parameters];
+    const child = spawn("/bin/bash", limited(request.fileBytes, script), {
       cwd: translate(request.cwd),
       env: environment(folder),
       detached: true,
@@ -123,17 +118,18 @@ function killTree(child: ChildProcess): void {
   }
 }
 
-/** Bash counts file sizes in KiB. */
-function limit(fileBytes: number, program: readonly string[]): string[] {
+/** The arguments with which bash runs a program under a limit of its files' size, which it counts in KiB. */
+function limited(fileBytes: number, program: readonly string[]): string[] {
   const script = 'ulimit -c 0; ulimit -f "$1"; shift; exec "$@"';
   const blocks = String(Math.ceil(fileBytes / 1024));
-  return ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
+  return ["--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
 }
 
-/** Nothing of the bot's own environment but where programs are. */
+/** Nothing of the bot's own environment but where programs are, the Node that runs Heddle first among them. */
 function environment({ path }: ThreadFolder): Record<string, string> {
+  const programs = process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
   return {
-    PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+    PATH: `${dirname(process.execPath)}:${programs}`,
     HOME: `${path}/ws`,
     TMPDIR: `${path}/tmp`,
     LANG: "C.UTF-8",

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
-import { createWorkspaceLifecycle, type WorkspaceLifecycle } from "../workspaces/lifecycle.ts";
+import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
+import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
 import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
 import { createArchiver } from "./archive.ts";
 import type { Host, ThreadFolder } from "./host.ts";
@@ -68,7 +69,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
         key: host.keyOf,
         folderOf: host.folderOf,
         ...createArchiver(spawner, host.limits),
-        rest: async (threadId) => (await threads.get(threadId)?.sandbox.rest()) ?? true,
+        quiesce: async (threadId) => (await threads.get(threadId)?.sandbox.quiesce()) ?? true,
       },
       log,
       now,

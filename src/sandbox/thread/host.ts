@@ -112,7 +112,7 @@ function prepareFolder(path: string, threadId: string, users: UserRange | undefi
 /** No file is being written for longer. */
 const staleMs = 600_000;
 
-/** Removes what a bot that was killed has left. On macOS commands can reach the folder, and leave anything in it. */
+/** Removes what a bot that was killed has left. Without a sandbox commands can reach the folder, and leave anything in it. */
 function sweepNew(folder: string): void {
   for (const name of readdirSync(folder)) {
     const status = lstatSync(join(folder, name), { throwIfNoEntry: false });

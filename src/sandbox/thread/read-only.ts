@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { openCopies, sweepCopies } from "./copies.ts";
 import { type Host, isReachableByAll } from "./host.ts";
 
 /** A folder of the host that every sandbox sees. */
@@ -35,7 +36,8 @@ export function createReadOnlyView(
 
   function reachable(source: string): string {
     if (!host.ownUsers || isReachableByAll(source)) return source;
-    sweep(copies);
+    openCopies(copies);
+    sweepCopies(copies);
     const copy = join(copies, `${process.pid}-${randomBytes(6).toString("hex")}`);
     made.push(copy);
     copyForAll(source, copy);
@@ -62,16 +64,6 @@ export function createReadOnlyView(
       for (const copy of made) rmSync(copy, { recursive: true, force: true });
     },
   };
-}
-
-/** Makes the folder if need be, and removes what processes that are no more have left in it. */
-function sweep(copies: string): void {
-  mkdirSync(copies, { recursive: true });
-  chmodSync(copies, 0o711);
-  for (const name of readdirSync(copies)) {
-    const [pid] = name.split("-");
-    if (!existsSync(`/proc/${pid}`)) rmSync(join(copies, name), { recursive: true, force: true });
-  }
 }
 
 /** As deep as skills are looked for; a link to a folder above itself goes no deeper either. */

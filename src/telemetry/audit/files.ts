@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/redis/keys.ts";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { type AuditEntry, genesis, type Link, verifyLink } from "./chain.ts";
 import { readAuditHead, readAuditLines } from "./log.ts";
 
@@ -154,7 +155,7 @@ async function filesIn(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => fileName.test(name)).toSorted();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (hasErrorCode(error, "ENOENT")) return [];
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseMarkdown } from "../../../src/adapters/console/page/markdown.js";
+import { parseMarkdown } from "../../../src/adapters/console/page/markdown/blocks.ts";
 
 /** The page's trees are plain data; the tests walk them as such. */
 type Tree = string | { [name: string]: unknown } | Tree[];

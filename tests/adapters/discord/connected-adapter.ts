@@ -18,7 +18,7 @@ import {
 const log = pino({ level: "silent" });
 
 /** An intake that records its events. */
-export interface RecordingDoor extends Intake {
+export interface RecordingIntake extends Intake {
   events: InboundEvent[];
   /** What happens to the next event instead. */
   next: ((event: InboundEvent) => Promise<IntakeResult>)[];
@@ -26,9 +26,9 @@ export interface RecordingDoor extends Intake {
   first(count: number): Promise<InboundEvent[]>;
 }
 
-export function recordingDoor(): RecordingDoor {
+export function recordingIntake(): RecordingIntake {
   const waiting = new Set<() => void>();
-  const intake: RecordingDoor = {
+  const intake: RecordingIntake = {
     events: [],
     next: [],
     async receive(event) {
@@ -80,8 +80,8 @@ export async function fakeDiscord(options: FakeDiscordOptions = {}): Promise<Fak
 }
 
 /** An adapter that is connected, with what comes out of it. */
-export async function listening(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}) {
-  const intake = recordingDoor();
+export async function startAdapter(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}) {
+  const intake = recordingIntake();
   const adapter = adapterFor(discord, options);
   await adapter.start(intake);
   onTestFinished(() => adapter.stop());

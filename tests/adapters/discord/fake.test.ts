@@ -2,7 +2,7 @@ import { DiscordAPIError, MessageFlags, RateLimitError, Routes } from "discord.j
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
-import { fakeDiscord, listening } from "./connected-adapter.ts";
+import { fakeDiscord, startAdapter } from "./connected-adapter.ts";
 
 /** The fake refuses what Discord refuses; the tests of the adapter lean on that. */
 
@@ -134,7 +134,7 @@ describe("the fake Discord refuses", () => {
 
   test("an answer to an interaction that comes too late, twice, or does not fit", async () => {
     const { discord, rest, general, root, code } = await scene();
-    const { adapter } = await listening(discord);
+    const { adapter } = await startAdapter(discord);
     await adapter.stop();
     const ada = discord.user("ada");
     const answer = ({ id, token }: { id: string; token: string }, body: unknown) =>

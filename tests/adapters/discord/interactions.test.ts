@@ -8,7 +8,7 @@ import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { ThreadRef } from "../../../src/chat/threads.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
-import { adapterFor, fakeDiscord, listening, recordingDoor, surfaceOf } from "./connected-adapter.ts";
+import { adapterFor, fakeDiscord, startAdapter, recordingIntake, surfaceOf } from "./connected-adapter.ts";
 
 const placeOf = (discord: FakeDiscord) => ({
   platform: "discord",
@@ -28,7 +28,7 @@ async function posted(discord: FakeDiscord, message: Partial<OutboundMessage>) {
 describe("/agent", () => {
   test("comes in with its options and file; the thread will start from the reply, which shows the task", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     const ada = discord.user("ada", { roles: ["9"] });
     const options = { prompt: "sum this\nplease", model: "openai/b", skill: "csv-report" };
@@ -55,7 +55,7 @@ describe("/agent", () => {
 
   test("is worked on for longer than the fifteen minutes of its token", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "hi" });
     const [event] = await intake.first(1);
     if (event?.kind !== "message" || !asked.reply) throw new Error("There is no task.");
@@ -71,7 +71,7 @@ describe("/agent", () => {
 
   test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord, { mayAsk: () => false });
+    const { intake } = await startAdapter(discord, { mayAsk: () => false });
     intake.next.push(async (event) => {
       intake.events.push(event);
       return { kind: "refused", reply: "You are not listed." };
@@ -84,7 +84,7 @@ describe("/agent", () => {
 
   test("goes on in the thread or direct conversation where it is used", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
     ada.asks(thread, { prompt: "here" });
@@ -99,7 +99,7 @@ describe("/agent", () => {
 
   test("says so when the task could not be kept", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     intake.next.push(async () => {
       throw new Error("Redis is away");
     });
@@ -114,7 +114,7 @@ describe("/agent", () => {
     ["help", "a thread", /^`\/agent` with a task starts a thread/],
   ])("tells the person alone how it works for “%s” in %s", async (prompt, where, words) => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const place = where === "general" ? general : discord.startThread(ada.says(general, "t"), "t");
@@ -127,7 +127,7 @@ describe("/agent", () => {
 
   test("says a word about the thread where it is used, as intake knows it", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
     ada.asks(thread, { prompt: "Status" });
@@ -136,7 +136,7 @@ describe("/agent", () => {
 
   test("asks Discord about no channel that the command tells of: that would take some of the three seconds", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const late = discord.channel("made later");
     discord.user("ada").asks(late, { prompt: "hi" });
     await intake.first(1);
@@ -145,7 +145,7 @@ describe("/agent", () => {
 
   test("names the permission that is missing, and where, to the person alone", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     discord.deny(general, "CreatePublicThreads");
     const asked = discord.user("ada").asks(general, { prompt: "hi" });
@@ -157,7 +157,7 @@ describe("/agent", () => {
 
   test("suggests models and skills by what is typed", async () => {
     const discord = await fakeDiscord();
-    await listening(discord);
+    await startAdapter(discord);
     const ada = discord.user("ada");
     const general = discord.channel("general");
     expect(await ada.types(general, "model", "")).toEqual(["anthropic/a", "openai/b"]);
@@ -168,7 +168,7 @@ describe("/agent", () => {
   test("shows at most 25 suggestions, and none that Discord would refuse", async () => {
     const discord = await fakeDiscord();
     const models = ["x".repeat(101), ...Array.from({ length: 40 }, (_model, index) => `openai/${index}`)];
-    await listening(discord, { choices: async () => ({ models, skills: [] }) });
+    await startAdapter(discord, { choices: async () => ({ models, skills: [] }) });
     const shown = await discord.user("ada").types(discord.channel("general"), "model", "");
     expect(shown).toEqual(models.slice(1, 26));
   });
@@ -179,7 +179,7 @@ describe("Ask the agent about this", () => {
     "asks what to do and quotes the message (intent: %s)",
     async (messageContent) => {
       const discord = await fakeDiscord({ messageContent });
-      const { intake } = await listening(discord, { messageContent });
+      const { intake } = await startAdapter(discord, { messageContent });
       const general = discord.channel("general");
       const claim = discord.user("bob").says(general, "2 + 2 = 5");
       const ada = discord.user("ada");
@@ -201,7 +201,7 @@ describe("Ask the agent about this", () => {
 
   test("shows as much of a task of many lines as Discord takes", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const ada = discord.user("ada");
     const picked = ada.picks("Ask the agent about this", ada.says(discord.channel("general"), "hm"));
     await discord.until(() => picked.modal);
@@ -212,7 +212,7 @@ describe("Ask the agent about this", () => {
 
   test("quotes what stands in the cards of a program's message", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const fields = [{ name: "host", value: "loom-3" }];
     const embeds = [{ title: "Disk full", description: "98 % of /var", fields }];
     const alert = discord.user("monitor", { bot: true }).says(discord.channel("general"), "", { embeds });
@@ -233,19 +233,19 @@ describe("Ask the agent about this", () => {
   test("a form that was opened by a gateway that is gone fetches the message", async () => {
     const discord = await fakeDiscord();
     const first = adapterFor(discord);
-    await first.start(recordingDoor());
+    await first.start(recordingIntake());
     const claim = discord.user("bob").says(discord.channel("general"), "2 + 2 = 5");
     const picked = discord.user("ada").picks("Ask the agent about this", claim);
     await discord.until(() => picked.modal);
     await first.stop();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     discord.user("ada").fills(picked, "is that so?");
     expect(await intake.first(1)).toMatchObject([{ about: { text: "2 + 2 = 5" } }]);
   });
 
   test("a form that somebody sends from another channel reads nothing of the first", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const secret = discord.user("bob").says(discord.channel("board"), "we sell the company");
     const mallory = discord.user("mallory");
     const picked = mallory.picks("Ask the agent about this", secret);
@@ -263,7 +263,7 @@ describe("buttons", () => {
 
   test("Stop stops the thread, and is acknowledged when the intake has it", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const { shown, thread } = await posted(discord, { stoppable: true });
     const press = discord.user("bob").presses("Stop", shown);
     expect(await intake.first(1)).toMatchObject([
@@ -274,7 +274,7 @@ describe("buttons", () => {
 
   test("an action comes in with its id", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const { shown, thread, ref } = await posted(discord, { actions: [approve, deny] });
     const press = discord.user("bob").presses("Approve", shown);
     expect(await intake.first(1)).toEqual([
@@ -293,7 +293,7 @@ describe("buttons", () => {
 
   test("one that asks for a sentence opens a form, and comes in with what was written", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const { shown, ref } = await posted(discord, { actions: [approve, deny] });
     const bob = discord.user("bob");
     const press = bob.presses("Deny", shown);
@@ -308,7 +308,7 @@ describe("buttons", () => {
 
   test("the longest id survives, with as much of the question as fits", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const id = "i:".repeat(40);
     const { shown } = await posted(discord, { actions: [{ ...deny, id, asksFor: "Q".repeat(60) }] });
     const bob = discord.user("bob");
@@ -320,7 +320,7 @@ describe("buttons", () => {
 
   test("what did nothing, a refusal and what nothing else shows are told to the person alone", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const { shown } = await posted(discord, { actions: [approve], stoppable: true });
     const verdicts: Record<string, IntakeResult> = {
       ada: { kind: "ignored", why: "nothing is running" },
@@ -344,7 +344,7 @@ describe("buttons", () => {
 
   test("a press that could not be kept is told, and not acknowledged as done", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const { shown } = await posted(discord, { actions: [approve] });
     intake.next.push(async () => {
       throw new Error("Redis is away");
@@ -357,7 +357,7 @@ describe("buttons", () => {
 
 test("a gateway that could not accept a press leaves the answer to one that has", async () => {
   const discord = await fakeDiscord();
-  const [one, other] = [await listening(discord), await listening(discord)];
+  const [one, other] = [await startAdapter(discord), await startAdapter(discord)];
   const { shown } = await posted(discord, { stoppable: true });
   const refused = Promise.withResolvers<void>();
   other.intake.next.push(async () => {
@@ -384,7 +384,7 @@ test("of several gateways one answers, and the others say nothing", async () => 
     },
   });
   const log = pino({ level: "warn" }, sink);
-  const [one, other] = [await listening(discord, { log }), await listening(discord, { log })];
+  const [one, other] = [await startAdapter(discord, { log }), await startAdapter(discord, { log })];
   const general = discord.channel("general");
   const ada = discord.user("ada");
   const claim: FakeMessage = ada.says(general, "2 + 2 = 5");
@@ -411,14 +411,14 @@ describe("the commands", () => {
     const discord = await fakeDiscord();
     for (let starts = 0; starts < 2; starts += 1) {
       const adapter = adapterFor(discord);
-      await adapter.start(recordingDoor());
+      await adapter.start(recordingIntake());
       await adapter.stop();
     }
     expect(registrations(discord)).toHaveLength(1);
     const [command] = discord.commands;
     if (command) command["description"] = "What an older version said";
     const adapter = adapterFor(discord);
-    await adapter.start(recordingDoor());
+    await adapter.start(recordingIntake());
     await adapter.stop();
     expect(registrations(discord)).toHaveLength(2);
   });
@@ -426,7 +426,7 @@ describe("the commands", () => {
   test("are no reason not to start when Discord refuses them", async () => {
     const discord = await fakeDiscord();
     discord.fail(/^PUT \/applications/, { kind: "refuse", status: 429, code: 30_034, message: "Max daily" });
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
     await intake.first(1);
   });

@@ -6,7 +6,7 @@ import { createChannels } from "../../../src/adapters/discord/connection/channel
 import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
 import { createPeople } from "../../../src/adapters/discord/connection/people.ts";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
-import { createEventReader } from "../../../src/adapters/discord/inbound/events.ts";
+import { EventReader } from "../../../src/adapters/discord/inbound/events.ts";
 import { buttonRows } from "../../../src/adapters/discord/surface/buttons.ts";
 import { reconnects } from "../../../src/chat/adapter.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
@@ -14,9 +14,9 @@ import type { InboundEvent, IntakeResult } from "../../../src/chat/inbound.ts";
 import {
   adapterFor,
   fakeDiscord,
-  listening,
+  startAdapter,
   nobodyWasHere,
-  recordingDoor,
+  recordingIntake,
   surfaceOf,
 } from "./connected-adapter.ts";
 
@@ -30,7 +30,7 @@ const untilEnd = (events: readonly InboundEvent[]) =>
 describe("messages", () => {
   test("a mention comes in without the mention; its thread has the id of the message", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     const ada = discord.user("ada", { nick: "Ada L.", roles: ["111"] });
     const message = ada.says(general, "<@BOT>: is 1 < 2?");
@@ -51,7 +51,7 @@ describe("messages", () => {
 
   test("a mention of the bot's role, which has its name, is one of the bot; other roles are not", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const [general, ada] = [discord.channel("general"), discord.user("ada")];
     ada.says(general, "<@&4711> lunch?");
     ada.says(general, `<@&${discord.guild.botRole}> lunch?`);
@@ -64,7 +64,7 @@ describe("messages", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(general, "about tabs"), "about tabs");
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const message = ada.says(thread, "use tabs");
     ada.says(thread, "and now <@BOT> go on");
     const place = { workspace: discord.guild.id, channel: general.id };
@@ -81,7 +81,7 @@ describe("messages", () => {
 
   test("direct messages and voice channels are a thread as they are", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const ada = discord.user("ada");
     const direct = discord.direct(ada);
     ada.says(direct, "hi");
@@ -100,7 +100,7 @@ describe("messages", () => {
 
   test("a reply brings along what it answers", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     const claim = discord.user("bob", { roles: ["7"] }).says(general, "2 + 2 = 5");
     discord.user("ada").says(general, "<@BOT> is that so?", { replyTo: claim });
@@ -121,7 +121,7 @@ describe("messages", () => {
     const [channels, people] = [createChannels(rest), createPeople(rest)];
     channels.learn({ id: "7", type: ChannelType.GuildText, name: "general" }, "9");
     const identity = { applicationId: "1", botId: "2" };
-    const reader = createEventReader({ identity, channels, people, messageContent: true, stopReactions: [] });
+    const reader = new EventReader({ identity, channels, people, messageContent: true, stopReactions: [] });
     const edited = (id: number) => ({
       ...{
         id: String(id),
@@ -135,9 +135,9 @@ describe("messages", () => {
       ...{ author: { id: "3", username: "ada" }, member: { roles: [] } },
       edited_timestamp: "2026-01-01T00:00:00Z",
     });
-    for (let id = 1; id <= 10_001; id += 1) await reader.updated(edited(id));
-    expect(await reader.deleted({ id: "1", channel_id: "7" })).toEqual([]);
-    expect(await reader.deleted({ id: "2", channel_id: "7" })).toMatchObject([{ kind: "delete" }]);
+    for (let id = 1; id <= 10_001; id += 1) await reader.readUpdated(edited(id));
+    expect(await reader.readDeleted({ id: "1", channel_id: "7" })).toEqual([]);
+    expect(await reader.readDeleted({ id: "2", channel_id: "7" })).toMatchObject([{ kind: "delete" }]);
   });
 
   test("an edit and a deletion come in; previews of links and deletions of unknown messages do not", async () => {
@@ -145,7 +145,7 @@ describe("messages", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const old = ada.says(general, "<@BOT> long ago");
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const message = ada.says(general, "<@BOT> use tabs");
     await intake.first(1);
     discord.unfurl(message);
@@ -170,7 +170,7 @@ describe("messages", () => {
 
   test("a message with only a file comes in, also when its words are taken away later", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const ada = discord.user("ada");
     const files = [{ name: "a.csv", content: "1" }];
     ada.says(discord.direct(ada), "", { files });
@@ -184,7 +184,7 @@ describe("messages", () => {
 
   test("talk, the bot's own messages and progress of another Heddle do not come in; other bots are named as such", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     const root = discord.user("ada").says(general, "lunch?");
     const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
@@ -205,14 +205,14 @@ describe("messages", () => {
 
   test("whoever has not accepted the rules of the server is a guest", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     discord.user("new", { pending: true }).says(discord.channel("general"), "<@BOT> hi");
     expect(await intake.first(1)).toMatchObject([{ author: { standing: "guest" } }]);
   });
 
   test("names are shown for mentions and emoji", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const bob = discord.user("bob");
     discord.user("ada").says(discord.channel("general"), `<@BOT> ask <@${bob.id}> <:party:123> <@BOT>`);
     expect(await intake.first(1)).toMatchObject([{ text: "ask @bob :party:" }]);
@@ -223,7 +223,7 @@ describe("messages", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada");
     const thread = discord.startThread(ada.says(general, "t"), "t");
-    const { intake } = await listening(discord, { messageContent: false });
+    const { intake } = await startAdapter(discord, { messageContent: false });
     const message = ada.says(thread, "secret");
     ada.edits(message, "more secret");
     ada.says(thread, "<@BOT> hello");
@@ -237,7 +237,7 @@ describe("messages", () => {
 describe("files", () => {
   test("come as handles that the surface fetches, also after their address has expired", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const message = discord
       .user("ada")
       .says(discord.channel("general"), "<@BOT> read this", { files: [{ name: "a b.csv", content: "1,2" }] });
@@ -277,7 +277,7 @@ describe("stops", () => {
     const thread = discord.startThread(root, "do it");
     const reply = ada.says(thread, "hm");
     const direct = ada.says(discord.direct(ada), "hi");
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     ada.reacts("👀", root);
     ada.reacts("🛑", root);
     await intake.first(1);
@@ -303,7 +303,7 @@ describe("stops", () => {
 
   test("the bot's own stopped mark is no stop", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const general = discord.channel("general");
     const message = discord.user("ada").says(general, "hm");
     const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
@@ -317,7 +317,7 @@ describe("stops", () => {
 describe("what comes in", () => {
   test("one channel is handed in one after the other", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     const first = Promise.withResolvers<IntakeResult>();
     const arrived = Promise.withResolvers<void>();
     intake.next.push((event) => {
@@ -341,7 +341,7 @@ describe("what comes in", () => {
     const discord = await fakeDiscord();
     const since = Date.now() - 60_000;
     const ready = Promise.withResolvers<void>();
-    const { intake } = await listening(discord, {
+    const { intake } = await startAdapter(discord, {
       downtime: {
         ...nobodyWasHere,
         lastConnectedAt: async () => since,
@@ -360,7 +360,7 @@ describe("what comes in", () => {
 
   test("when stopping, what is in hand is finished and nothing else taken", async () => {
     const discord = await fakeDiscord();
-    const { intake, adapter } = await listening(discord);
+    const { intake, adapter } = await startAdapter(discord);
     const arrived = Promise.withResolvers<void>();
     const persisted = Promise.withResolvers<IntakeResult>();
     intake.next.push((_event) => {
@@ -395,7 +395,7 @@ describe("the connection", () => {
     const discord = await fakeDiscord();
     const said = Promise.withResolvers<string>();
     const log = pino({ level: "error" }, { write: (line) => said.resolve(String(JSON.parse(line).msg)) });
-    await listening(discord, { log });
+    await startAdapter(discord, { log });
     discord.gateway.cut(code);
     expect(await said.promise).toMatch(sentence);
   });
@@ -407,7 +407,7 @@ describe("the connection", () => {
     const count = (reconnect: unknown) => void counted.push(reconnect);
     reconnects.subscribe(count);
     onTestFinished(() => reconnects.unsubscribe(count));
-    const { intake } = await listening(discord, {
+    const { intake } = await startAdapter(discord, {
       downtime: { ...nobodyWasHere, lastConnectedAt: async (_platform, shard) => void looks.push(shard) },
     });
     discord.gateway.cut();
@@ -422,7 +422,7 @@ describe("the connection", () => {
 
   test("is renewed when Discord asks for it", async () => {
     const discord = await fakeDiscord();
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     discord.gateway.reconnect();
     await discord.until(() => discord.gateway.resumed === 1);
     discord.user("ada").says(discord.channel("general"), "<@BOT> hi");
@@ -431,7 +431,7 @@ describe("the connection", () => {
 
   test("can be ended while it is coming back", async () => {
     const discord = await fakeDiscord();
-    const { adapter } = await listening(discord);
+    const { adapter } = await startAdapter(discord);
     // The client hangs up by itself, and pauses half a second before it comes back.
     discord.gateway.reconnect();
     await discord.until(() => discord.gateway.connections === 0);
@@ -450,7 +450,7 @@ describe("the connection", () => {
     const thread = discord.startThread(ada.says(general, "t"), "t");
     const since = Date.now() + 1;
     const ready = Promise.withResolvers<void>();
-    const { intake } = await listening(discord, {
+    const { intake } = await startAdapter(discord, {
       downtime: {
         ...nobodyWasHere,
         lastConnectedAt: async () => since,
@@ -529,7 +529,7 @@ describe("the connection", () => {
       },
     ];
     const ready = Promise.withResolvers<void>();
-    const { intake } = await listening(discord, {
+    const { intake } = await startAdapter(discord, {
       downtime: {
         ...nobodyWasHere,
         lastConnectedAt: async () => since,
@@ -559,7 +559,7 @@ describe("the connection", () => {
     const mention = ada.says(discord.channel("general"), "<@BOT> start");
     ada.reacts("🛑", mention);
     const since = readTime(mention.id) - 1;
-    const { intake } = await listening(discord, {
+    const { intake } = await startAdapter(discord, {
       downtime: {
         ...nobodyWasHere,
         lastConnectedAt: async () => since,
@@ -585,7 +585,7 @@ describe("the connection", () => {
       written: { author: { id: ada.id, name: "ada" }, text: "count to 9" },
     };
     const ready = Promise.withResolvers<void>();
-    const { intake } = await listening(discord, {
+    const { intake } = await startAdapter(discord, {
       downtime: {
         ...nobodyWasHere,
         lastConnectedAt: async () => since,
@@ -614,7 +614,7 @@ describe("the connection", () => {
     const discord = await fakeDiscord();
     const noted = Promise.withResolvers<string[]>();
     const steps: string[] = [];
-    await listening(discord, {
+    await startAdapter(discord, {
       downtime: {
         lastConnectedAt: async () => {
           steps.push("looked");
@@ -646,7 +646,7 @@ describe("shards", () => {
   test("all that Discord recommends are listened to", async () => {
     const discord = await fakeDiscord({ shards: 2 });
     const [even, odd] = guildsOf(discord);
-    const { intake } = await listening(discord);
+    const { intake } = await startAdapter(discord);
     expect(discord.gateway.connections).toBe(2);
     const ada = discord.user("ada");
     for (const guild of [even, odd]) if (guild) ada.says(discord.channel("talk", { guild }), "<@BOT> hi");
@@ -659,7 +659,7 @@ describe("shards", () => {
   test("a process can be given some of them", async () => {
     const discord = await fakeDiscord({ shards: 2 });
     const [even, odd] = guildsOf(discord);
-    const intake = recordingDoor();
+    const intake = recordingIntake();
     const adapter = adapterFor(discord, { shards: { ids: [1], total: 2 } });
     await adapter.start(intake);
     const ada = discord.user("ada");

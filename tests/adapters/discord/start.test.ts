@@ -6,7 +6,7 @@ import { checkDiscord } from "../../../src/adapters/discord/installation/check.t
 import { discordManifest } from "../../../src/adapters/discord/installation/manifest.ts";
 import { neededBits } from "../../../src/adapters/discord/installation/permissions.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
-import { adapterFor, fakeDiscord, recordingDoor } from "./connected-adapter.ts";
+import { adapterFor, fakeDiscord, recordingIntake } from "./connected-adapter.ts";
 
 /** Starts an adapter; gives its log, or throws what start() throws. */
 async function start(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}): Promise<string> {
@@ -18,7 +18,7 @@ async function start(discord: FakeDiscord, options: Partial<DiscordAdapterOption
     },
   });
   const adapter = adapterFor(discord, { log: pino({ level: "warn" }, sink), ...options });
-  await adapter.start(recordingDoor());
+  await adapter.start(recordingIntake());
   await adapter.stop();
   return written;
 }
@@ -29,7 +29,7 @@ describe("start", () => {
   });
 
   test.each<[string, (discord: FakeDiscord) => string, RegExp]>([
-    ["a prefix", ({ token }) => `Bot ${token}`, /^DISCORD_TOKEN begins with “Bot ”: leave that away\.$/],
+    ["a prefix", ({ token }) => `Bot ${token}`, /^DISCORD_TOKEN begins with “Bot ”: remove that prefix\.$/],
     ["a client secret", () => "abcdef", /^DISCORD_TOKEN is not a bot token: copy it from Bot → Reset Token/],
     ["an unknown token", () => "a.b.c", /^DISCORD_TOKEN is not a token that Discord knows: copy it/],
   ])("names the variable, the cause and the way out for %s", async (_case, token, message) => {

@@ -12,14 +12,14 @@ import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fak
 const log = pino({ level: "silent" });
 
 /** An intake that records its events. */
-interface RecordingDoor extends Intake {
+interface RecordingIntake extends Intake {
   events: InboundEvent[];
   /** What happens to the next event instead. */
   next: ((event: InboundEvent) => Promise<IntakeResult>)[];
 }
 
-export function recordingDoor(): RecordingDoor {
-  const intake: RecordingDoor = {
+export function recordingIntake(): RecordingIntake {
+  const intake: RecordingIntake = {
     events: [],
     next: [],
     async receive(event) {
@@ -50,7 +50,7 @@ export function adapterFor(
   dayBudgets = noBudget,
 ): ChatAdapter {
   return createSlackAdapter({
-    workspaces: { botToken: slack.botToken },
+    teams: { botToken: slack.botToken },
     events: { kind: "socket", appToken: slack.appToken },
     apiUrl: slack.url,
     stopReactions: ["octagonal_sign", "hand"],
@@ -62,14 +62,14 @@ export function adapterFor(
   });
 }
 
-export async function connected(
+export async function startAdapter(
   options: FakeSlackOptions = {},
   downtime = nobodyWasHere,
   recentThreads = nothingRecent,
   dayBudgets = noBudget,
-): Promise<{ slack: FakeSlack; intake: RecordingDoor; adapter: ChatAdapter }> {
+): Promise<{ slack: FakeSlack; intake: RecordingIntake; adapter: ChatAdapter }> {
   const slack = await startFakeSlack(options);
-  const intake = recordingDoor();
+  const intake = recordingIntake();
   const adapter = adapterFor(slack, downtime, recentThreads, dayBudgets);
   await adapter.start(intake);
   onTestFinished(async () => {
@@ -80,15 +80,15 @@ export async function connected(
 }
 
 /** Waits until Slack has been told that everything arrived. */
-export async function settled(slack: FakeSlack): Promise<void> {
+export async function untilAcknowledged(slack: FakeSlack): Promise<void> {
   await slack.until(() => slack.deliveries.every(({ isAcknowledged }) => isAcknowledged));
 }
 
 export const signingSecret = "8f742231b10e8888abcd99yyyzzz85a5";
 
 /** Starts an adapter that takes requests; gives the address that it tells in its log. */
-export async function listening(
-  workspaces: SlackAdapterOptions["workspaces"],
+export async function startHttpAdapter(
+  teams: SlackAdapterOptions["teams"],
   apiUrl: string,
   downtime = nobodyWasHere,
 ) {
@@ -104,9 +104,9 @@ export async function listening(
       },
     }),
   );
-  const intake = recordingDoor();
+  const intake = recordingIntake();
   const adapter = createSlackAdapter({
-    workspaces,
+    teams,
     events: { kind: "http", signingSecret, host: "127.0.0.1", port: 0 },
     apiUrl,
     stopReactions: ["octagonal_sign"],

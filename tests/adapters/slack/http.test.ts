@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { listening, settled, signingSecret } from "./connected-adapter.ts";
+import { startHttpAdapter, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
 
 async function scene(options: FakeSlackOptions = {}) {
   const slack: FakeSlack = await startFakeSlack(options);
   onTestFinished(() => slack.close());
-  const { intake, adapter, url } = await listening({ botToken: slack.botToken }, slack.url);
+  const { intake, adapter, url } = await startHttpAdapter({ botToken: slack.botToken }, slack.url);
   const requests = slack.sendTo(url, signingSecret);
   return { slack, intake, adapter, url, requests };
 }
@@ -18,7 +18,7 @@ describe("requests from Slack", () => {
     await ada.says(general, "<@BOT> hello");
     ada.commands(general, "/agent build it");
     ada.commands(general, "/agent");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toMatchObject([
       { kind: "message", text: "hello" },
       { kind: "message", text: "hello" },
@@ -35,7 +35,7 @@ describe("requests from Slack", () => {
     });
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.deliveries[0]).toMatchObject({ attempts: 2, isAcknowledged: true });
     expect(intake.events).toMatchObject([{ text: "hi" }]);
   });
@@ -53,7 +53,7 @@ describe("requests from Slack", () => {
   ])("are refused when they are %s", async (_what, forgery) => {
     const { slack, intake, requests } = await scene();
     await slack.user("ada").says(slack.channel("general"), "<@BOT> real");
-    await settled(slack);
+    await untilAcknowledged(slack);
     const body = JSON.stringify(slack.deliveries[0]?.payload);
     const before = intake.events.length;
     expect((await requests.post(body, "application/json")).status).toBe(200);
@@ -82,7 +82,7 @@ describe("requests from Slack", () => {
     const stopped = adapter.stop();
     persisted.resolve();
     await stopped;
-    await settled(slack);
+    await untilAcknowledged(slack);
     await expect(fetch(url)).rejects.toThrow();
   });
 });
@@ -92,7 +92,7 @@ test("messages that were missed are looked for at the start", async () => {
   onTestFinished(() => slack.close());
   const noted = Promise.withResolvers<void>();
   const looked: string[] = [];
-  await listening({ botToken: slack.botToken }, slack.url, {
+  await startHttpAdapter({ botToken: slack.botToken }, slack.url, {
     lastConnectedAt: async (_platform, workspace) => void looked.push(workspace),
     markConnected: async () => noted.resolve(),
     threads: async () => [],

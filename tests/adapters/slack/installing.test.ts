@@ -5,9 +5,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
 import type { OAuthClient } from "../../../src/adapters/slack/installation/oauth-client.ts";
 import { createTeamsSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
+import type { Downtime } from "../../../src/chat/downtime.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { listening, nobodyWasHere, settled, signingSecret } from "./connected-adapter.ts";
+import { startHttpAdapter, nobodyWasHere, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
 
 let redis: TestRedis;
 beforeAll(async () => {
@@ -59,7 +60,7 @@ async function scene(options: FakeSlackOptions = {}) {
     allowed: ["T0ONE", "T0TWO"],
   };
   const installations = createInstallations(redis.client(), client, { apiUrl, log });
-  const { url, intake } = await listening({ client, installations }, apiUrl);
+  const { url, intake } = await startHttpAdapter({ client, installations }, apiUrl);
   one.sendTo(url, signingSecret);
   two.sendTo(url, signingSecret);
   const surface = createTeamsSurface(installations, { apiUrl, log });
@@ -89,7 +90,7 @@ describe("workspaces that install the app", () => {
     for (const slack of [one, two]) {
       const general = slack.channel("general");
       const root = await slack.user("ada").says(general, "<@BOT> hello");
-      await settled(slack);
+      await untilAcknowledged(slack);
       const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: root.ts };
       expect(intake.events.splice(0)).toMatchObject([{ thread }, { thread }]);
       await surface.post(thread, { kind: "answer", markdown: `hello ${slack.teamId}` }, "k");
@@ -115,13 +116,13 @@ describe("workspaces that install the app", () => {
     const { apiUrl, two, install, client, installations } = await scene();
     await install(two);
     await redis.client().hset("heddle:slack:installations", "T0ONE", "sealed with another secret");
-    const present = Promise.withResolvers<string>();
-    const downtime = {
+    const connectedTeam = Promise.withResolvers<string>();
+    const downtime: Downtime = {
       ...nobodyWasHere,
-      present: async (_platform: string, team: string) => present.resolve(team),
+      markConnected: async (_platform, team) => connectedTeam.resolve(team),
     };
-    const { logged } = await listening({ client, installations }, apiUrl, downtime);
-    expect(await present.promise).toBe("T0TWO");
+    const { logged } = await startHttpAdapter({ client, installations }, apiUrl, downtime);
+    expect(await connectedTeam.promise).toBe("T0TWO");
     expect(logged().match(/The Slack installation of T0ONE cannot be read/g)).toHaveLength(1);
   });
 
@@ -132,7 +133,7 @@ describe("workspaces that install the app", () => {
     expect(await fewer.find("T0ONE")).toBeUndefined();
     expect(await fewer.all()).toEqual([]);
     const stranger = createInstallations(redis.client(), { ...client, allowed: ["T0ONE"] }, { log });
-    const { url } = await listening({ client, installations: stranger }, two.url);
+    const { url } = await startHttpAdapter({ client, installations: stranger }, two.url);
     const begun = await fetch(new URL("/slack/install", url), { redirect: "manual" });
     const state = new URL(begun.headers.get("location") ?? "").searchParams.get("state");
     two.oauth.codes.add("c");
@@ -248,7 +249,7 @@ describe("workspaces that install the app", () => {
     });
     await install(one);
     await install(two);
-    const { logged } = await listening({ client, installations }, apiUrl);
+    const { logged } = await startHttpAdapter({ client, installations }, apiUrl);
     await expect
       .poll(logged)
       .toContain(
@@ -275,11 +276,11 @@ describe("workspaces that install the app", () => {
     await install(two);
     one.fail("auth.test", { kind: "refuse", error: "account_inactive" });
     one.tellAlways(event);
-    await settled(one);
+    await untilAcknowledged(one);
     expect(await installations.all()).toEqual(["T0TWO"]);
 
     await one.user("ada").says(one.channel("general"), "<@BOT> anybody?");
-    await settled(one);
+    await untilAcknowledged(one);
     expect(intake.events).toEqual([]);
   });
 
@@ -288,7 +289,7 @@ describe("workspaces that install the app", () => {
     await install(one);
     one.tellAlways({ type: "app_uninstalled" });
     one.tellAlways({ type: "tokens_revoked", tokens: { bot: ["U0HEDDLE"] } });
-    await settled(one);
+    await untilAcknowledged(one);
     expect(await installations.all()).toEqual(["T0ONE"]);
   });
 
@@ -296,7 +297,7 @@ describe("workspaces that install the app", () => {
     const { one, install, installations } = await scene();
     await install(one);
     one.tellAlways({ type: "tokens_revoked", tokens: { oauth: ["U1"], bot: [] } });
-    await settled(one);
+    await untilAcknowledged(one);
     expect(await installations.all()).toEqual(["T0ONE"]);
   });
 });

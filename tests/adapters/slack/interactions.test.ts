@@ -5,7 +5,7 @@ import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import type { ThreadRef } from "../../../src/chat/threads.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
-import { connected, settled } from "./connected-adapter.ts";
+import { startAdapter, untilAcknowledged } from "./connected-adapter.ts";
 
 const question: OutboundMessage = {
   kind: "notice",
@@ -19,8 +19,8 @@ const question: OutboundMessage = {
 };
 
 /** A thread in which the bot has asked something. */
-async function scene(options: Parameters<typeof connected>[0] = {}) {
-  const { slack, intake } = await connected(options);
+async function scene(options: Parameters<typeof startAdapter>[0] = {}) {
+  const { slack, intake } = await startAdapter(options);
   const general = slack.channel("general");
   const [ada, bob] = [slack.user("ada"), slack.user("bob")];
   const root = await ada.says(general, "root");
@@ -49,7 +49,7 @@ describe("buttons", () => {
   test("bring the id of the button, who pressed it and where", async () => {
     const { slack, intake, ada, thread, ref, asked } = await scene();
     await ada.presses("heddle_act:approve:7", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toEqual([
       {
         kind: "action",
@@ -66,11 +66,11 @@ describe("buttons", () => {
   test("that ask for a sentence open a modal, and the sentence comes with the event", async () => {
     const { slack, intake, ada, thread, ref, asked } = await scene();
     await ada.presses("heddle_ask:deny:7", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toEqual([]);
     expect(ada.modal()?.view).toMatchObject({ title: "Deny", label: "What should I do instead?" });
     ada.submits("  use the *staging* server ");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.modal()).toBeUndefined();
     expect(intake.events).toMatchObject([
       { kind: "action", thread, ref, action: "deny:7", text: "use the *staging* server" },
@@ -82,10 +82,10 @@ describe("buttons", () => {
     const before = slack.transcript(general);
     intake.next.push(async () => ({ kind: "refused", reply: "Only bob may approve this." }));
     await ada.presses("heddle_act:approve:7", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     intake.next.push(async () => ({ kind: "ignored", why: "nothing is running there" }));
     await ada.presses("heddle_stop", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.ephemerals()).toEqual([
       "Only bob may approve this.",
       "That did nothing: nothing is running there.",
@@ -94,10 +94,10 @@ describe("buttons", () => {
     expect(slack.calls.at(-1)?.args).toMatchObject({ thread_ts: root.ts });
 
     await ada.presses("heddle_ask:deny:7", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     intake.next.push(async () => ({ kind: "refused", reply: "Somebody was faster." }));
     ada.submits("no");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.modal()?.problem).toBe("Somebody was faster.");
   });
 
@@ -128,7 +128,7 @@ describe("buttons", () => {
     const { slack, intake, ada, asked } = await scene();
     intake.next.push(async () => ({ kind: "acted", thread: "t", reply: "That is noted." }));
     await ada.presses("heddle_act:approve:7", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.ephemerals()).toEqual(["That is noted."]);
   });
 
@@ -136,19 +136,19 @@ describe("buttons", () => {
     const { slack, ada, asked } = await scene();
     slack.fail("views.open", { kind: "refuse", error: "expired_trigger_id" });
     await ada.presses("heddle_ask:deny:7", asked);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.ephemerals()).toEqual(["It took too long to open the window; please press again."]);
   });
 });
 
 describe("/agent", () => {
   test("begins a thread whose first message names the person and the task", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const bob = slack.user("bob");
     ada.commands(general, `/agent greet <@${bob.id}|bob> & <!channel> in *style*`);
-    await settled(slack);
+    await untilAcknowledged(slack);
     const [root] = general.messages;
     expect(root && visibleText(root).replaceAll("\u200B", "")).toBe(
       `<@${ada.id}> asks:\ngreet @bob & @channel in *style*`,
@@ -168,10 +168,10 @@ describe("/agent", () => {
   });
 
   test("takes a model and a skill before the task, and shows them", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     slack.user("ada").commands(general, "/agent model:fast SKILL:csv-report read model:x");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toMatchObject([
       { text: "read model:x", options: { model: "fast", skill: "csv-report" } },
     ]);
@@ -183,10 +183,10 @@ describe("/agent", () => {
     ["stop", "Slack does not tell me which thread you mean: write `!stop` in it, press its Stop button, or"],
     ["!Status", "Slack does not tell me which thread you mean: write `!status` in it."],
   ])("%s is no task, and the person is told where to write it", async (word, told) => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     slack.user("ada").commands(general, `/agent ${word}`);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.user("ada").ephemerals()).toEqual([expect.stringContaining(told)]);
     expect([general.messages, intake.events]).toEqual([[], []]);
   });
@@ -194,17 +194,17 @@ describe("/agent", () => {
   test.each(["/agent", "/agent help", "/agent model:fast"])(
     "%s explains itself to the person",
     async (line) => {
-      const { slack, intake } = await connected();
+      const { slack, intake } = await startAdapter();
       const general = slack.channel("general");
       slack.user("ada").commands(general, line);
-      await settled(slack);
+      await untilAcknowledged(slack);
       expect(slack.user("ada").ephemerals().join()).toContain("`/agent <task>` starts a thread");
       expect([general.messages, intake.events]).toEqual([[], []]);
     },
   );
 
   test("posts the task once, though Slack's answer is lost", async () => {
-    const { slack, intake, adapter } = await connected();
+    const { slack, intake, adapter } = await startAdapter();
     const general = slack.channel("general");
     slack.fail("chat.postMessage", { kind: "lost-response" });
     const asked = slack.user("ada").commands(general, "/agent hi");
@@ -215,11 +215,11 @@ describe("/agent", () => {
   });
 
   test("says that it cannot write where it is not", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const ada = slack.user("ada");
     ada.commands(slack.channel("elsewhere", { withoutBot: true }), "/agent hi");
     ada.commands(slack.channel("secret", { kind: "private", withoutBot: true }), "/agent hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.ephemerals()).toEqual([
       expect.stringContaining("/invite"),
       expect.stringContaining("/invite"),
@@ -228,7 +228,7 @@ describe("/agent", () => {
   });
 
   test("shows the words of somebody without permission to nobody, and tells why to that person alone", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const gus = slack.user("gus", { guest: true });
     const general = slack.channel("general");
     intake.next.push(async (event) => {
@@ -236,19 +236,19 @@ describe("/agent", () => {
       return { kind: "refused", reply: "Not from guests." };
     });
     gus.commands(general, "/agent say something rude");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toMatchObject([{ kind: "message", author: { id: gus.id }, tellsRefusal: true }]);
     expect(gus.ephemerals()).toEqual(["Not from guests."]);
     expect(general.messages).toEqual([]);
   });
 
   test("leaves nothing behind when the task was not taken", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     intake.next.push(async () => ({ kind: "ignored", why: "that channel is closed" }));
     ada.commands(general, "/agent hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.ephemerals()).toEqual(["That was not taken: that channel is closed."]);
     expect(general.messages).toEqual([]);
 
@@ -266,10 +266,10 @@ describe("“Ask the agent about this”", () => {
   async function asks(about: (s: Awaited<ReturnType<typeof scene>>) => Promise<FakeMessage>) {
     const all = await scene();
     const message = await about(all);
-    await settled(all.slack);
+    await untilAcknowledged(all.slack);
     all.intake.events.length = 0;
     all.ada.chooses("heddle_about", message);
-    await settled(all.slack);
+    await untilAcknowledged(all.slack);
     return { ...all, message };
   }
 
@@ -280,7 +280,7 @@ describe("“Ask the agent about this”", () => {
     });
     expect(ada.modal()?.view.title).toBe("Ask the agent");
     ada.submits("is that true?");
-    await settled(slack);
+    await untilAcknowledged(slack);
     const asked = await slack.message(({ text }) => text.includes("is that true?"));
     expect(visibleText(asked)).toBe(`<@${ada.id}> asks about a message:\nis that true?`);
     expect(intake.events).toMatchObject([
@@ -305,10 +305,10 @@ describe("“Ask the agent about this”", () => {
       bob.says(general, "soon gone"),
     );
     await slack.user("bob").deletes(message);
-    await settled(slack);
+    await untilAcknowledged(slack);
     intake.events.length = 0;
     ada.submits("what?");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(ada.modal()?.problem).toBe("That message is no longer there.");
     expect(intake.events).toEqual([]);
   });

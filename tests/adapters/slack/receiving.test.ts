@@ -5,7 +5,13 @@ import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
 import type { InboundEvent, IntakeResult } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { adapterFor, connected, nobodyWasHere, recordingDoor, settled } from "./connected-adapter.ts";
+import {
+  adapterFor,
+  startAdapter,
+  nobodyWasHere,
+  recordingIntake,
+  untilAcknowledged,
+} from "./connected-adapter.ts";
 
 const log = pino({ level: "silent" });
 
@@ -17,11 +23,11 @@ const rate = { id: "rate", label: "👍", style: "plain" } as const;
 
 describe("messages", () => {
   test("a mention comes in twice, as the same event, without the mention", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada", { admin: true });
     const message = await ada.says(general, "<@BOT>: is 1 < 2 & 3 > 2?");
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     const [first, second] = slack.deliveries;
     expect(slack.deliveries.map(({ type }) => type)).toEqual(["app_mention", "message"]);
@@ -40,16 +46,16 @@ describe("messages", () => {
   });
 
   test("a reply in a thread without a mention is a follow-up, with a mention it is not", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const start = await ada.says(general, "<@BOT> start");
-    await settled(slack);
+    await untilAcknowledged(slack);
     intake.events.length = 0;
     await ada.says(general, "use tabs", { thread: start.ts });
     await ada.says(general, "seen by all", { thread: start.ts, broadcast: true });
     await ada.says(general, "and now <@BOT> go on", { thread: start.ts });
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     const messages = intake.events.flatMap((event) => (event.kind === "message" ? [event] : []));
     expect(messages.map(({ text, addressed }) => [text, addressed])).toEqual([
@@ -62,12 +68,12 @@ describe("messages", () => {
   });
 
   test("a direct message needs no mention and starts a thread of its own", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const ada = slack.user("ada");
     const direct = slack.direct(ada);
     const message = await ada.says(direct, "hi");
     await ada.says(direct, "more", { thread: message.ts });
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     expect(intake.events).toMatchObject([
       { text: "hi", addressed: "direct", thread: { channel: direct.id, thread: message.ts } },
@@ -76,11 +82,11 @@ describe("messages", () => {
   });
 
   test("a prompt that the app's messages suggest is a task, and opening them is none", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const ada = slack.user("ada");
     ada.opensApp("messages");
     for (const { message } of slack.suggestions) await ada.says(slack.direct(ada), message);
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.suggestions).toHaveLength(3);
     expect(intake.events).toMatchObject(
       slack.suggestions.map(({ message }) => ({ addressed: "direct", text: message })),
@@ -88,7 +94,7 @@ describe("messages", () => {
   });
 
   test("an edit and a deletion come in with the message that they are about", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const root = await ada.says(general, "<@BOT> start");
@@ -101,7 +107,7 @@ describe("messages", () => {
     await ada.says(general, "never mind", { thread: root.ts });
     // In the place of a message with replies Slack leaves another one.
     await ada.deletes(root);
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
     const about = {
@@ -119,7 +125,7 @@ describe("messages", () => {
   });
 
   test("a message of a bot comes in as one, but not what another Heddle shows of its progress", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const root = await slack.user("ada").says(general, "talk");
     const robot = slack.user("other agent", { bot: true });
@@ -130,7 +136,7 @@ describe("messages", () => {
     ];
     await robot.says(general, "working", { thread: root.ts, blocks: buttons({ stoppable: true }) });
     await robot.says(general, "done", { thread: root.ts, blocks: buttons({ actions: [rate] }) });
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toMatchObject([
       { kind: "message", text: "hello", author: { standing: "bot" } },
       { kind: "message", text: "done" },
@@ -138,7 +144,7 @@ describe("messages", () => {
   });
 
   test("talk in a channel and its own messages do not come in", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     await ada.says(general, "lunch?");
@@ -149,19 +155,19 @@ describe("messages", () => {
     if (!ref) throw new Error("Nothing was posted.");
     await surface.edit(ref, { kind: "answer", markdown: "I am" });
     await surface.remove(ref);
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     expect(slack.deliveries.length).toBeGreaterThan(4);
     expect(intake.events).toEqual([]);
   });
 
   test("files come as handles", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     await slack
       .user("ada")
       .says(general, "<@BOT> read this", { files: [{ name: "a b.csv", content: "1,2" }] });
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     const [event] = intake.events;
     expect(event).toMatchObject({
@@ -175,11 +181,11 @@ describe("messages", () => {
   });
 
   test("a file of another organisation comes by its id, also without a word beside it", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const files = [{ name: "plan.pdf", content: "x", isForeign: true }];
     const eve = slack.user("eve", { external: true });
     await eve.says(slack.direct(eve), "", { files });
-    await settled(slack);
+    await untilAcknowledged(slack);
     const [event] = intake.events;
     expect(event).toMatchObject({ text: "", author: { standing: "external" } });
     const [file] = event?.kind === "message" ? event.attachments : [];
@@ -190,13 +196,13 @@ describe("messages", () => {
   });
 
   test("a name that is known is shown for a mention", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     await slack.user("bob").says(general, "<@BOT> hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     await ada.says(general, `<@BOT> ask <@${slack.user("bob").id}> and <@${slack.user("eve").id}>`);
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     expect(intake.events.at(-1)).toMatchObject({ text: `ask @bob and @${slack.user("eve").id}` });
   });
@@ -209,47 +215,47 @@ describe("authors", () => {
     ["somebody whose account was closed", { deactivated: true }, "external"],
     ["a member", {}, "member"],
   ])("%s is told apart", async (_who, options, standing) => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     await slack.user("ada", options).says(slack.channel("general"), "<@BOT> hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events[0]?.author.standing).toBe(standing);
   });
 
   test("what Slackbot says for somebody is not said by a member", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     await slack.user("slackbot").says(slack.channel("general"), "<@BOT> hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events[0]?.author.standing).toBe("bot");
   });
 
   test("without the scope to ask, everybody counts as a guest", async () => {
-    const { slack, intake } = await connected({ withoutScopes: ["users:read"] });
+    const { slack, intake } = await startAdapter({ withoutScopes: ["users:read"] });
     const ada = slack.user("ada");
     await ada.says(slack.channel("general"), "<@BOT> hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events[0]?.author).toEqual({ id: ada.id, name: ada.id, standing: "guest", roles: [] });
   });
 
   test("a person is looked up once, though the mention comes twice", async () => {
-    const { slack } = await connected();
+    const { slack } = await startAdapter();
     const ada = slack.user("ada");
     await ada.says(slack.channel("general"), "<@BOT> hi");
     await ada.says(slack.channel("general"), "<@BOT> again");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.calls.filter(({ method }) => method === "users.info")).toHaveLength(1);
   });
 });
 
 describe("stops", () => {
   test("a stop reaction stops the message's thread, whatever its skin tone; others do not", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const message = await ada.says(general, "hm");
     await ada.reacts("eyes", message);
     await ada.reacts("octagonal_sign", message);
     await ada.reacts("hand::skin-tone-3", message);
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     const ref = { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts };
     expect(intake.events).toMatchObject([
@@ -260,20 +266,20 @@ describe("stops", () => {
   });
 
   test("the bot's own stopped mark is no stop", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const message = await slack.user("ada").says(general, "hm");
     await surfaceOf(slack).mark(
       { platform: "slack", workspace: slack.teamId, channel: general.id, message: message.ts },
       "stopped",
     );
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.deliveries.map(({ type }) => type)).toContain("reaction_added");
     expect(intake.events).toEqual([]);
   });
 
   test("the Stop button and Slack's own Stop stop the thread", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
     const ada = slack.user("ada");
     const root = await ada.says(general, "root");
@@ -284,7 +290,7 @@ describe("stops", () => {
     const progress = await slack.message(({ text }) => text === "working");
     await ada.presses("heddle_stop", progress);
     await ada.stops(general, root.ts);
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     expect(intake.events).toMatchObject([
       { kind: "stop", target: { thread }, author: { name: "ada" } },
@@ -295,7 +301,7 @@ describe("stops", () => {
 
 describe("persist, then acknowledge", () => {
   test("an event is acknowledged only when the intake has taken it", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     const arrived = Promise.withResolvers<void>();
     const persisted = Promise.withResolvers<IntakeResult>();
     intake.next.push((_event) => {
@@ -311,34 +317,34 @@ describe("persist, then acknowledge", () => {
     expect(slack.deliveries[0]?.isAcknowledged).toBe(false);
 
     persisted.resolve({ kind: "duplicate" });
-    await settled(slack);
+    await untilAcknowledged(slack);
   });
 
   test("an event that the intake could not take is not acknowledged, and comes again", async () => {
-    const { slack, intake } = await connected({ ackTimeoutMs: 250 });
+    const { slack, intake } = await startAdapter({ ackTimeoutMs: 250 });
     intake.next.push(async () => {
       throw new Error("Redis is away");
     });
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
 
     expect(slack.deliveries[0]?.attempts).toBeGreaterThan(1);
     expect(intake.events[0]).toMatchObject({ text: "hi" });
   });
 
   test("an event whose author Slack cannot tell at the moment comes again", async () => {
-    const { slack, intake } = await connected({ ackTimeoutMs: 250 });
+    const { slack, intake } = await startAdapter({ ackTimeoutMs: 250 });
     slack.fail("users.info", { kind: "rate-limit", retryAfterSeconds: 1 });
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "hi");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.deliveries[0]?.attempts).toBeGreaterThan(1);
     expect(intake.events[0]).toMatchObject({ text: "hi", author: { standing: "member" } });
   });
 
   test("stopping waits for the event in hand and takes no other", async () => {
-    const { slack, intake, adapter } = await connected();
+    const { slack, intake, adapter } = await startAdapter();
     const arrived = Promise.withResolvers<void>();
     const persisted = Promise.withResolvers<IntakeResult>();
     intake.next.push((_event) => {
@@ -374,7 +380,7 @@ describe("catching up", () => {
     slack.forget();
 
     const noted = Promise.withResolvers<void>();
-    const intake = recordingDoor();
+    const intake = recordingIntake();
     const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: before.ts };
     const adapter = adapterFor(slack, {
       lastConnectedAt: async () => since,
@@ -427,7 +433,7 @@ describe("catching up", () => {
       written: { author: { id: ada.id, name: "ada" }, text },
     });
     const noted = Promise.withResolvers<void>();
-    const intake = recordingDoor();
+    const intake = recordingIntake();
     const adapter = adapterFor(slack, {
       lastConnectedAt: async () => since,
       markConnected: async () => noted.resolve(),
@@ -465,7 +471,7 @@ describe("catching up", () => {
     await ada.reacts("hand::skin-tone-3", mention);
     slack.forget();
     const noted = Promise.withResolvers<void>();
-    const intake = recordingDoor();
+    const intake = recordingIntake();
     const present = async () => noted.resolve();
     const adapter = adapterFor(slack, {
       ...nobodyWasHere,
@@ -486,7 +492,7 @@ describe("catching up", () => {
 
   test("looks again after every new connection, and notes presence only behind it", async () => {
     const looks: string[] = [];
-    const { slack } = await connected(
+    const { slack } = await startAdapter(
       {},
       {
         lastConnectedAt: async () => void looks.push("looked"),
@@ -503,18 +509,18 @@ describe("catching up", () => {
 
 describe("the connection", () => {
   test("is renewed when Slack asks for it, and what came in between arrives", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     slack.refresh();
     await slack.until(() => slack.connections === 0);
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "are you there?");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(slack.connections).toBe(1);
     expect(intake.events).toMatchObject([{ text: "are you there?" }]);
   });
 
   test("comes back after a cut, and after Slack refused it for a while", async () => {
-    const { slack, intake } = await connected();
+    const { slack, intake } = await startAdapter();
     slack.fail("apps.connections.open", { kind: "http", status: 503 });
     slack.fail("apps.connections.open", { kind: "refuse", error: "internal_error" });
     slack.cut();
@@ -522,12 +528,12 @@ describe("the connection", () => {
     await slack.until(() => slack.connections === 1);
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "back?");
-    await settled(slack);
+    await untilAcknowledged(slack);
     expect(intake.events).toMatchObject([{ text: "back?" }]);
   });
 
   test("comes back although Slack hangs up before it says hello", async () => {
-    const { slack } = await connected();
+    const { slack } = await startAdapter();
     slack.hangUp();
     slack.refresh();
     await slack.until(() => slack.connections === 0);
@@ -535,7 +541,7 @@ describe("the connection", () => {
   });
 
   test("can be ended while it is coming back, without a stray rejection", async () => {
-    const { slack, adapter } = await connected();
+    const { slack, adapter } = await startAdapter();
     slack.cut();
     await slack.until(() => slack.connections === 0);
     await adapter.stop();

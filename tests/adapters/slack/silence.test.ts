@@ -1,14 +1,14 @@
 import { describe, expect, type TestContext, test } from "vitest";
 import { reconnects } from "../../../src/chat/adapter.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { adapterFor, nobodyWasHere, recordingDoor } from "./connected-adapter.ts";
+import { adapterFor, nobodyWasHere, recordingIntake } from "./connected-adapter.ts";
 
 /** Connections that are open and dead. They take seconds to tell from slow ones, so both wait at the same time. */
 
 async function connectedSlack({ onTestFinished }: TestContext): Promise<FakeSlack> {
   const slack = await startFakeSlack();
   const adapter = adapterFor(slack, nobodyWasHere);
-  await adapter.start(recordingDoor());
+  await adapter.start(recordingIntake());
   onTestFinished(async () => {
     await adapter.stop();
     await slack.close();

@@ -5,10 +5,7 @@ import { parse } from "yaml";
 import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/installation/check.ts";
 import { botScopes, slackManifest } from "../../../src/adapters/slack/installation/manifest.ts";
-import {
-  resolveTransport,
-  resolveWorkspaces,
-} from "../../../src/adapters/slack/installation/resolve-teams.ts";
+import { resolveTransport, resolveTeams } from "../../../src/adapters/slack/installation/resolve-teams.ts";
 import type { Intake } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
@@ -36,7 +33,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
   });
   const { botToken, appToken } = { ...slack, ...tokens };
   const adapter = createSlackAdapter({
-    workspaces: { botToken },
+    teams: { botToken },
     events: { kind: "socket", appToken },
     apiUrl: slack.url,
     stopReactions: [],
@@ -120,7 +117,7 @@ describe("start", () => {
 describe("checkSlack", () => {
   const check = (slack: FakeSlack, tokens: Tokens = {}) => {
     const { botToken, appToken } = { ...slack, ...tokens };
-    return checkSlack({ workspaces: { botToken }, events: { kind: "socket", appToken }, apiUrl: slack.url });
+    return checkSlack({ teams: { botToken }, events: { kind: "socket", appToken }, apiUrl: slack.url });
   };
 
   test("tells who the bot is, that a socket is offered, and what cannot be seen, without connecting", async () => {
@@ -145,7 +142,7 @@ describe("checkSlack", () => {
   test("says where requests come in and how to try whether they do", async () => {
     const slack = await slackWith();
     const findings = await checkSlack({
-      workspaces: { botToken: slack.botToken },
+      teams: { botToken: slack.botToken },
       events: { kind: "http", signingSecret: "s", host: "127.0.0.1", port: 3000 },
       apiUrl: slack.url,
     });
@@ -192,9 +189,9 @@ describe("the choice of workspaces and events", () => {
   });
 
   test.each<[string, () => unknown, RegExp]>([
-    ["a token beside OAuth", () => resolveWorkspaces({ ...oauth, SLACK_BOT_TOKEN: "xoxb-1" }, []), /exclude/],
-    ["half of OAuth", () => resolveWorkspaces({ SLACK_CLIENT_ID: "1.2" }, []), /SLACK_STATE_SECRET/],
-    ["OAuth for nobody", () => resolveWorkspaces(oauth, []), /slack\.workspaces/],
+    ["a token beside OAuth", () => resolveTeams({ ...oauth, SLACK_BOT_TOKEN: "xoxb-1" }, []), /exclude/],
+    ["half of OAuth", () => resolveTeams({ SLACK_CLIENT_ID: "1.2" }, []), /SLACK_STATE_SECRET/],
+    ["OAuth for nobody", () => resolveTeams(oauth, []), /slack\.workspaces/],
     ["OAuth without requests", () => resolveTransport(oauth, address), /SLACK_SIGNING_SECRET/],
   ])("refuses %s and says what to set", (_what, choose, message) => {
     expect(choose).toThrow(message);

@@ -56,7 +56,7 @@ async function fit(
   messages: Message[],
   force = false,
   fixed = "",
-): Promise<{ messages: Message[]; tooLarge: boolean; events: AgentEvent[] }> {
+): Promise<{ messages: readonly Message[]; tooLarge: boolean; events: AgentEvent[] }> {
   const events: AgentEvent[] = [];
   const fitting = context.compactToFit(messages, { fixed, force, signal: new AbortController().signal });
   for (;;) {
@@ -207,7 +207,7 @@ describe("Compaction", () => {
     expect(kept.slice(0, 5)).toEqual(messages.slice(0, 5));
   });
 
-  test("begins beyond its share of the window, and not when that is reached exactly (C17)", async () => {
+  test("begins beyond its share of the window, and not when that is reached exactly", async () => {
     const sized = (n: number) => [says("go"), ...step(words(n)), ...step("x"), ...step("y")];
     const messages = sized([400, 401, 402, 403, 404].find((n) => size(sized(n)) % 4 === 0) ?? 0);
     // 100 tokens of the window are for the reply, and four fifths of the rest may be used.
@@ -216,13 +216,13 @@ describe("Compaction", () => {
     expect((await fit(keeper(exact - 1).context, messages)).events).not.toEqual([]);
   });
 
-  test("leaves a conversation alone that has nothing but a prompt that is too large, and says so (C18)", async () => {
+  test("leaves a conversation alone that has nothing but a prompt that is too large, and says so", async () => {
     const { context, requests } = keeper(400);
     const { messages, tooLarge, events } = await fit(context, [], false, words(2_000));
     expect([messages, tooLarge, events, requests]).toEqual([[], true, [], []]);
   });
 
-  test("keeps people's words and the last steps, and parts no call from its result (C16)", async () => {
+  test("keeps people's words and the last steps, and parts no call from its result", async () => {
     const messages = [
       says("first wish"),
       ...step(words(700)),
@@ -244,7 +244,7 @@ describe("Compaction", () => {
     ]);
   });
 
-  test("keeps the last rounds whole, and a round begins with a person (C25)", async () => {
+  test("keeps the last rounds whole, and a round begins with a person", async () => {
     const round = (n: number, result: string): Message[] => [
       says(`wish ${n}`),
       { ...says("(notes)"), author: heddle },
@@ -261,14 +261,14 @@ describe("Compaction", () => {
     expect(kept[1]).toMatchObject({ text: "wish 4" });
   });
 
-  test("does nothing where few rounds fit, and cuts results where they do not (C24)", async () => {
+  test("does nothing where few rounds fit, and cuts results where they do not", async () => {
     const messages = [says("one"), ...step(words(300)), says("two"), ...step("x"), ...step("y")];
     expect((await fit(keeper(5_000).context, messages)).events).toEqual([]);
     const fitted = await fit(keeper(size(messages) + 100).context, messages);
     expect(fitted.events.map(({ type }) => type)).toEqual(["trim"]);
   });
 
-  test("asks for at most one summary at a time, whatever is too large (C22)", async () => {
+  test("asks for at most one summary at a time, whatever is too large", async () => {
     const messages = [says(words(3_000)), ...Array.from({ length: 7 }, () => step(words(60))).flat()];
     const { context, requests } = keeper(600);
     const { messages: kept, tooLarge } = await fit(context, messages);
@@ -345,7 +345,7 @@ test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody
       const record = toRecord(event, 1);
       if (record) journal.push(record);
     }
-    messages = fitted.messages;
+    messages = [...fitted.messages];
     expect(size(messages)).toBeLessThan(14_000);
   }
   const all = messages.map((message) => (message.role === "assistant" ? "" : message.text)).join("\n");

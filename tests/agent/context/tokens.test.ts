@@ -39,7 +39,7 @@ describe("an exact count", () => {
     );
   });
 
-  test("needs no network (C33)", async () => {
+  test("needs no network", async () => {
     const source = join(import.meta.dirname, "../../../src/agent/context/tokens.ts");
     const count = `const counter = (await import(${JSON.stringify(source)})).createTokenCounter();
       await counter.load();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { lookUpModel } from "../../../src/agent/llm/catalogue.ts";
-import { callUsage } from "../../../src/agent/llm/cost.ts";
+import { computeCallUsage } from "../../../src/agent/llm/cost.ts";
 import { addUsage, noUsage } from "../../../src/agent/model.ts";
 
 describe("The catalogue", () => {
@@ -29,26 +29,26 @@ describe("The catalogue", () => {
   });
 });
 
-describe("callUsage", () => {
+describe("computeCallUsage", () => {
   const tokens = { input: 1_000_000, output: 100_000, cacheRead: 2_000_000, cacheWrite: 400_000 };
 
   test("adds up each kind of token at its rate", () => {
     const price = { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 };
-    expect(callUsage(tokens, price)).toEqual({ ...tokens, calls: 1, cost: 2 + 1 + 0.4 + 1 });
+    expect(computeCallUsage(tokens, price)).toEqual({ ...tokens, calls: 1, cost: 2 + 1 + 0.4 + 1 });
   });
 
   test("charges the whole call at the other rate when its prompt is long", () => {
     const low = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 };
     const price = { ...low, longPrompt: { above: 100, input: 5, output: 5, cacheRead: 5, cacheWrite: 5 } };
     const short = { input: 40, output: 1_000, cacheRead: 40, cacheWrite: 20 };
-    expect(callUsage(short, price).cost).toBeCloseTo(1_100 / 1e6);
-    expect(callUsage({ ...short, cacheRead: 41 }, price).cost).toBeCloseTo((5 * 1_101) / 1e6);
+    expect(computeCallUsage(short, price).cost).toBeCloseTo(1_100 / 1e6);
+    expect(computeCallUsage({ ...short, cacheRead: 41 }, price).cost).toBeCloseTo((5 * 1_101) / 1e6);
   });
 
   test("counts the dearest known price when the price is unknown, and says so", () => {
-    const dearest = callUsage(tokens, undefined);
+    const dearest = computeCallUsage(tokens, undefined);
     expect(dearest.cost).toBeGreaterThanOrEqual(
-      callUsage(tokens, lookUpModel("openai/gpt-6-astra").price).cost,
+      computeCallUsage(tokens, lookUpModel("openai/gpt-6-astra").price).cost,
     );
     expect(addUsage(noUsage, dearest).priceUnknown).toBe(true);
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createDemoModel } from "../../../src/agent/llm/demo/demo.ts";
 import type { LanguageModel, ModelEvent } from "../../../src/agent/model.ts";
-import { sandboxTools, sessionTools } from "../../../src/agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/core.ts";
 import { heddle, type Message, textOf, toolCalls } from "../../../src/agent/messages.ts";
 
 const folders: string[] = [];
@@ -103,7 +103,9 @@ describe("the scripts that ship", () => {
   test.each(["write a calculator", "what do you remember?", "sleep 600"])(
     'call for "%s" only tools that exist, with input that they take',
     async (text) => {
-      const tools = new Map([...sandboxTools(), ...sessionTools()].map((tool) => [tool.name, tool]));
+      const tools = new Map(
+        [...createSandboxTools(), ...createSessionTools()].map((tool) => [tool.name, tool]),
+      );
       const { messages } = await play(model, [], text);
       const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCalls(message) : []));
       for (const { name, input } of calls)

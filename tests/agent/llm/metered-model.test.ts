@@ -27,15 +27,15 @@ function turnBudget(calls = Infinity) {
       return { ok: true, settle: async (usage, model) => void settled.push({ usage, model }) };
     },
   };
-  const pay = (model: LanguageModel) => meteredModel({ model, turnBudget: payer, counter });
-  return { pay, reserved, settled };
+  const meter = (model: LanguageModel) => meteredModel({ model, turnBudget: payer, counter });
+  return { meter, reserved, settled };
 }
 
 /** What a single call of a model that does this is booked with. */
 async function call(stream: LanguageModel["stream"], price?: LanguageModel["limits"]["price"]) {
-  const { pay, reserved, settled } = turnBudget();
+  const { meter, reserved, settled } = turnBudget();
   const limits = { contextTokens: 1_000, maxOutputTokens: 50_000, images: false, ...(price && { price }) };
-  const model = pay({ id: "test/model", limits, stream });
+  const model = meter({ id: "test/model", limits, stream });
   const events: ModelEvent[] = [];
   let error: unknown;
   try {
@@ -106,27 +106,27 @@ describe("A paid model call", () => {
   });
 
   test("that nobody waits for any more is booked", async () => {
-    const { pay, settled } = turnBudget();
+    const { meter, settled } = turnBudget();
     const { model } = scriptedModel([{ text: "long" }]);
     const request = { system: "", messages: [say("hi")], tools: [] };
-    for await (const _ of pay(model).stream(request, new AbortController().signal)) break;
+    for await (const _ of meter(model).stream(request, new AbortController().signal)) break;
     expect(settled).toHaveLength(1);
   });
 });
 
 describe("A turn that somebody pays for", () => {
   test("books the calls of its steps and of a helper", async () => {
-    const { pay, settled } = turnBudget();
+    const { meter, settled } = turnBudget();
     const { model } = scriptedModel((request, number) => {
       if (request.system.includes("## Your part")) return { text: "counted" };
       return number === 1 ? { calls: [{ name: "task", input: { task: "count" } }] } : { text: "Done." };
     });
     const task = createTaskTool({
-      ...{ model, context: createContextWindow({ model, counter }), pay, system: "system" },
+      ...{ model, context: createContextWindow({ model, counter }), meter, system: "system" },
       tools: () => [],
-      dispatcher: (tools) => dispatcherOf({ tools }),
+      createDispatcher: (tools) => dispatcherOf({ tools }),
     });
-    const { outcome } = await run({ model, pay, tools: [task] });
+    const { outcome } = await run({ model, meter, tools: [task] });
     expect(outcome.kind).toBe("answered");
     expect(settled).toHaveLength(3);
   });
@@ -135,14 +135,14 @@ describe("A turn that somebody pays for", () => {
     { calls: 1, state: "All is well." },
     { calls: 0, state: "Said last: word" },
   ])("has $calls summaries paid, and else makes do without", async ({ calls, state }) => {
-    const { pay, settled } = turnBudget(calls);
+    const { meter, settled } = turnBudget(calls);
     const { model } = scriptedModel([{ text: "All is well." }]);
     const messages = Array.from({ length: 20 }, (_, at) => [
       say("word ".repeat(100), at),
       { ...answered, parts: [{ type: "text" as const, text: "word ".repeat(100) }] },
     ]).flat();
     const fitting = createContextWindow({ model, counter }).compactToFit(messages, {
-      ...{ fixed: "", force: true, pay },
+      ...{ fixed: "", force: true, meter },
       signal: new AbortController().signal,
     });
     let next = await fitting.next();
@@ -152,9 +152,9 @@ describe("A turn that somebody pays for", () => {
   });
 
   test("ends with what it has said when the budget is used up, without asking the model", async () => {
-    const { pay } = turnBudget(1);
+    const { meter } = turnBudget(1);
     const { outcome, requests } = await run({
-      pay,
+      meter,
       replies: [{ text: "I look first.", calls: [{ name: "look" }] }],
       tools: [tool("look", "read", async () => "seen")],
     });
@@ -166,7 +166,7 @@ describe("A turn that somebody pays for", () => {
 
   test("goes on from there in the next turn", async () => {
     const first = await run({
-      pay: turnBudget(1).pay,
+      meter: turnBudget(1).meter,
       replies: [{ calls: [{ name: "look" }] }],
       tools: [tool("look", "read", async () => "seen")],
     });
@@ -177,7 +177,7 @@ describe("A turn that somebody pays for", () => {
     ];
     const { outcome, requests } = await run({
       journal,
-      pay: turnBudget().pay,
+      meter: turnBudget().meter,
       replies: [{ text: "All seen." }],
     });
     expect(outcome).toMatchObject({ kind: "answered", text: "All seen." });

@@ -1,11 +1,17 @@
 import { describe, expect, test } from "vitest";
-import type { TurnAbort } from "../../../src/agent/events.ts";
+import type { AgentEvent, TurnAbort } from "../../../src/agent/events.ts";
 import { replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
-import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { assertPaired } from "../../../src/agent/llm/wire-history.ts";
+import { type Message, toolCalls } from "../../../src/agent/messages.ts";
+import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 import { asking, counter, run, say, tool } from "../turn.ts";
+
+/** Ends the worker at the first event of that type. */
+const shutDownAt = (type: AgentEvent["type"]) => (event: AgentEvent, abort: (reason: TurnAbort) => void) => {
+  if (event.type === type) abort({ kind: "shutdown" });
+};
 
 const stop: TurnAbort = { kind: "stop", order: { by: "Bob", at: 5_000 } };
 
@@ -69,7 +75,7 @@ describe("The loop", () => {
     });
   });
 
-  test("runs read-only calls of a step together and keeps their results in order (C14)", async () => {
+  test("runs read-only calls of a step together and keeps their results in order", async () => {
     let running = 0;
     let together = 0;
     const gate = Promise.withResolvers<void>();
@@ -116,7 +122,7 @@ describe("The loop", () => {
     expect(requests[1]?.messages.at(-1)).toEqual(say("also this", 2_000));
   });
 
-  test("ends at the step limit with a summary made without tools, and can be continued (C03)", async () => {
+  test("ends at the step limit with a summary made without tools, and can be continued", async () => {
     const { outcome, requests, journal } = await run({
       replies: (_request, call) =>
         call <= 3 ? { calls: [{ name: "look" }] } : { text: "Three looks done." },
@@ -258,7 +264,7 @@ describe("The loop", () => {
     expect(outcome).toMatchObject({ kind: "model-error", text: "The conversation no longer fits." });
   });
 
-  test("remembers what was said in earlier turns (C69)", async () => {
+  test("remembers what was said in earlier turns", async () => {
     const journal = asking("My name is Bob");
     const first = await run({ journal, replies: [{ text: "Hello Bob." }] });
     journal.push({ type: "turn-end", turn: "t1", outcome: first.outcome, at: 3_000 });
@@ -277,7 +283,7 @@ describe("The loop", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("asks once more after an empty reply, then says so (C13)", async () => {
+  test("asks once more after an empty reply, then says so", async () => {
     const answered = await run({ replies: [{}, { text: "Here." }] });
     expect(answered.outcome).toMatchObject({ kind: "answered", text: "Here." });
     const { outcome, journal } = await run({ replies: [{}, {}] });
@@ -293,6 +299,67 @@ describe("The loop", () => {
   });
 });
 
+describe("Calls whose ids the model uses again", () => {
+  const spoken = (messages: readonly Message[]) =>
+    messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
+  /** The ids of calls and of results, in order. */
+  const idsOf = (messages: readonly Message[]) =>
+    messages.flatMap((message) => {
+      if (message.role === "tool") return [message.callId];
+      return message.role === "assistant" ? toolCalls(message).map(({ id }) => id) : [];
+    });
+  const again = (...names: string[]) => ({ calls: names.map((name) => ({ id: "c", name })) });
+
+  test.each([
+    ["in one reply", [again("one", "two")]],
+    ["in the next step", [again("one"), again("two")]],
+  ])("%s get one result each, beside the call that it belongs to", async (_where, steps) => {
+    const { outcome, requests, journal } = await run({
+      replies: [...steps, { text: "Done." }],
+      tools: ["one", "two"].map((name) => tool(name, "write", async () => `${name} ran`)),
+    });
+    expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
+    const messages = requests.at(-1)?.messages ?? [];
+    expect(spoken(messages)).toEqual(["one ran", "two ran"]);
+    expect(() => assertPaired(messages)).not.toThrow();
+    expect(new Set(idsOf(messages)).size).toBe(2);
+    const read = replay(journal);
+    expect(idsOf(read.messages)).toEqual(idsOf(messages));
+    expect(read.turn?.calls.map(({ call, result }) => [call.name, result?.text])).toEqual([
+      ["one", "one ran"],
+      ["two", "two ran"],
+    ]);
+  });
+
+  test("and that run beside each other keep their own results", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { requests } = await run({
+      replies: [again("slow", "fast"), { text: "Done." }],
+      tools: [
+        tool("slow", "read", () => gate.promise.then(() => "slow ran")),
+        tool("fast", "read", async () => (gate.resolve(), "fast ran")),
+      ],
+    });
+    expect(requests[1]?.messages.slice(-2)).toMatchObject([{ name: "slow" }, { name: "fast" }]);
+    expect(spoken(requests[1]?.messages ?? [])).toEqual(["slow ran", "fast ran"]);
+  });
+
+  test("keep what an earlier turn has called apart, also for a worker that goes on after a crash", async () => {
+    const journal = asking("one");
+    const tools = [tool("one", "write", async () => "one ran"), tool("two", "write", async () => "two ran")];
+    const first = await run({ journal, tools, replies: [again("one"), { text: "One." }] });
+    journal.push(
+      { type: "turn-end", turn: "t1", outcome: first.outcome, at: 3_000 },
+      ...asking("two", 4_000),
+    );
+    await run({ journal, tools, replies: [again("two", "two")], onEvent: shutDownAt("tool-end") });
+    const resumed = await run({ journal, tools, replies: [{ text: "Two." }] });
+    expect(resumed.outcome).toMatchObject({ kind: "answered", text: "Two." });
+    expect(spoken(resumed.requests[0]?.messages ?? [])).toEqual(["one ran", "two ran", "two ran"]);
+    expect(new Set(idsOf(resumed.requests[0]?.messages ?? [])).size).toBe(3);
+  });
+});
+
 describe("A stop", () => {
   test("during a model call ends it at once", async () => {
     const { outcome } = await run({
@@ -302,7 +369,7 @@ describe("A stop", () => {
     expect(outcome).toMatchObject({ kind: "stopped", order: { by: "Bob" } });
   });
 
-  test("during a tool keeps what was done and answers every other call, so that every service accepts what follows (C04)", async () => {
+  test("during a tool keeps what was done and answers every other call, so that every service accepts what follows", async () => {
     const { outcome, journal } = await run({
       replies: [{ calls: [{ name: "write" }, { name: "wait" }, { name: "write" }] }],
       tools: [

@@ -4,7 +4,7 @@ import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { replay } from "../../../src/agent/history.ts";
 import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/sub-agent.ts";
 import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
-import { sessionTools } from "../../../src/agent/tools/core.ts";
+import { createSessionTools } from "../../../src/agent/tools/core.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";
@@ -54,7 +54,7 @@ function taskTool(model: LanguageModel, tools: readonly Tool[], more: Partial<Su
     context: createContextWindow({ model, counter }),
     system: "system",
     tools: () => tools,
-    dispatcher: (given) => dispatcherOf({ tools: given }),
+    createDispatcher: (given) => dispatcherOf({ tools: given }),
     ...more,
   });
 }
@@ -112,7 +112,7 @@ describe("A sub-agent", () => {
     const { model } = twoAgents([], [{ calls: [{ name: "look" }, { name: "broken" }] }, { text: "3" }]);
     const output: string[] = [];
     const task = taskTool(model, [look, broken], {
-      dispatcher: (tools) => dispatcherOf({ tools, onError() {} }),
+      createDispatcher: (tools) => dispatcherOf({ tools, onError() {} }),
     });
     const dispatcher = dispatcherOf({ tools: [task], output: (_, chunk) => output.push(chunk) });
     const call = { id: "c1", name: "task", input: { task: "look" } };
@@ -208,7 +208,7 @@ describe("A sub-agent", () => {
     expect(toolNames(all.asked.child[0])).toEqual(["look", "write"]);
   });
 
-  test("has no sub-agents of its own, unless more levels are allowed; and no level may do more than the one above (C66)", async () => {
+  test("has no sub-agents of its own, unless more levels are allowed; and no level may do more than the one above", async () => {
     const flat = await runWithTask({ tools: [look, write], child: [{ text: "ok" }] });
     expect(toolNames(flat.asked.child[0])).not.toContain("task");
     const deep = await runWithTask({
@@ -220,13 +220,13 @@ describe("A sub-agent", () => {
     expect(deep.asked.child.map(toolNames)).toEqual([["look", "task"], ["look"], ["look", "task"]]);
   });
 
-  test("leaves the plan of the agent that asked as it was (C66)", async () => {
+  test("leaves the plan of the agent that asked as it was", async () => {
     const items = [{ content: "delegate", status: "in_progress" }];
     const todo = (content: string): Reply => ({
       calls: [{ name: "todo", input: { items: [{ content, status: "pending" }] } }],
     });
     const { asked, journal } = await runWithTask({
-      tools: sessionTools(),
+      tools: createSessionTools(),
       parent: [
         { calls: [{ name: "todo", input: { items } }] },
         delegate("plan something", "all"),

@@ -46,6 +46,22 @@ describe("A rule", () => {
     expect(policy(bash, { command: "ls" }).action).toBe("allow");
   });
 
+  test("about commands holds beside one about the whole tool, as if each command were a call", () => {
+    const rules: ToolRule[] = [
+      { tool: "bash", command: "rm *", action: "deny" },
+      { tool: "bash", action: "allow" },
+    ];
+    expect(judge(rules, "ls && rm x", "ask")).toBe("deny");
+    expect(judge(rules, "ls && cat x", "ask")).toBe("allow");
+  });
+
+  test("about commands leaves a call alone whose command is no text", () => {
+    const policy = createPolicy([{ tool: "bash", command: "*", action: "deny" }], "ask");
+    for (const input of [{ command: 5 }, { command: null }, {}, null, "ls"])
+      expect(policy(bash, input).action).toBe("ask");
+    expect(policy(bash, { command: "ls" }).action).toBe("deny");
+  });
+
   test("about commands does not match a call that has none", () => {
     expect(createPolicy([{ tool: "*", command: "*", action: "deny" }], "allow")(issue, {}).action).toBe(
       "allow",

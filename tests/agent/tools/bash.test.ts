@@ -8,13 +8,13 @@ import { workspaces } from "./workspace.ts";
 const workspace = workspaces();
 
 describe("a command's result", () => {
-  test("has both streams and the exit code (C35)", async () => {
+  test("has both streams and the exit code", async () => {
     const { use } = await workspace();
     const { status, text } = await use("bash", { command: "echo a; echo b >&2" });
     expect([status, text]).toEqual(["ok", "exit code 0\na\n[stderr]\nb"]);
   });
 
-  test("is no failure when the exit code is not 0, and keeps all output (C36)", async () => {
+  test("is no failure when the exit code is not 0, and keeps all output", async () => {
     const { use } = await workspace();
     const { status, text } = await use("bash", { command: "echo DETAILS; exit 3" });
     expect([status, text]).toEqual(["ok", "exit code 3\nDETAILS"]);
@@ -25,12 +25,12 @@ describe("a command's result", () => {
     expect((await use("bash", { command: "true" })).text).toBe("exit code 0\n(no output)");
   });
 
-  test("comes from bash, not from sh (C40)", async () => {
+  test("comes from bash, not from sh", async () => {
     const { use } = await workspace();
     expect((await use("bash", { command: "[[ 1 == 1 ]] && echo ok" })).text).toContain("ok");
   });
 
-  test("knows nothing of the host's environment (C46)", async () => {
+  test("knows nothing of the host's environment", async () => {
     process.env["HEDDLE_TEST_SECRET"] = "of-the-host";
     const { use } = await workspace();
     const { text } = await use("bash", { command: 'echo "<$HEDDLE_TEST_SECRET>"; env' });
@@ -39,7 +39,7 @@ describe("a command's result", () => {
     expect(text).not.toContain("of-the-host");
   });
 
-  test("of 2 MB is cut for the model and whole in the workspace (C34)", async () => {
+  test("of 2 MB is cut for the model and whole in the workspace", async () => {
     const { use, content } = await workspace();
     const { text } = await use("bash", { command: "yes 0123456789 | head -c 2000000; echo END" });
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(51_200);
@@ -61,7 +61,7 @@ describe("a command's result", () => {
 });
 
 describe("a command that is ended", () => {
-  test("for its time shows what it had printed, and leaves nothing alive (C37)", async () => {
+  test("for its time shows what it had printed, and leaves nothing alive", async () => {
     const { use, sandbox } = await workspace();
     const { status, text } = await use("bash", { command: "echo partial; sleep 10", timeout_seconds: 1 });
     expect(status).toBe("partial");
@@ -69,7 +69,7 @@ describe("a command that is ended", () => {
     expect(await sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
   });
 
-  test("by a stop keeps its output and says who stopped it (C07)", async () => {
+  test("by a stop keeps its output and says who stopped it", async () => {
     const turn = new AbortController();
     const stop: TurnAbort = { kind: "stop", order: { by: "Ann", at: 0 } };
     const { dispatcher } = await workspace({ output: () => turn.abort(stop) });
@@ -110,7 +110,7 @@ describe("the command's limits", () => {
     [-5, undefined],
     [30, 30_000],
     [1_000, 600_000],
-  ])("a time-out of %s s is %s ms (C38)", async (timeout_seconds, timeoutMs) => {
+  ])("a time-out of %s s is %s ms", async (timeout_seconds, timeoutMs) => {
     const requests: ExecRequest[] = [];
     await run(backendThat({}, requests), "bash", { command: "true", timeout_seconds });
     expect(requests[0]?.timeoutMs).toBe(timeoutMs);

@@ -76,13 +76,13 @@ describe("what the model is told about tools", () => {
 describe("a call that cannot be run", () => {
   const dispatcher = dispatcherOf({ tools: [add, tool("other", ok)] });
 
-  test("of an unknown tool names the valid ones (C01)", async () => {
+  test("of an unknown tool names the valid ones", async () => {
     const message = await run(dispatcher, "nope", {});
     expect(message).toMatchObject({ status: "error", name: "nope" });
     expect(message.text).toBe('Unknown tool "nope". Valid tools: add, other.');
   });
 
-  test("with arguments that are not JSON says so (C11)", async () => {
+  test("with arguments that are not JSON says so", async () => {
     const call = { ...callOf("add", {}), malformed: '{"a": ' };
     const { message } = await dispatcher.dispatch(call, new AbortController().signal);
     expect(message.status).toBe("error");
@@ -108,8 +108,8 @@ describe("a call that cannot be run", () => {
 
   test("because it must be approved runs only with its approval", async () => {
     const asking = dispatcherOf({ tools: [add], policy: () => ({ action: "ask", why: "It adds." }) });
-    expect(asking.asks(callOf("add", { a: 1 }))).toEqual({ kind: "approval", why: "It adds." });
-    expect(asking.asks(callOf("add", { a: "1" }))).toBeUndefined();
+    expect(asking.findAsking(callOf("add", { a: 1 }))).toEqual({ kind: "approval", why: "It adds." });
+    expect(asking.findAsking(callOf("add", { a: "1" }))).toBeUndefined();
     expect((await run(asking, "add", { a: 1 })).text).toMatch(/^DENIED: .* nobody can be asked here/);
     const decision = { kind: "approved", by: { id: "U1", name: "Ada" }, at: 1 } as const;
     const { message } = await asking.dispatch(callOf("add", { a: 1 }), new AbortController().signal, {
@@ -120,7 +120,7 @@ describe("a call that cannot be run", () => {
 });
 
 describe("a tool that fails", () => {
-  test("by throwing gives one line with a trace id, and no stack (C02)", async () => {
+  test("by throwing gives one line with a trace id, and no stack", async () => {
     const traces: string[] = [];
     const failing = dispatcherOf({
       tools: [tool("broken", () => Promise.reject(new Error("secret detail")))],
@@ -133,7 +133,7 @@ describe("a tool that fails", () => {
     );
   });
 
-  test("twice at one moment has two traces (C67)", async () => {
+  test("twice at one moment has two traces", async () => {
     const traces: string[] = [];
     const failing = dispatcherOf({
       tools: [tool("broken", () => Promise.reject(new Error("no")))],
@@ -143,7 +143,7 @@ describe("a tool that fails", () => {
     expect(new Set(traces).size).toBe(2);
   });
 
-  test("three times rests, is probed after its rest, and is back when the probe works (C64)", async () => {
+  test("three times rests, is probed after its rest, and is back when the probe works", async () => {
     let now = 0;
     let runs = 0;
     let works = false;
@@ -233,12 +233,12 @@ describe("a stop", () => {
     return (await dispatcher.dispatch(callOf("work", {}), turn.signal)).message;
   }
 
-  test("during the call says who stopped it and what was done until then (C04)", async () => {
+  test("during the call says who stopped it and what was done until then", async () => {
     const message = await stopDuring(async () => ({ status: "stopped", text: "3 of 9 files" }));
     expect(message).toMatchObject({ status: "stopped", text: "stopped by Ann\n3 of 9 files" });
   });
 
-  test("leaves the result of a tool that was done (C06)", async () => {
+  test("leaves the result of a tool that was done", async () => {
     expect(await stopDuring(ok)).toMatchObject({ status: "ok", text: "done" });
   });
 

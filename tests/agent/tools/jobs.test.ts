@@ -30,7 +30,7 @@ describe("a background command", () => {
     expect(text.split("\n").toSorted()).toEqual(expect.arrayContaining(["alpha", "beta"]));
   });
 
-  test("has its lines filtered, and nothing is used up by that (C42)", async () => {
+  test("has its lines filtered, and nothing is used up by that", async () => {
     const space = await workspace();
     const id = await finished(space, "printf 'alpha\\nbeta\\ngamma\\n'");
     const filtered = await space.use("bash_output", { id, filter: "^be|xyz" });
@@ -47,7 +47,7 @@ describe("a background command", () => {
     expect((await space.use("bash_output", { id, filter: "beta" })).text).toMatch(/\(no line matches\)$/);
   });
 
-  test("refuses a filter that is no regular expression (C42)", async () => {
+  test("refuses a filter that is no regular expression", async () => {
     const space = await workspace();
     const id = await finished(space, "echo alpha");
     const { status, text } = await space.use("bash_output", { id, filter: "a(b'" });
@@ -68,7 +68,7 @@ describe("a background command", () => {
     await job?.kill();
   });
 
-  test("is killed with everything that it started (C44)", async () => {
+  test("is killed with everything that it started", async () => {
     const space = await workspace();
     const id = await start(space, "setsid sleep 61 & sleep 31; true");
     const { status, text } = await space.use("bash_kill", { id });
@@ -82,7 +82,7 @@ describe("a background command", () => {
     expect((await space.use("bash_kill", { id })).text).toMatch(/nothing to end$/);
   });
 
-  test("of another thread is unknown, and only this thread's ids are named (C45)", async () => {
+  test("of another thread is unknown, and only this thread's ids are named", async () => {
     const [mine, others] = [await workspace(), await workspace()];
     const foreign = await finished(others, "true");
     const none = await mine.use("bash_output", { id: foreign });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { sandboxTools, sessionTools } from "../../../src/agent/tools/core.ts";
+import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/core.ts";
 import { dispatcherOf, run } from "./services.ts";
 
-const session = () => dispatcherOf({ tools: sessionTools() });
+const session = () => dispatcherOf({ tools: createSessionTools() });
 
 describe("notes", () => {
-  test("are recalled by category and by words (C55)", async () => {
+  test("are recalled by category and by words", async () => {
     const notes = session();
     await run(notes, "record_note", { content: "Ann likes tabs", category: "user_preference" });
     await run(notes, "record_note", { content: "Deploys go out on Monday" });
@@ -91,7 +91,7 @@ describe("the todo list", () => {
     ],
     ["an item without content", [{ content: " ", status: "pending" }]],
     ["an unknown status", [{ content: "a", status: "paused" }]],
-  ])("is refused with %s (C65)", async (_, items) => {
+  ])("is refused with %s", async (_, items) => {
     expect((await run(session(), "todo", { items })).text).toMatch(
       /^INVALID_PARAM: todo was not run\. items/,
     );
@@ -99,7 +99,7 @@ describe("the todo list", () => {
 });
 
 test("every tool can be offered to every provider", () => {
-  const { definitions } = dispatcherOf({ tools: [...sandboxTools(), ...sessionTools()] });
+  const { definitions } = dispatcherOf({ tools: [...createSandboxTools(), ...createSessionTools()] });
   expect(definitions.map(({ name }) => name)).toEqual([
     "bash",
     "bash_output",

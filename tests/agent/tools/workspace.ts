@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { ToolMessage } from "../../../src/agent/messages.ts";
-import { sandboxTools } from "../../../src/agent/tools/core.ts";
+import { createSandboxTools } from "../../../src/agent/tools/core.ts";
 import type { Dispatcher } from "../../../src/agent/tools/dispatch.ts";
 import type { ToolServices } from "../../../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
@@ -47,7 +47,7 @@ export function workspaces(): (options?: WorkspaceOptions) => Promise<Workspace>
     threads += 1;
     const sandbox = await backend.open(`test:w:c:${threads}`);
     const dispatcher = dispatcherOf({
-      tools: sandboxTools(),
+      tools: createSandboxTools(),
       services: { sandbox, notes: memoryNotes(), now: Date.now, ...(deliver && { deliver }) },
       ...(output && { output }),
     });

@@ -213,7 +213,7 @@ heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 max: Spend a million. {answered}
-heddle: **Paused: the budget of N tokens a day for one person is used up, or too small for the next step.** It begins anew at midnight (UTC); write “continue” then. Before that an administrator can add N tokens for today: with the Continue button, or with the word “continue”. (TIME) [Continue]`,
+heddle: **Paused: the budget of N tokens a day for one person is used up, or too small for the next step.** It resets at midnight (UTC); write “continue” then. Before that, an administrator can add N tokens for today: with the Continue button, or by writing “continue”. (TIME) [Continue]`,
   },
   {
     title: "Ada stops the work by a word and goes on with something else",
@@ -307,7 +307,7 @@ heddle: Done. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: /quiet
-heddle: Nothing was asked in this thread yet. Give me a task first, then say how much to show.
+heddle: Nobody has asked me anything in this thread yet. Give me a task first, then say how much to show.
 ada: Are you loud? {answered}
 heddle: A little. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /quiet

@@ -2,8 +2,9 @@ import type { MessageMark } from "../../../src/chat/outbound.ts";
 import { buttonsOf, visibleBlocks } from "../../fakes/slack/blocks.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
+import { slackEnvironment } from "../environment.ts";
 import { patienceMs } from "../program.ts";
-import { type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
+import type { Platform, PlatformKind, Room, Seen } from "./chat.ts";
 
 const marks: Record<string, MessageMark> = {
   eyes: "taken",
@@ -26,9 +27,7 @@ async function open(): Promise<Platform<FakeMessage>> {
   const alone: Alone = (act) => (last = last.catch(() => undefined).then(act));
   return {
     environment: {
-      SLACK_BOT_TOKEN: slack.botToken,
-      SLACK_APP_TOKEN: slack.appToken,
-      SLACK_API_URL: slack.url,
+      ...slackEnvironment(slack),
     },
     rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
     room: async (name) => roomIn(slack, name, alone),

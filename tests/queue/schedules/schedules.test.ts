@@ -218,7 +218,7 @@ describe("A task that is due", () => {
   test("is not put there twice when its worker is killed right after it was", async (context) => {
     context.skip(server.server.kind === "embedded", "another process cannot open the embedded server");
     await planSoon("look");
-    const from = (path: string) => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
+    const from = (path: string) => JSON.stringify(new URL(`../../../${path}`, import.meta.url).href);
     const victim = spawn(
       process.execPath,
       [
@@ -226,20 +226,20 @@ describe("A task that is due", () => {
         "-e",
         `
         const { Redis } = await import("ioredis");
-        const { takeScheduleTicks } = await import(${from("src/queue/schedules/clock.ts")});
+        const { startScheduleTicks } = await import(${from("src/queue/schedules/clock.ts")});
         const { createFiring } = await import(${from("src/queue/schedules/firing.ts")});
-        const { createOutputScheduler } = await import(${from("src/queue/outbox/rate-limit.ts")});
+        const { createRateLimiter } = await import(${from("src/queue/outbox/rate-limit.ts")});
         const { memoryChat } = await import(${from("tests/fakes/memory-chat.ts")});
         const open = () => new Redis(${JSON.stringify(server.path)}, { maxRetriesPerRequest: null });
         const redis = open();
-        await takeScheduleTicks({
+        await startScheduleTicks({
           redis: open(),
           lockMs: 2_000,
           onError: console.error,
           fire: createFiring({
             redis,
             queue: { wake: async () => {} },
-            output: createOutputScheduler(redis),
+            output: createRateLimiter(redis),
             surface: () => memoryChat().surface,
             mayAsk: async () => ({ allowed: true }),
             audit() {},

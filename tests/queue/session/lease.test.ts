@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
+import { noUsage as usage } from "../../../src/agent/model.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession, LeaseLost, touchSession } from "../../../src/queue/session/lease.ts";
+import { readJournal } from "../../../src/queue/session/journal.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
 import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
-import { orderStop } from "../../../src/queue/turns/stops.ts";
+import { orderStop, readStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -98,6 +100,24 @@ describe("A mailbox", () => {
       "turn-start",
       "user",
     ]);
+  });
+
+  test.each([
+    ["as they were given", [5, 9], { by: "Bob at 9", at: 9 }],
+    ["the other way round", [9, 5], { by: "Bob at 9", at: 9 }],
+    ["at the same time", [9, 9], { by: "Bob at 9", at: 9 }],
+  ])("is stopped by the newest of several orders, told %s", async (_how, times, newest) => {
+    const redis = server.client();
+    const thread = newThread();
+    for (const n of [1, 7, 10]) await deliver(redis, thread, message(n), options);
+    for (const [index, at] of times.entries()) {
+      const by = times.indexOf(at) === index ? `Bob at ${at}` : "Eve, who told it later";
+      expect(await orderStop(redis, thread, { by, at })).toBe("ordered");
+    }
+    expect(await readStop(redis, thread)).toMatchObject(newest);
+    const { taken, withdrawn, stop } = await (await claimSession(redis, thread)).take();
+    expect(stop).toMatchObject(newest);
+    expect([withdrawn.map(({ at }) => at), taken.map(({ at }) => at)]).toEqual([[1, 7], [10]]);
   });
 
   test("stays stopped by the newest order when a deletion comes late", async () => {
@@ -198,20 +218,44 @@ describe("A write that the client repeats because its answer was lost", () => {
 });
 
 describe("A claim", () => {
-  test("reads of a long journal only what it has not read yet", async () => {
+  test("knows the journal that it has found and what it writes itself, also a long one, without reading it again", async () => {
     const redis = server.client();
     const thread = newThread();
     await deliver(redis, thread, message(1), options);
-    const read: unknown[] = [];
+    const read: string[] = [];
     const lrange = redis.lrange.bind(redis);
     const noting = (key: string, start: number, stop: number) =>
       lrange(key, start, stop).then((found) => (read.push(...found), found));
-    const lease = await claimSession(Object.assign(redis, { lrange: noting }), thread);
+    const noted = Object.assign(redis, { lrange: noting });
+    const lease = await claimSession(noted, thread);
     await lease.take({ type: "turn-start", turn: "t", at: 1 });
-    await lease.read();
     await lease.append([{ type: "nudge", message: message(9) }]);
     expect((await lease.read()).map(({ type }) => type)).toEqual(["turn-start", "user", "nudge"]);
-    expect(read).toHaveLength(3);
+    expect(read).toEqual([]);
+
+    const many = Array.from({ length: 1_000 }, () => ({ type: "nudge", message: message(9) }) as const);
+    await lease.append(many);
+    const next = await claimSession(noted, thread);
+    await next.append([
+      { type: "turn-end", turn: "t", outcome: { kind: "lost-lease", steps: 0, usage }, at: 2 },
+    ]);
+    for (let times = 0; times < 2; times += 1) {
+      const records = await next.read();
+      expect([records.length, records.at(-1)?.type]).toEqual([1_004, "turn-end"]);
+      expect(records).toEqual(await readJournal(redis, thread));
+    }
+    expect(read.length).toBe(3 * 1_004);
+  });
+
+  test("knows of a stop order, of what must be shown and of the head what it has found", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    await (await claimSession(redis, thread)).append([], { fields: { cost: "1" }, outbox: { a: "{}" } });
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const { found } = await claimSession(redis, thread, { expireSeconds: 1_000 });
+    expect(found).toMatchObject({ head: { cost: "1" }, outbox: { a: "{}" }, stop: { by: "Bob", at: 2 } });
+    expect(await redis.ttl(keys.head(thread))).toBeGreaterThan(900);
   });
 
   test("fences every write of the one before it", async () => {

@@ -34,7 +34,7 @@ const texts = async ({ notes }: ReturnType<typeof notesOf>) => (await notes.list
 const fact = (scope: "thread" | "channel" | "user", text: string) => ({ scope, category: "general", text });
 
 describe("A note", () => {
-  test("is seen in its thread, its channel, or wherever its person speaks (C55)", async () => {
+  test("is seen in its thread, its channel, or wherever its person speaks", async () => {
     const channel = newChannel();
     const here = notesOf(channel, "t1", ada);
     await here.notes.add(fact("thread", "of the thread"));
@@ -99,7 +99,7 @@ describe("A note", () => {
 
 describe("A damaged entry", () => {
   test.each(["no JSON {", '{"id":"n1","text":7}'])(
-    "is set aside and told, and nothing is lost: %s (C56)",
+    "is set aside and told, and nothing is lost: %s",
     async (damaged) => {
       const channel = newChannel();
       const redis = server.client();

@@ -5,26 +5,23 @@ import { createMasker } from "../../../src/agent/context/mask.ts";
 import type { ModelRequest } from "../../../src/agent/model.ts";
 import { allowAll } from "../../../src/agent/policy/policy.ts";
 import { createAgentRunner } from "../../../src/app/agent-runner.ts";
-import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
-import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
+import { createTurnEngine } from "../../../src/app/turn-engine.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
-import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
+import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { memoryNotes } from "../../agent/tools/services.ts";
+import { processesWith } from "../../e2e/processes.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
-import { plainEnclosures } from "../../message-extras/plain.ts";
-import { dataFolder, processesWith, uniqueSeconds } from "../../sandbox/backends.ts";
+import { plainMessageExtras } from "../../message-extras/plain.ts";
+import { dataFolder, uniqueSeconds } from "../../sandbox/two-threads.ts";
 
 let server: TestRedis;
 const chat = memoryChat();
@@ -84,7 +81,7 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     ...createAgentRunner({
       choose: () => model,
       channel: () => ({}),
-      messageExtras: plainEnclosures(),
+      messageExtras: plainMessageExtras(),
       summariser: model,
       limits: { steps: 5, wallMs: 60_000 },
       compaction: {},
@@ -103,29 +100,17 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     }),
     ...more,
   };
-  const stops = await watchStops(redis, server.client(), onError);
-  const output = createRateLimiter(redis);
-  const drive = createSessionRunner({
-    ...{ redis, stops, runner, expireSeconds: 1_000, now: Date.now },
-    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError, answerMs }),
-    newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn) =>
-      createReporter({
-        ...{ surface: chat.surface, output, thread: lease.thread, turn, verbosity: "normal", onProblem },
-        onProgressPosted: async () => {},
-        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
-        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish() {},
-        mask: (text) => text,
-      }),
-    flushOutbox: (lease, signal, progressQuiet) =>
-      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem }),
+  const engine = await createTurnEngine({
+    ...{ redis, runner, surface, answerMs, onProblem, onError },
+    subscriber: server.client(),
+    output: createRateLimiter(redis),
+    expireSeconds: 1_000,
   });
   return {
-    takes: (thread: string) => drive(thread, new AbortController().signal),
+    takes: (thread: string) => engine.runSession(thread, new AbortController().signal),
     async close() {
       await backend.close();
-      await stops.close();
+      await engine.close();
       rmSync(dataDir, { recursive: true });
     },
   };

@@ -11,25 +11,19 @@ import { askUser } from "../../../src/agent/tools/ask-user.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../../../src/agent/tools/tool.ts";
+import { createTurnEngine } from "../../../src/app/turn-engine.ts";
 import type { Author, InboundEvent } from "../../../src/chat/inbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { type MessageRef, threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake, type IntakeAuditEvent } from "../../../src/intake/intake.ts";
-import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
-import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
-import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
 import { collectDecisions } from "../../../src/queue/session/open-questions.ts";
-import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
-import { watchStops } from "../../../src/queue/turns/stops.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat, type Shown } from "../../fakes/memory-chat.ts";
@@ -142,8 +136,6 @@ async function worker(
     ],
     "allow",
   );
-  const output = createRateLimiter(redis);
-  const stops = await watchStops(redis, server.client(), onError);
   const runner: TurnRunner = {
     run: ({ turn, history, followUps, signal }) =>
       runTurn({
@@ -167,38 +159,17 @@ async function worker(
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
   };
-  const drive = createSessionRunner({
-    redis,
-    stops,
-    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
-    runner,
+  const engine = await createTurnEngine({
+    ...{ redis, runner, onError, onProblem: onError },
+    subscriber: server.client(),
+    surface: () => chat.surface,
+    output: createRateLimiter(redis),
     expireSeconds: 1_000,
-    now: Date.now,
-    newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn) =>
-      createReporter({
-        surface: chat.surface,
-        output,
-        thread: lease.thread,
-        turn,
-        verbosity: "normal",
-        async onProgressPosted(ref) {
-          await lease.append([], { fields: { progress: JSON.stringify(ref) } });
-          await rememberMessages(redis, lease.thread, [ref]);
-        },
-        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
-        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish() {},
-        mask: (text) => text,
-        onProblem: onError,
-      }),
-    flushOutbox: (lease, signal, progressQuiet) =>
-      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
   });
   const running = await startTurnWorker({
     redis,
     queue,
-    runSession: drive,
+    runSession: engine.runSession,
     slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50 }, onError),
     concurrency: 1,
     lockMs,
@@ -208,7 +179,7 @@ async function worker(
   let closed: Promise<void> | undefined;
   const close = () => {
     closed ??= running.close().then(async () => {
-      await Promise.all([stops.close(), queue.close()]);
+      await Promise.all([engine.close(), queue.close()]);
     });
     return closed;
   };

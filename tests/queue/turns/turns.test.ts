@@ -12,28 +12,22 @@ import type { Message, UserMessage } from "../../../src/agent/messages.ts";
 import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
+import { createTurnEngine } from "../../../src/app/turn-engine.ts";
 import type { InboundEvent } from "../../../src/chat/inbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
-import { createReporter, progressKey } from "../../../src/progress/reporter.ts";
-import { markMessage } from "../../../src/queue/outbox/marks.ts";
-import { flushOutbox, readSettledSince } from "../../../src/queue/outbox/outbox.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
 import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { createOverview } from "../../../src/queue/session/overview.ts";
-import { createBackgroundJobs } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { createSessionRunner } from "../../../src/queue/turns/run-session.ts";
 import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
-import { watchStops } from "../../../src/queue/turns/stops.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
@@ -163,37 +157,18 @@ async function worker(
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
-  const output = createRateLimiter(redis);
-  const stops = await watchStops(redis, server.client(), onError);
-  const drive = createSessionRunner({
-    redis,
-    stops,
-    background: createBackgroundJobs({ redis, stops, runner, worker: randomUUID(), onError }),
-    runner,
+  const engine = await createTurnEngine({
+    ...{ redis, runner, onError },
+    subscriber: server.client(),
+    surface: () => chat.surface,
+    output: createRateLimiter(redis),
     expireSeconds: 1_000,
-    now: Date.now,
-    newId: () => randomUUID().slice(0, 8),
-    display: (lease, turn) =>
-      createReporter({
-        surface: chat.surface,
-        verbosity: turn.verbosity ?? "normal",
-        output,
-        thread: lease.thread,
-        turn,
-        onProgressPosted: (ref) => rememberMessages(redis, lease.thread, [ref]),
-        overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
-        mark: (ref, mark, signal) => markMessage({ redis, output, surface: chat.surface }, ref, mark, signal),
-        publish() {},
-        mask: (text) => text,
-        onProblem: onError,
-      }),
-    flushOutbox: (lease, signal, progressQuiet) =>
-      flushOutbox(lease, { redis, surface: chat.surface, output, signal, progressQuiet, onProblem: onError }),
+    onProblem: onError,
   });
   const running = await startTurnWorker({
     redis,
     queue,
-    runSession: drive,
+    runSession: engine.runSession,
     slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
     concurrency: options.concurrency ?? 10,
     lockMs: options.lockMs ?? 30_000,
@@ -204,7 +179,7 @@ async function worker(
   const close = () => {
     closed ??= running
       .close()
-      .then(() => Promise.all([stops.close(), queue.close()]))
+      .then(() => Promise.all([engine.close(), queue.close()]))
       .then(() => {});
     return closed;
   };
@@ -601,6 +576,8 @@ describe("A worker", () => {
     const look = defineTool({
       ...{ name: "look", description: "look", input: z.object({}), effect: "read" },
       async run() {
+        // Where the progress message is gets noted by a write of its own, at any time.
+        if (seen.length === 1) await expect.poll(() => redis.hexists(keys.head(id), "progress")).toBe(1);
         const [, writes] = (await redis.hget(keys.head(id), "write"))?.split(".") ?? [];
         const journal = (await readJournal(redis, id)).map(({ type }) => type);
         seen.push({ journal, writes: Number(writes) });
@@ -608,15 +585,17 @@ describe("A worker", () => {
       },
     });
     const calls = { calls: [{ name: "look" }] };
-    await worker(chat, { replies: [calls, calls, { text: "Done." }], tools: [look] });
-    await says("look twice");
+    await worker(chat, { replies: [calls, calls, calls, { text: "Done." }], tools: [look] });
+    await says("look three times");
     await answer(chat, "Done.");
     const first = ["turn-start", "user", "assistant", "tool-start"];
+    const step = ["tool-result", "assistant", "tool-start"];
     expect(seen.map(({ journal }) => journal)).toEqual([
       first,
-      [...first, "tool-result", "assistant", "tool-start"],
+      [...first, ...step],
+      [...first, ...step, ...step],
     ]);
-    expect((seen[1]?.writes ?? 0) - (seen[0]?.writes ?? 0)).toBe(2);
+    expect((seen[2]?.writes ?? 0) - (seen[1]?.writes ?? 0)).toBe(2);
   });
 
   test("has the result of a call in the journal before the files are saved, where a limit ends the turn behind it", async () => {
@@ -654,6 +633,36 @@ describe("A worker", () => {
     // The interrupted call has an unknown outcome; the one that had not begun was run.
     expect([first.runs(), second.runs()]).toEqual([1, 1]);
     expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
+  });
+
+  test("that shuts down leaves its turn to one that runs already, at once", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const replies: Parameters<typeof worker>[1]["replies"] = ({ messages }) =>
+      messages.at(-1)?.role === "tool" ? { text: "Went on." } : { calls: [{ name: "wait" }] };
+    const workers = [];
+    for (const { tool, started } of [waitingTool(), waitingTool()]) {
+      const { close } = await worker(chat, { replies, tools: [tool] });
+      workers.push(started.then(() => close));
+    }
+    await says("wait");
+    const close = await Promise.race(workers);
+    await close();
+    await answer(chat, "Went on.");
+  });
+
+  test("that shuts down is no crash: however many do, the turn is not given up, and none keeps its slot", async () => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    await says("wait");
+    for (let n = 0; n < 5; n += 1) {
+      const { requests, close } = await worker(chat, { replies: [{ hang: "I am thinking." }] });
+      await expect.poll(() => requests.length).toBe(1);
+      await close();
+      expect(await redis.zscore(keys.slots("all"), threadId(thread))).toBeNull();
+    }
+    await worker(chat, { replies: [{ text: "Went on." }] });
+    await answer(chat, "Went on.");
   });
 
   test("whose lock is lost ends its tool, and the next one says that the outcome is unknown", async () => {

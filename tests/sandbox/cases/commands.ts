@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, output, python } from "../backends.ts";
+import { type Case, output, python } from "../two-threads.ts";
 
 export const commandCases: Case[] = [
   {
@@ -70,7 +70,6 @@ export const commandCases: Case[] = [
   },
   {
     name: "34c. node runs with WebAssembly, fetch and the sandbox's user",
-    needs: ["/usr/bin/node"],
     async run({ sandbox }) {
       const program = `new WebAssembly.Memory({ initial: 1 }); fetch; console.log(require("os").userInfo().username)`;
       assert.equal(await output(sandbox, `node -e '${program}'`), "agent");
@@ -89,6 +88,20 @@ export const commandCases: Case[] = [
     async run({ sandbox }) {
       const program = "import multiprocessing\nprint(multiprocessing.Pool(2).map(abs, [-1, -2]))";
       assert.equal(await output(sandbox, python(program)), "[1, 2]");
+    },
+  },
+  {
+    name: "34f. the Node that runs Heddle is there, runs TypeScript, and cannot be written",
+    async run({ sandbox }) {
+      assert.equal(await output(sandbox, "node --version"), process.version);
+      const program = "const words: readonly string[] = ['typed']; console.log(...words);";
+      await sandbox.writeFile("typed.ts", Buffer.from(program));
+      assert.equal(await output(sandbox, "node typed.ts"), "typed");
+      assert.equal(await output(sandbox, "PATH=$(dirname $(command -v node)); node typed.ts"), "typed");
+      const refused = /(Permission denied|Read-only file system|Text file busy)/;
+      for (const attempt of ['echo x >>"$NODE"', 'rm -f "$NODE"', 'chmod 777 "$NODE"', 'mv "$NODE" /tmp'])
+        assert.match(await output(sandbox, `NODE=$(command -v node); ${attempt}`), refused);
+      assert.equal(await output(sandbox, "node --version"), process.version);
     },
   },
 ];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { type Case, output, python } from "../backends.ts";
+import { type Case, output, python } from "../two-threads.ts";
 
 /** A program that makes raw system calls, by their numbers for this machine, and prints the error number of each. */
 function calls(list: string): string {

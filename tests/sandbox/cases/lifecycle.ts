@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type Case, firstOutput, output, processesWith, uniqueSeconds } from "../backends.ts";
+import { processesWith } from "../../e2e/processes.ts";
+import { type Case, firstOutput, output, uniqueSeconds } from "../two-threads.ts";
 
 export const lifecycleCases: Case[] = [
   {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type Case, output, processesWith, python, uniqueSeconds } from "../backends.ts";
+import { processesWith } from "../../e2e/processes.ts";
+import { type Case, output, python, uniqueSeconds } from "../two-threads.ts";
 
 const mebibyte = 1024 * 1024;
 const littleMemory = { memoryBytes: 400 * mebibyte };

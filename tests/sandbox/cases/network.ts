@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type Case, firstOutput, output, python } from "../backends.ts";
+import { type Case, firstOutput, output, python } from "../two-threads.ts";
 
 /** Listens while `use` runs and returns how many connections came. */
 async function connectionsWhile(

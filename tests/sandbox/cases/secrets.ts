@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Case, output, secret } from "../backends.ts";
+import { type Case, output, secret } from "../two-threads.ts";
 
 export const secretCases: Case[] = [
   {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, firstOutput, output, python, uniqueSeconds } from "../backends.ts";
+import { type Case, firstOutput, output, python, uniqueSeconds } from "../two-threads.ts";
 
 export const threadCases: Case[] = [
   {

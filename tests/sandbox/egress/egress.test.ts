@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import type { Sandbox, SandboxBackend } from "../../../src/sandbox/sandbox.ts";
-import { closedFolder, dataFolder, firstOutput, output } from "../backends.ts";
+import { closedFolder, dataFolder, firstOutput, output } from "../two-threads.ts";
 import { type StandIn, standIn } from "./internet.ts";
 
 const missing = ["socat", "nsenter", "curl", "openssl", "git"].filter(

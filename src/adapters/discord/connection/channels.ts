@@ -3,13 +3,13 @@ import { z } from "zod";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { directWorkspace } from "./ids.ts";
 
-/** A channel, thread or direct conversation, as far as it matters where something is said. */
+/** A channel, thread or direct conversation. */
 export interface ChannelInfo {
   id: string;
   /** The server, or {@link directWorkspace}. */
   workspace: string;
   name: string;
-  /** `flat`: where there can be no threads, so that the room itself is one. */
+  /** `flat`: a channel that cannot have threads, so that the channel itself is one. */
   kind: { is: "channel" } | { is: "thread"; parent: string } | { is: "flat" };
 }
 
@@ -36,13 +36,13 @@ const flatTypes = new Set<number>([
 const capacity = 20_000;
 
 export interface Channels {
-  /** Asks Discord once. Throws when Discord refuses or does not answer. */
+  /** Asks Discord once. Rejects when Discord refuses or does not answer. */
   channel(id: string): Promise<ChannelInfo>;
-  /** Takes a channel that Discord has told of anyway; nothing where it told too little. */
+  /** Learns a channel from an event; ignores one that says too little. */
   learn(channel: unknown, guild?: string): void;
 }
 
-/** Rooms never change their kind, so they are remembered. */
+/** Looks channels up, and caches them: a channel never changes its kind. */
 export function createChannels(rest: REST): Channels {
   const channels = new Map<string, Promise<ChannelInfo>>();
   const remember = (id: string, channel: Promise<ChannelInfo>) => {
@@ -55,10 +55,10 @@ export function createChannels(rest: REST): Channels {
     channel(id) {
       const known = channels.get(id);
       if (known) return known;
-      const asked = rest.get(Routes.channel(id)).then((channel) => describe(channelSchema.parse(channel)));
-      remember(id, asked);
-      asked.catch(() => channels.delete(id));
-      return asked;
+      const request = rest.get(Routes.channel(id)).then((channel) => describe(channelSchema.parse(channel)));
+      remember(id, request);
+      request.catch(() => channels.delete(id));
+      return request;
     },
     learn(channel, guild) {
       const { data } = channelSchema.safeParse(channel);
@@ -74,12 +74,12 @@ function describe({ id, type, guild_id, name, parent_id }: z.infer<typeof channe
   return { ...channel, kind: { is: flatTypes.has(type) ? "flat" : "channel" } };
 }
 
-/** The channel of the list that the room is, or is in. */
+/** The channel that people see in the list: the channel itself, or the one that a thread is in. */
 export function parentChannelOf(channel: ChannelInfo): string {
   return channel.kind.is === "thread" ? channel.kind.parent : channel.id;
 }
 
-/** The thread that is talked in there; in a channel the one that starts at the message. */
+/** The thread that a message belongs to; in a channel, the one that starts at the message. */
 export function threadOfMessageIn(channel: ChannelInfo, message: string): ThreadRef {
   const thread = channel.kind.is === "channel" ? message : channel.id;
   return { platform: "discord", workspace: channel.workspace, channel: parentChannelOf(channel), thread };

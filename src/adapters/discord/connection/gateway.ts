@@ -10,16 +10,16 @@ import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
 import { explainClosing } from "../installation/check.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
-/** Which part of all servers this process listens to. */
+/** Which part of all servers this process serves. */
 export interface Shards {
   ids: number[];
   total: number;
 }
 
-/** What the gateway tells. */
+/** What to do with what the gateway dispatches. */
 export interface GatewayHandlers {
   dispatch: Partial<Record<GatewayDispatchEvents, (data: unknown, shard: number) => void>>;
-  /** @param isGapless whether Discord has sent what was missed in between */
+  /** @param isGapless whether Discord has delivered everything since the last connection */
   connected(shard: number, isGapless: boolean): void;
   disconnected(shard: number): void;
 }
@@ -31,15 +31,15 @@ export interface GatewayOptions extends DiscordAccess {
 }
 
 /**
- * A client that connects to the gateway, resumes and identifies anew. It is used for that alone: events are read as
- * they come, so that nothing depends on what happens to be in a cache.
+ * A client that connects to the gateway, resumes and identifies again. It is used for nothing else: events are read as
+ * they arrive, so that nothing depends on what happens to be in a cache.
  */
 export function createGateway(
   options: GatewayOptions,
   handlers: GatewayHandlers,
 ): { client: Client; close(): Promise<void> } {
   const { log, shards } = options;
-  let forbid = (): void => undefined;
+  let preventReconnect = (): void => undefined;
   const client = new Client({
     intents: [
       GatewayIntentBits.Guilds,
@@ -65,8 +65,8 @@ export function createGateway(
     }),
     ws: {
       buildStrategy(manager) {
-        // A shard that waits to come back ignores the end. It asks for its session first, so it gets no answer.
-        forbid = () => {
+        // A shard that waits to reconnect ignores destroy(). It asks for its session first, so that never resolves.
+        preventReconnect = () => {
           manager.options.retrieveSessionInfo = () => new Promise(() => undefined);
         };
         return new SimpleShardingStrategy(manager);
@@ -95,7 +95,7 @@ export function createGateway(
   return {
     client,
     async close() {
-      forbid();
+      preventReconnect();
       await client.destroy();
     },
   };

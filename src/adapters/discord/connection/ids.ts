@@ -1,13 +1,13 @@
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 
 /**
- * Where things are on Discord, in the words of the contract.
+ * Where things are on Discord, in the terms of the chat contracts.
  *
  * - Workspace: the server, or {@link directWorkspace}.
  * - Channel: the channel that people see in the list. A Discord thread belongs to its channel.
- * - Thread: a Discord thread. One that starts at a message has the id of that message, so it has its name before
- *   it exists. Where there can be no threads (direct messages, voice) the channel itself is the thread.
- * - Message: `<where>/<message>`, because Discord's API wants the thread that a message is in, not its channel.
+ * - Thread: a Discord thread. One that starts at a message has the id of that message, so its id is known before it
+ *   exists. Where there can be no threads (direct messages, voice) the channel itself is the thread.
+ * - Message: `<where>/<message>`, because Discord's API asks for the thread that a message is in, not its channel.
  */
 
 /** The workspace of direct messages, which belong to no server. */
@@ -19,7 +19,7 @@ export interface MessageLocation {
   message: string;
 }
 
-/** The message, by the channel that people see. */
+/** The ref of a message, with the channel that people see. */
 export function messageRef(
   { workspace, channel }: Omit<ThreadRef, "thread" | "platform">,
   location: MessageLocation,
@@ -37,12 +37,12 @@ export function locateMessage(ref: MessageRef): MessageLocation {
 /** Snowflakes count milliseconds since the beginning of 2015. https://docs.discord.com/developers/reference#snowflakes */
 const epochMs = 1_420_070_400_000;
 
-/** When the thing with that id was made, ms since 1970 by Discord's clock. */
+/** When the object with that id was created, ms since the epoch by Discord's clock. */
 export function readTime(snowflake: string): number {
   return Number(BigInt(snowflake) >> 22n) + epochMs;
 }
 
-/** The smallest id that something made at that time can have. */
+/** The smallest id that an object created at that time can have. */
 export function toSnowflake(ms: number): string {
   return String(BigInt(Math.max(0, Math.floor(ms) - epochMs)) << 22n);
 }

@@ -22,9 +22,9 @@ type User = z.infer<typeof userSchema>;
 type Member = z.infer<typeof memberSchema>;
 
 /**
- * Who that is. A member of the server is a `member` with the ids of its roles, but a `guest` until it has accepted
- * the rules of the server. Whoever writes directly is a `member` of the workspace `dm`, without roles: there is no
- * server to have roles in, so only a list of users can let that person in.
+ * Describes a person. A member of the server is a `member` with the ids of their roles, but a `guest` until they have
+ * accepted the rules of the server. Somebody who writes directly is a `member` of the workspace `dm`, without roles:
+ * there is no server to have roles in, so only a list of users can allow that person.
  *
  * @param member absent for direct messages
  */
@@ -38,13 +38,13 @@ export function describePerson(user: User, member?: Member): Author {
   };
 }
 
-/** How long a person's roles are believed where Discord does not tell them with the event. */
+/** How long a person's roles are cached where Discord does not send them with the event. */
 const freshMs = 60_000;
 const capacity = 5_000;
 
 /**
- * Looks people up where an event does not say who somebody is. Who is in the server no more is external.
- * Throws when Discord does not answer.
+ * Looks people up where an event does not say who somebody is. Somebody who has left the server is external.
+ * Rejects when Discord does not answer.
  */
 export type People = (user: string, workspace: string) => Promise<Author>;
 
@@ -58,7 +58,7 @@ export function createPeople(rest: REST): People {
       const member = await rest.get(Routes.guildMember(workspace, id));
       return describePerson(z.object({ user: userSchema }).parse(member).user, memberSchema.parse(member));
     } catch (error) {
-      // Discord has answered: nobody that we know.
+      // Discord has answered: not somebody we know.
       if (refusalCode(error) !== undefined) return unknown(id);
       throw error;
     }

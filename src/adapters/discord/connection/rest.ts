@@ -11,8 +11,8 @@ export interface DiscordAccess {
 }
 
 /**
- * A client of the REST API. Unless it is `patient`, it reports a rate limit instead of sitting it out and never
- * repeats a call: whoever wants to write decides about both.
+ * A client of the REST API. Unless it is `patient`, it reports a rate limit instead of waiting, and never retries: the
+ * caller decides about both.
  */
 export function createRest(
   access: Pick<DiscordAccess, "token" | "apiUrl">,
@@ -27,14 +27,14 @@ export function restOptions(
 ): Partial<RESTOptions> {
   return {
     timeout: timeoutMs,
-    // The client's own way is an undici that fails on files as soon as another version of it is loaded.
+    // The client's own undici fails on files as soon as another version of undici is loaded.
     makeRequest: fetch as unknown as RESTOptions["makeRequest"], // The same, by the types of that undici.
     ...(patient ? { retries: 3 } : { retries: 0, rejectOnRateLimit: () => true }),
     ...(apiUrl !== undefined && { api: apiUrl.replace(/\/+$/, "") }),
   };
 }
 
-/** Discord's own code of a refusal (10003), if it was one. */
+/** Discord's code of a refusal (for example 10003), if the error is one. */
 export function refusalCode(error: unknown): number | undefined {
   return error instanceof DiscordAPIError ? Number(error.code) : undefined;
 }
@@ -45,8 +45,8 @@ const ids = new WeakMap<REST, Promise<string>>();
 export function fetchOwnId(rest: REST): Promise<string> {
   const known = ids.get(rest);
   if (known) return known;
-  const asked = rest.get(Routes.user("@me")).then((user) => z.object({ id: z.string() }).parse(user).id);
-  ids.set(rest, asked);
-  asked.catch(() => ids.delete(rest));
-  return asked;
+  const request = rest.get(Routes.user("@me")).then((user) => z.object({ id: z.string() }).parse(user).id);
+  ids.set(rest, request);
+  request.catch(() => ids.delete(rest));
+  return request;
 }

@@ -8,13 +8,14 @@ import type { People } from "../connection/people.ts";
 import { refusalCode } from "../connection/rest.ts";
 import type { EventReader } from "./events.ts";
 
-/** A busy channel is not read back for ever. */
-const mostPages = 10;
+/** Bounds what is read of a busy channel. */
+const maxPages = 10;
 const pageSize = 100;
-/** Discord's code for a message that there is not, or no more. */
+/** Discord's code for a message that does not exist, or no longer does. */
 const unknownMessage = 10_008;
 
 const channelSchema = z.object({ id: z.string(), last_message_id: z.string().nullish() });
+const activeThreadsSchema = z.object({ threads: z.unknown() });
 const messageSchema = z.looseObject({
   id: z.string(),
   channel_id: z.string(),
@@ -24,17 +25,17 @@ const messageSchema = z.looseObject({
     .default([]),
 });
 
-type Found = z.infer<typeof messageSchema>;
+type HistoryMessage = z.infer<typeof messageSchema>;
 
 /** Where to look. */
 export interface CatchUpDeps {
-  /** A client that sits out rate limits: nobody waits for it. */
+  /** A client that waits for rate limits: nobody waits for it. */
   rest: REST;
-  /** Servers whose channels are looked through. */
+  /** Servers whose channels are read. */
   guilds: readonly string[];
   /** Direct conversations, which Discord does not list. */
   directs: readonly string[];
-  /** Messages there that are worked on, or wait. */
+  /** Messages there that are being worked on, or wait. */
   open: readonly OpenMessage[];
   reader: EventReader;
   people: People;
@@ -42,91 +43,133 @@ export interface CatchUpDeps {
   log: BaseLogger;
 }
 
+/** Everything that the phases of one catch-up share. */
+interface CatchUpState extends CatchUpDeps {
+  /** Since when events may have been missed, ms. */
+  since: number;
+  /** The first id that is not older than that. */
+  start: string;
+  /** Hands an event in, unless there is none or the catch-up was aborted. */
+  receive(event: InboundEvent | undefined): Promise<void>;
+}
+
 /**
- * Finds what was done since that time, and hands it in as if Discord had told it: messages in their order, and what
- * became of those that are worked on or wait: edits, deletions, a 🛑. What is known is dropped by whoever receives it.
- * Archived threads are not looked through: writing opens a thread.
+ * Finds what was done since that time, and hands it in as if Discord had dispatched it: messages in order, then what
+ * happened to messages that are being worked on or wait: edits, deletions, a 🛑. Intake drops what it knows. Archived
+ * threads are not read: writing in one reopens it.
+ *
+ * The phases: read channels, receive messages, receive changes of open messages, receive stops. Rejects when Discord
+ * cannot be reached; then the caller retries all of it.
  */
 export async function readMissedEvents(
-  { rest, guilds, directs, open, reader, people, signal, log }: CatchUpDeps,
+  deps: CatchUpDeps,
   since: number,
-  hand: (event: InboundEvent) => Promise<unknown>,
+  receive: (event: InboundEvent) => Promise<unknown>,
 ): Promise<void> {
-  const start = toSnowflake(since);
-  const missed: Found[] = [];
-  const receive = async (event: InboundEvent | undefined) => {
-    if (event && !signal.aborted) await hand(event);
+  const state: CatchUpState = {
+    ...deps,
+    since,
+    start: toSnowflake(since),
+    async receive(event) {
+      if (event && !deps.signal.aborted) await receive(event);
+    },
   };
-  const tolerant = async (what: string, work: () => Promise<void>) => {
-    try {
-      await work();
-    } catch (error) {
-      const code = refusalCode(error);
-      // Discord was not reached: all of it is tried again later.
-      if (code === undefined) throw error;
-      log.debug(`${what} could not be read for messages that were missed (${code}).`);
-    }
-  };
-  const read = async (channel: string, guild?: string) => {
-    let after = start;
-    for (let pages = 0; pages < mostPages && !signal.aborted; pages += 1) {
-      const query = new URLSearchParams({ after, limit: String(pageSize) });
-      const page = z.array(messageSchema).parse(await rest.get(Routes.channelMessages(channel), { query }));
-      for (const message of page) {
-        missed.push({ ...message, ...(guild !== undefined && { guild_id: guild }) });
-        if (compareByTime(message.id, after) > 0) after = message.id;
-      }
-      if (page.length < pageSize) return;
-    }
-  };
-  const readIfNew = async (channels: unknown, guild: string) => {
+  const messages = await readMessages(state);
+  for (const message of messages) await state.receive(await deps.reader.readCreated(message));
+  for (const message of deps.open) await receiveChanges(state, message);
+  for (const message of messages)
+    await unlessRefused(state, `Message ${message.id}`, () => receiveStops(state, message));
+}
+
+/** What was written since the start in all channels, in the order of time. */
+async function readMessages(state: CatchUpState): Promise<HistoryMessage[]> {
+  const { rest, guilds, directs } = state;
+  const messages: HistoryMessage[] = [];
+  const readActive = async (channels: unknown, guild: string) => {
     for (const { id, last_message_id: last } of z.array(channelSchema).parse(channels)) {
-      if (last && compareByTime(last, start) >= 0) await tolerant(`Channel ${id}`, () => read(id, guild));
+      if (!last || compareByTime(last, state.start) < 0) continue;
+      await unlessRefused(state, `Channel ${id}`, () => readChannel(state, messages, id, guild));
     }
   };
   for (const guild of guilds) {
-    await tolerant(`Server ${guild}`, async () => {
-      await readIfNew(await rest.get(Routes.guildChannels(guild)), guild);
-      const active = z
-        .object({ threads: z.unknown() })
-        .parse(await rest.get(Routes.guildActiveThreads(guild)));
-      await readIfNew(active.threads, guild);
+    await unlessRefused(state, `Server ${guild}`, async () => {
+      await readActive(await rest.get(Routes.guildChannels(guild)), guild);
+      const active = activeThreadsSchema.parse(await rest.get(Routes.guildActiveThreads(guild)));
+      await readActive(active.threads, guild);
     });
   }
-  for (const channel of directs) await tolerant(`Direct conversation ${channel}`, () => read(channel));
-  const inOrder = missed.toSorted((a, b) => compareByTime(a.id, b.id));
-  for (const message of inOrder) await receive(await reader.created(message));
+  for (const channel of directs) {
+    await unlessRefused(state, `Direct conversation ${channel}`, () => readChannel(state, messages, channel));
+  }
+  return messages.toSorted((a, b) => compareByTime(a.id, b.id));
+}
 
-  const stopsOn = async ({ id, channel_id, guild_id, reactions }: Found) => {
-    for (const { emoji } of reactions.filter((one) => reader.isStop(one.emoji.name ?? ""))) {
-      const name = encodeURIComponent(emoji.id ? `${emoji.name}:${emoji.id}` : (emoji.name ?? ""));
-      const users = await rest.get(Routes.channelMessageReaction(channel_id, id, name));
-      for (const { id: user_id } of z.array(z.object({ id: z.string() })).parse(users)) {
-        // An earlier one was heard of, so it was put there since.
-        await receive(await reader.reacted({ user_id, channel_id, message_id: id, guild_id, emoji }, since));
-      }
+/** Adds what was read to `messages` page by page, so that a refusal in the middle loses nothing. */
+async function readChannel(
+  { rest, start, signal }: CatchUpState,
+  messages: HistoryMessage[],
+  channel: string,
+  guild?: string,
+): Promise<void> {
+  let after = start;
+  for (let pages = 0; pages < maxPages && !signal.aborted; pages += 1) {
+    const query = new URLSearchParams({ after, limit: String(pageSize) });
+    const page = z.array(messageSchema).parse(await rest.get(Routes.channelMessages(channel), { query }));
+    for (const message of page) {
+      messages.push({ ...message, ...(guild !== undefined && { guild_id: guild }) });
+      if (compareByTime(message.id, after) > 0) after = message.id;
     }
-  };
-  for (const { thread, ref, written } of open) {
-    const { where, message } = locateMessage(ref);
-    await tolerant(`Message ${message}`, async () => {
-      const now = await rest.get(Routes.channelMessage(where, message)).catch((error: unknown) => {
-        if (refusalCode(error) === unknownMessage) return undefined;
-        throw error;
-      });
-      if (now === undefined) {
-        if (!written) return;
-        const author = await people(written.author.id, ref.workspace);
-        return receive({ kind: "delete", thread, ref, author, at: Math.max(since, readTime(message)) });
-      }
-      const guild = ref.workspace === directWorkspace ? {} : { guild_id: ref.workspace };
-      const found = { ...messageSchema.parse(now), ...guild };
-      if (found.author.id === written?.author.id) {
-        await receive(await reader.updated(found, written.text));
-        await reader.learn(found, thread);
-      }
-      await stopsOn(found);
-    });
+    if (page.length < pageSize) return;
   }
-  for (const message of inOrder) await tolerant(`Message ${message.id}`, () => stopsOn(message));
+}
+
+/** What happened to a message that waits or is being worked on: a deletion, an edit, a 🛑. */
+async function receiveChanges(state: CatchUpState, open: OpenMessage): Promise<void> {
+  const { rest, people, reader, receive, since } = state;
+  const { thread, ref, written } = open;
+  const { where, message: id } = locateMessage(ref);
+  await unlessRefused(state, `Message ${id}`, async () => {
+    const current = await rest.get(Routes.channelMessage(where, id)).catch((error: unknown) => {
+      if (refusalCode(error) === unknownMessage) return undefined;
+      throw error;
+    });
+    if (current === undefined) {
+      if (!written) return;
+      const author = await people(written.author.id, ref.workspace);
+      return receive({ kind: "delete", thread, ref, author, at: Math.max(since, readTime(id)) });
+    }
+    const guild = ref.workspace === directWorkspace ? {} : { guild_id: ref.workspace };
+    const message = { ...messageSchema.parse(current), ...guild };
+    if (message.author.id === written?.author.id) {
+      await receive(await reader.readUpdated(message, written.text));
+      await reader.learn(message, thread);
+    }
+    await receiveStops(state, message);
+  });
+}
+
+async function receiveStops(
+  { rest, reader, receive, since }: CatchUpState,
+  { id, channel_id, guild_id, reactions }: HistoryMessage,
+): Promise<void> {
+  for (const { emoji } of reactions.filter((one) => reader.isStop(one.emoji.name ?? ""))) {
+    const name = encodeURIComponent(emoji.id ? `${emoji.name}:${emoji.id}` : (emoji.name ?? ""));
+    const users = await rest.get(Routes.channelMessageReaction(channel_id, id, name));
+    for (const { id: user_id } of z.array(z.object({ id: z.string() })).parse(users)) {
+      // An earlier one was dispatched, so this one was added since.
+      const reaction = { user_id, channel_id, message_id: id, guild_id, emoji };
+      await receive(await reader.readReaction(reaction, since));
+    }
+  }
+}
+
+/** Leaves out what Discord refuses. Rejects when Discord was not reached: then all of it is retried later. */
+async function unlessRefused({ log }: CatchUpState, what: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const code = refusalCode(error);
+    if (code === undefined) throw error;
+    log.debug(`${what} could not be read for missed messages (${code}).`);
+  }
 }

@@ -1,25 +1,24 @@
-/** Work that is done one after the other in each line, and side by side in different lines. */
+/** Runs work with the same key one after the other, and work with different keys concurrently. */
 export interface KeyedQueue {
-  /** @param line undefined: waits for nobody */
-  add(line: string | undefined, work: () => Promise<void>): void;
-  /** Takes no more. */
+  /** @param key undefined: waits for nothing. @param work must not reject */
+  add(key: string | undefined, work: () => Promise<void>): void;
+  /** Accepts no more work. */
   close(): void;
-  /** Resolves when all that was added is done. */
+  /** Resolves when everything that was added is done. */
   done(): Promise<void>;
 }
 
-/** @remarks `work` must not reject. */
 export function createKeyedQueue(): KeyedQueue {
   const last = new Map<string | symbol, Promise<void>>();
   let isClosed = false;
   return {
-    add(line, work) {
+    add(key, work) {
       if (isClosed) return;
-      const key = line ?? Symbol("apart");
-      const done = (last.get(key) ?? Promise.resolve()).then(work);
-      last.set(key, done);
+      const id = key ?? Symbol("apart");
+      const done = (last.get(id) ?? Promise.resolve()).then(work);
+      last.set(id, done);
       void done.then(() => {
-        if (last.get(key) === done) last.delete(key);
+        if (last.get(id) === done) last.delete(id);
       });
     },
     close() {

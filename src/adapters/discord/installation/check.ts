@@ -37,7 +37,7 @@ export async function identify(
   rest: REST,
   { token, messageContent }: { token: string; messageContent: boolean },
 ): Promise<Installation> {
-  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: leave that away.");
+  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: remove that prefix.");
   if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
   const {
     id: applicationId,
@@ -59,7 +59,7 @@ export async function identify(
       : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
   });
   if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
-  const description = `${bot.username} in ${named(guilds)}`;
+  const description = `${bot.username} in ${listGuilds(guilds)}`;
   return { identity: { applicationId, botId: bot.id }, description, guilds, warnings };
 }
 
@@ -67,7 +67,7 @@ export async function identify(
 const mostNamed = 5;
 
 /** With their ids, which the operator lists in heddle.yaml. */
-function named(guilds: { id: string; name: string }[]): string {
+function listGuilds(guilds: { id: string; name: string }[]): string {
   if (guilds.length === 0) return "no server";
   const shown = guilds.slice(0, mostNamed).map(({ id, name }) => `${name} (${id})`);
   const more = guilds.length > shown.length ? ` and ${guilds.length - shown.length} more` : "";
@@ -77,9 +77,9 @@ function named(guilds: { id: string; name: string }[]): string {
 const intentMissing =
   "The Discord app may not read messages: switch on Message Content Intent under Bot, or set discord.messageContent to false; then people have to mention the bot each time.";
 
-/** Why there is no connection, in one sentence that names the cause and the way out. */
+/** Why there is no connection, in one sentence that names the cause and the remedy. */
 export function tokenError(cause: unknown): Error {
-  return new Error(problem(cause), { cause });
+  return new Error(explainProblem(cause), { cause });
 }
 
 const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
@@ -96,17 +96,17 @@ export function explainClosing(code: GatewayCloseCodes): string {
   }
 }
 
-function problem(cause: unknown): string {
+function explainProblem(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (refusalCode(cause) !== undefined) {
     const isUnknown = cause instanceof Error && "status" in cause && cause.status === 401;
     return isUnknown ? tokenUnknown : `DISCORD_TOKEN was refused by Discord (${text}): ${whereToFind}.`;
   }
-  // The words of the gateway client, which has no codes for them.
+  // Messages of the gateway client, which has no codes for these.
   if (/disallowed intents/i.test(text)) return intentMissing;
   if (/invalid token|Authentication failed/i.test(text)) return tokenUnknown;
   if (/invalid shard|sharding is required/i.test(text)) {
-    return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or leave it away.`;
+    return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or remove it.`;
   }
   const why = readNetworkCode(cause) ?? text;
   return `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
@@ -115,7 +115,7 @@ function problem(cause: unknown): string {
 /** Servers that are looked into; each takes three calls, and Discord limits how many a second. */
 const surveyed = 10;
 
-/** Tries the token without connecting, and looks at what the bot may do where. */
+/** Checks the token without connecting, and what the bot may do in which server. */
 export async function checkDiscord(
   access: Omit<DiscordAccess, "log"> & { messageContent: boolean },
 ): Promise<Finding[]> {
@@ -141,7 +141,7 @@ export async function checkDiscord(
 async function checkCommands(rest: REST, applicationId: string): Promise<Finding> {
   if (await areRegistered(rest, applicationId)) return { level: "ok", text: "commands: registered" };
   const text =
-    "The commands (/agent, “Ask the agent about this”) are not registered as they should be: `heddle start` does it.";
+    "The commands (/agent, “Ask the agent about this”) are not registered correctly: `heddle start` registers them.";
   return { level: "warning", text };
 }
 

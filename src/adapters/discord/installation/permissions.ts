@@ -2,7 +2,7 @@ import { ChannelType, OverwriteType, PermissionFlagsBits, type REST, Routes } fr
 import { z } from "zod";
 import { fetchOwnId, refusalCode } from "../connection/rest.ts";
 
-/** The least that the bot must be allowed to do, by the names that Discord shows. */
+/** The permissions that the bot needs, by the names that Discord shows. */
 const needed: Record<string, bigint> = {
   "View Channels": PermissionFlagsBits.ViewChannel,
   "Send Messages": PermissionFlagsBits.SendMessages,
@@ -38,7 +38,7 @@ const placeSchema = channelSchema.extend({ type: z.int() });
 export interface GuildSurvey {
   /** Text channels that the bot sees. */
   seen: number;
-  /** Text channels that it does not see, which mostly is what people want. */
+  /** Text channels that it does not see, which usually is intended. */
   hidden: number;
   /** Where it sees a channel but lacks something that it has in the server. */
   lacking: { channel: string; missing: string[] }[];
@@ -46,7 +46,7 @@ export interface GuildSurvey {
 
 const textual = new Set<number>([ChannelType.GuildText, ChannelType.GuildAnnouncement]);
 
-/** Looks at all text channels of a server in three calls. Throws when Discord does not tell. */
+/** Looks at all text channels of a server in three calls. Rejects when Discord does not answer. */
 export async function surveyGuild(rest: REST, guild: string): Promise<GuildSurvey> {
   const [bot, all, channels] = await Promise.all([
     fetchOwnId(rest),

@@ -39,8 +39,8 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
 ];
 
 /**
- * Registers the commands for all servers, if they are not registered like that already: Discord limits how often
- * commands are made. @returns whether it was necessary
+ * Registers the commands for all servers unless they are registered already: Discord limits how often commands are
+ * created. @returns whether it was necessary
  */
 export async function registerCommands(rest: REST, applicationId: string): Promise<boolean> {
   if (await areRegistered(rest, applicationId)) return false;
@@ -54,18 +54,18 @@ export async function areRegistered(rest: REST, applicationId: string): Promise<
   return (
     Array.isArray(registered) &&
     registered.length === commands.length &&
-    commands.every((command) => registered.some((other) => holds(other, command)))
+    commands.every((command) => registered.some((other) => includesAll(other, command)))
   );
 }
 
-/** Whether all that is wanted is there; Discord adds fields of its own. */
-function holds(there: unknown, wanted: unknown): boolean {
+/** Whether everything that is wanted is there; Discord adds fields of its own. */
+function includesAll(there: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {
     if (!Array.isArray(there) || there.length !== wanted.length) return false;
-    return wanted.every((item, index) => holds(there[index], item));
+    return wanted.every((item, index) => includesAll(there[index], item));
   }
   if (typeof wanted !== "object" || wanted === null) return there === wanted;
   if (typeof there !== "object" || there === null) return false;
   const fields = new Map<string, unknown>(Object.entries(there));
-  return Object.entries(wanted).every(([name, value]) => holds(fields.get(name), value));
+  return Object.entries(wanted).every(([name, value]) => includesAll(fields.get(name), value));
 }

@@ -6,7 +6,7 @@ import type { InteractionOptions } from "./options.ts";
 import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { authorOf, type Base, type Of } from "./schema.ts";
 
-/** Takes the presses of buttons, and the sentences that some of them ask for. */
+/** Handles buttons, and the forms that some of them open. */
 export function createComponentInteractions({ rest, channels, receive }: InteractionOptions) {
   const act = async (
     interaction: Base,
@@ -56,7 +56,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
           return replyEphemeral(
             rest,
             interaction,
-            "This button is from an earlier version and does nothing any more.",
+            "This button is from an earlier version and no longer does anything.",
           );
       }
     },

@@ -11,7 +11,7 @@ import { explainResult, type IntakeResult } from "../../../chat/inbound.ts";
 import { refusalCode } from "../connection/rest.ts";
 import { nobody } from "../surface/render.ts";
 
-/** What an interaction is answered with. Its token is good for 15 minutes, of which we use some seconds. */
+/** What is needed to respond to an interaction. The token is valid for 15 minutes, of which we use some seconds. */
 export interface InteractionToken {
   id: string;
   token: string;
@@ -20,14 +20,14 @@ export interface InteractionToken {
 
 const answerSchema = z.object({ interaction: z.object({ response_message_id: z.string().nullish() }) });
 
-/** Answered already, or unknown because more than three seconds have passed. */
+/** Acknowledged already, or unknown because more than three seconds have passed. */
 const tooLate = new Set([40_060, 10_062]);
 
 /**
- * The first answer, which Discord wants within three seconds. Several gateways get the same interaction and only
- * one may answer it.
+ * Sends the first response, which Discord expects within three seconds. Several gateways receive the same interaction
+ * and only one may respond to it.
  *
- * @returns undefined when another one was faster; else the message that it has made, if any
+ * @returns undefined when another one was faster; otherwise the message that the response created, if any
  */
 export async function respond(
   rest: REST,
@@ -45,7 +45,7 @@ export async function respond(
   }
 }
 
-/** Answers so that only the person sees it. */
+/** Replies so that only the person sees it. */
 export async function replyEphemeral(rest: REST, token: InteractionToken, content: string): Promise<void> {
   await respond(rest, token, {
     type: InteractionResponseType.ChannelMessageWithSource,
@@ -56,10 +56,10 @@ export async function replyEphemeral(rest: REST, token: InteractionToken, conten
 export const notStored =
   "I cannot take this at the moment, and nothing was done. Please try again in a minute.";
 
-/** How long a gateway that could not accept a press leaves the answer to another one that has. */
-const giveWayMs = 300;
+/** How long a gateway that did not accept an interaction leaves the response to another one that may have. */
+const yieldMs = 300;
 
-/** Persists what a press means, and only then acknowledges it: a second gateway may do the same. */
+/** Persists an interaction, and only then acknowledges it: a second gateway may do the same. */
 export async function replyWithResult(
   rest: REST,
   token: InteractionToken,
@@ -73,13 +73,13 @@ export async function replyWithResult(
     throw error;
   }
   const problem = explainResult(result);
-  if (problem) await delay(giveWayMs);
-  const words = result.kind === "acted" ? result.reply : problem;
-  if (words) return replyEphemeral(rest, token, words);
+  if (problem) await delay(yieldMs);
+  const reply = result.kind === "acted" ? result.reply : problem;
+  if (reply) return replyEphemeral(rest, token, reply);
   await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
 }
 
-/** Changes the message that the first answer has made. */
+/** Changes the message that the first response created. */
 export async function changeReply(
   rest: REST,
   { application_id, token }: InteractionToken,

@@ -10,7 +10,7 @@ const baseSchema = z.object({
   application_id: z.string(),
   guild_id: z.string().optional(),
   channel_id: z.string(),
-  /** As far as Discord tells of it here. */
+  /** As much of it as Discord sends here. */
   channel: z.unknown().optional(),
   /** In direct messages. */
   user: userSchema.optional(),
@@ -62,7 +62,7 @@ const formSchema = baseSchema.extend({
   message: z.object({ id: z.string() }).optional(),
 });
 
-/** What people do beside writing messages: commands, suggestions while typing, buttons and forms. */
+/** What people do other than writing messages: commands, suggestions while typing, buttons and forms. */
 export const interactionSchema = z.discriminatedUnion("type", [
   commandSchema,
   autocompleteSchema,
@@ -73,11 +73,15 @@ export const interactionSchema = z.discriminatedUnion("type", [
 /** What all of them have. */
 export type Base = z.infer<typeof baseSchema>;
 type Interaction = z.infer<typeof interactionSchema>;
+/** The data of a slash command, and of the entry in the menu of a message. */
+type CommandData = Of<InteractionType.ApplicationCommand>["data"];
+export type SlashCommandData = Extract<CommandData, { type: ApplicationCommandType.ChatInput }>;
+export type MessageCommandData = Extract<CommandData, { type: ApplicationCommandType.Message }>;
 export type Of<Type extends Interaction["type"]> = Extract<Interaction, { type: Type }>;
 
-/** Who has done it. */
+/** The person who used the command or pressed the button. */
 export function authorOf({ member, user }: Base): Author {
   const who = member?.user ?? user;
-  if (!who) throw new Error("Discord did not say who has used a command.");
+  if (!who) throw new Error("Discord did not say who used a command.");
   return describePerson(who, member);
 }

@@ -2,7 +2,7 @@ import type { REST } from "discord.js";
 import { z } from "zod";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { SurfaceError } from "../../../chat/surface.ts";
-import { surfaceError } from "./errors.ts";
+import { toSurfaceError } from "./errors.ts";
 
 export const attachmentSchema = z.object({
   filename: z.string(),
@@ -23,8 +23,8 @@ export function attachmentHandle({
 const refreshedSchema = z.object({ refreshed_urls: z.tuple([z.object({ refreshed: z.string() })]) });
 
 /**
- * The content of a file, from Discord's CDN and nowhere else. Addresses are signed and expire after a day; then
- * Discord gives a fresh one. https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
+ * Downloads a file, from Discord's CDN and nowhere else. Addresses are signed and expire after a day; then Discord
+ * issues a new one. https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
  *
  * @param cdnUrl another address of the CDN
  */
@@ -50,7 +50,7 @@ export async function* downloadAttachment(
     for await (const chunk of response.body) yield chunk;
   } catch (error) {
     signal.throwIfAborted();
-    throw surfaceError(`the file ${name}`, error);
+    throw toSurfaceError(`the file ${name}`, error);
   }
 }
 

@@ -3,7 +3,7 @@ import { isUnsent } from "../../../chat/network.ts";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
 
 /**
- * What Discord's codes mean for whoever wants to write; a code that is not listed is `rejected`.
+ * What Discord's codes mean to a caller that wants to write; a code that is not listed is `rejected`.
  * https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
  */
 const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
@@ -32,32 +32,32 @@ const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
 const defaultRetryMs = 1_000;
 
 /** @param what the action, to follow “Discord refuses …”: `posting` */
-export function surfaceError(what: string, cause: unknown): SurfaceError {
+export function toSurfaceError(what: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
-  if (cause instanceof RateLimitError) return tooSoon(what, cause.retryAfter || defaultRetryMs, cause);
-  if (cause instanceof DiscordAPIError) return refusal(what, cause);
+  if (cause instanceof RateLimitError) return toRateLimited(what, cause.retryAfter || defaultRetryMs, cause);
+  if (cause instanceof DiscordAPIError) return toRefusal(what, cause);
   if (cause instanceof HTTPError && cause.status < 500) {
     return new SurfaceError("rejected", `Discord rejects ${what} (HTTP ${cause.status}).`, { cause });
   }
   if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
-    const message = `Discord cannot be reached for ${what}; it is tried again.`;
+    const message = `Discord cannot be reached for ${what}; Heddle will retry.`;
     return new SurfaceError("rate-limited", message, { retryAfterMs: defaultRetryMs, cause });
   }
   return new SurfaceError("uncertain", `Discord did not confirm ${what}; it may have been done.`, { cause });
 }
 
-function refusal(what: string, cause: DiscordAPIError): SurfaceError {
+function toRefusal(what: string, cause: DiscordAPIError): SurfaceError {
   if (cause.status === 401) {
     const message = `Discord refuses ${what}: DISCORD_TOKEN is no longer valid, make a new one under Bot.`;
     return new SurfaceError("forbidden", message, { cause });
   }
   const { kind, why } = kinds[Number(cause.code)] ?? { kind: "rejected", why: cause.message };
-  if (kind === "rate-limited") return tooSoon(`${what} (${why})`, retryAfter(cause), cause);
+  if (kind === "rate-limited") return toRateLimited(`${what} (${why})`, retryAfter(cause), cause);
   return new SurfaceError(kind, `Discord refuses ${what}: ${why} (${cause.code}).`, { cause });
 }
 
-function tooSoon(what: string, retryAfterMs: number, cause: unknown): SurfaceError {
+function toRateLimited(what: string, retryAfterMs: number, cause: unknown): SurfaceError {
   const message = `Discord limits the rate of ${what}; wait ${retryAfterMs} ms.`;
   return new SurfaceError("rate-limited", message, { retryAfterMs, cause });
 }

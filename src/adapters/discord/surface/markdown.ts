@@ -24,25 +24,25 @@ export function discordMarkdown(markdown: string): string {
       open = marker;
       shown.push(line);
     } else if (line.includes("|") && divider.test((lines[at + 1] ?? "").trim())) {
-      const length = tableLength(lines, at);
+      const length = countTableLines(lines, at);
       const table = lines.slice(at, at + length).filter((_row, index) => index !== 1);
-      shown.push("```", ...align(table.map(cells)), "```");
+      shown.push("```", ...alignColumns(table.map(splitCells)), "```");
       at += length - 1;
     } else {
-      shown.push(inline(line));
+      shown.push(convertInline(line));
     }
   }
   return shown.join("\n");
 }
 
 /** How many lines the table has, with its head and divider. */
-function tableLength(lines: readonly string[], start: number): number {
+function countTableLines(lines: readonly string[], start: number): number {
   let end = start + 2;
   while (end < lines.length && lines[end]?.includes("|")) end += 1;
   return end - start;
 }
 
-function cells(row: string): string[] {
+function splitCells(row: string): string[] {
   const bare = row
     .trim()
     .replace(/^\|/, "")
@@ -56,7 +56,7 @@ function cells(row: string): string[] {
 }
 
 /** Rows with their columns under each other, and a line under the first. */
-function align(rows: readonly string[][]): string[] {
+function alignColumns(rows: readonly string[][]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
@@ -74,7 +74,7 @@ function align(rows: readonly string[][]): string[] {
   return [head, ...(isNarrow ? [widths.map((column) => "─".repeat(column)).join("  ")] : []), ...body];
 }
 
-function inline(line: string): string {
+function convertInline(line: string): string {
   return line
     .replace(/^(\s{0,3})#{4,6}\s+(\S.*)$/, (_match, indent: string, text: string) => {
       // Looking back, so that a long gap is not read again from each of its blanks.

@@ -1,6 +1,6 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { RoomMessage } from "../../../chat/inbound.ts";
+import type { ContextMessage } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { compareByTime, readTime } from "../connection/ids.ts";
 import { describePerson, type People, userSchema } from "../connection/people.ts";
@@ -14,7 +14,7 @@ export const writtenSchema = z.object({
   mentions: z.array(userSchema),
 });
 
-/** The cards under a message; of what programs post (alerts, builds) often all there is. */
+/** The cards under a message; what programs post (alerts, builds) often consists of nothing else. */
 const embedSchema = z.object({
   title: z.string().nullish(),
   description: z.string().nullish(),
@@ -30,17 +30,17 @@ function embedText({ title, description, fields }: z.infer<typeof embedSchema>):
   return [title ?? "", description ?? "", ...(fields ?? []).map(({ name, value }) => `${name}: ${value}`)];
 }
 
-/** The text with the names of those that it mentions, and without the mention of the bot. */
+/** The text with the names of the people it mentions, and without the mention of the bot. */
 export function textOf({ content, mentions }: z.infer<typeof writtenSchema>, botId: string): string {
   const names = new Map(mentions.map((user) => [user.id, describePerson(user).name]));
   return readableText(content, botId, (id) => names.get(id));
 }
 
-/** What somebody else than the bot has written, with the names of its files; undefined without any of it. */
+/** What somebody other than the bot has written, with the names of its files; undefined when there is nothing. */
 export async function fetchQuote(
   message: unknown,
   { botId, people, workspace }: { botId: string; people: People; workspace: string },
-): Promise<RoomMessage | undefined> {
+): Promise<ContextMessage | undefined> {
   const { data } = quotedSchema.safeParse(message);
   if (!data || data.author.id === botId) return undefined;
   const files = data.attachments.map(({ filename }) => `(file: ${filename})`);
@@ -53,14 +53,14 @@ export async function fetchQuote(
 
 /**
  * What was written in a thread before a message, oldest first: the message of the channel that it starts from, which
- * says what it is about, and the newest, at most 100, which is what Discord gives at once.
+ * says what it is about, and the newest ones, at most 100, which is one page of Discord's.
  */
 export async function fetchQuotesBefore(
   rest: REST,
   people: People,
   thread: ThreadRef,
   { message, limit }: { message: string; limit: number },
-): Promise<RoomMessage[]> {
+): Promise<ContextMessage[]> {
   const query = new URLSearchParams({
     before: message,
     limit: String(Math.min(100, Math.max(1, limit - 1))),
@@ -68,7 +68,7 @@ export async function fetchQuotesBefore(
   const list = z
     .array(z.looseObject({ id: z.string() }))
     .parse(await rest.get(Routes.channelMessages(thread.thread), { query }));
-  // It has the thread's id. Other threads start from nothing.
+  // It has the thread's id. Other threads have no such message.
   const start = await rest
     .get(Routes.channelMessage(thread.channel, thread.thread))
     .catch((error: unknown) => {

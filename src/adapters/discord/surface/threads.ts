@@ -13,14 +13,14 @@ const unknownChannel = 10_003;
 const archived = 50_083;
 const alreadyMade = 160_004;
 
-/** Does what needs a thread. */
+/** Does work that needs the thread to exist and to be open. */
 export type InThread = <T>(rest: REST, thread: ThreadRef, work: () => Promise<T>) => Promise<T>;
 
 const remembered = 10_000;
 
 /**
- * The thread of a message is made when the first thing is to be shown in it; one that is archived is opened. A locked
- * one stays closed: only a moderator may open it. One that was there and is gone stays gone: somebody has deleted it.
+ * Creates the thread of a message once something is to be shown in it, and reopens one that is archived. A locked one
+ * stays closed: only a moderator may open it. One that existed and is gone stays gone: somebody has deleted it.
  */
 export function createInThread(): InThread {
   const seen = new Set<string>();
@@ -37,12 +37,12 @@ export function createInThread(): InThread {
     } catch (error) {
       switch (refusalCode(error)) {
         case unknownChannel:
-          // Where the channel is the thread, there is nothing to make.
+          // Where the channel is the thread, there is nothing to create.
           if (thread.channel === thread.thread || seen.has(thread.thread)) throw error;
-          await make(rest, thread);
+          await createThread(rest, thread);
           break;
         case archived:
-          await open(rest, thread.thread);
+          await unarchive(rest, thread.thread);
           break;
         default:
           throw error;
@@ -52,22 +52,22 @@ export function createInThread(): InThread {
   };
 }
 
-/** Does what must not be done in an archived thread. */
+/** Does work that an archived thread refuses, and reopens it if necessary. */
 export async function inOpenThread<T>(rest: REST, where: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (refusalCode(error) !== archived) throw error;
-    await open(rest, where);
+    await unarchive(rest, where);
     return await work();
   }
 }
 
-async function open(rest: REST, where: string): Promise<void> {
+async function unarchive(rest: REST, where: string): Promise<void> {
   await rest.patch(Routes.channel(where), { body: { archived: false } });
 }
 
-async function make(rest: REST, { channel, thread }: ThreadRef): Promise<void> {
+async function createThread(rest: REST, { channel, thread }: ThreadRef): Promise<void> {
   const start = messageSchema.parse(await rest.get(Routes.channelMessage(channel, thread)));
   const body = { name: nameFor(start), auto_archive_duration: ThreadAutoArchiveDuration.OneDay };
   try {
@@ -76,7 +76,7 @@ async function make(rest: REST, { channel, thread }: ThreadRef): Promise<void> {
     // Another process was faster.
     if (refusalCode(cause) !== alreadyMade) throw cause;
   }
-  // Of a command's reply, whoever used the command. Discord tells only members of a thread what comes in it.
+  // For the reply to a command, the person who used it. Discord notifies only members of a thread.
   const asker = start.interaction_metadata?.user ?? start.author;
   await rest.put(Routes.threadMembers(thread, asker.id)).catch(() => undefined);
 }
@@ -88,14 +88,14 @@ const messageSchema = z.object({
   mentions: z.array(z.object({ id: z.string(), username: z.string(), global_name: z.string().nullish() })),
 });
 
-/** The first line of what was asked. */
+/** The first line of the task. */
 function nameFor({ content, mentions }: z.infer<typeof messageSchema>): string {
   const names = new Map(mentions.map(({ id, username, global_name }) => [id, global_name || username]));
   const text = readableText(content.replace(/^(?:\s*<@!?\d+>)+/, ""), "", (id) => names.get(id));
   return makeTitle(text, nameChars) || "Task";
 }
 
-/** Says why nothing can be said in a thread in its channel, if that is allowed; once in some minutes, by the nonce. */
+/** Says in the channel why nothing can be posted in its thread, if that is allowed; once in some minutes, by the nonce. */
 export async function tellInChannel(
   rest: REST,
   { channel, thread }: ThreadRef,

@@ -3,23 +3,23 @@ import { type ConnectionOf, NotInstalled } from "./team.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 /**
- * A Bolt app that persists before it acknowledges. Bolt itself acknowledges an event before its listeners
- * run, and loses it when they fail. Here the acknowledgement goes out when all listeners are done, and never
- * if one has thrown: then Slack delivers the event again.
+ * A Bolt app that persists before it acknowledges. Bolt itself acknowledges an event before its listeners run, and loses
+ * it when they fail. Here the acknowledgement is sent once all listeners are done, and never if one has thrown: then
+ * Slack delivers the event again.
  */
 class PersistFirstApp extends App {
-  readonly #inHand = new Set<Promise<void>>();
+  readonly #pending = new Set<Promise<void>>();
   #isClosed = false;
 
   override async processEvent(event: ReceiverEvent): Promise<void> {
-    // Not acknowledged either: Slack gives it to another connection.
+    // Without an acknowledgement, Slack delivers it to another connection.
     if (this.#isClosed) return;
     const work = this.#process(event);
-    this.#inHand.add(work);
+    this.#pending.add(work);
     try {
       await work;
     } finally {
-      this.#inHand.delete(work);
+      this.#pending.delete(work);
     }
   }
 
@@ -32,14 +32,14 @@ class PersistFirstApp extends App {
     await event.ack(answer);
   }
 
-  /** Takes no more events, and resolves when those in hand are done. */
+  /** Takes no more events; resolves when those being handled are done. */
   async finish(): Promise<void> {
     this.#isClosed = true;
-    await Promise.allSettled(this.#inHand);
+    await Promise.allSettled(this.#pending);
   }
 }
 
-/** A Bolt app that makes no call of its own and knows from `connectionOf` on whose behalf it listens. */
+/** A Bolt app that makes no calls of its own and asks `connectionOf` on whose behalf it listens. */
 export function createApp(
   receiver: Receiver,
   access: SlackServer,
@@ -59,7 +59,7 @@ export function createApp(
     clientOptions: sdk,
   });
   app.error(async (error) => {
-    // Nothing will come of it later either, so it is acknowledged.
+    // A redelivery would fail as well, so it is acknowledged.
     if ("original" in error && error.original instanceof NotInstalled)
       access.log.warn(error.original.message);
     else throw error;

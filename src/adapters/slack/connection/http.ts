@@ -18,7 +18,7 @@ export interface HttpAddress {
  * each and refuses those older than five minutes.
  * https://docs.slack.dev/authentication/verifying-requests-from-slack
  *
- * @param installing lets workspaces install the app at `/slack/install`
+ * @param installing lets teams install the app at `/slack/install`
  */
 export function openHttpTransport(
   access: SlackServer,

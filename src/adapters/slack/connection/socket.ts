@@ -8,11 +8,11 @@ import { clientOptions, type SlackServer } from "./web.ts";
 
 type SocketModeClient = SocketModeReceiver["client"];
 
-/** A connection that lived this long was a good one: after it there is no reason to wait. */
-const goodMs = 10_000;
+/** After a connection that lasted this long, the next attempt needs no back-off. */
+const stableMs = 10_000;
 const firstRetryMs = 250;
 const longestRetryMs = 30_000;
-/** Slack says hello at once. The client itself would wait for it as long as the other side answers its pings. */
+/** Slack says hello at once. The client itself would wait for it for as long as the other side answers its pings. */
 const helloMs = 8_000;
 
 /** Events over a WebSocket that we open: nothing on our side needs to be reachable. */
@@ -95,7 +95,7 @@ async function reconnect(client: SocketModeClient, signal: AbortSignal, log: Bas
     // Also when the other side is silent: the client gives up a connection on which pings stay unanswered for 5 s.
     await new Promise((resolve) => client.once("disconnected", resolve));
     if (!signal.aborted) reconnects.publish({ platform: "slack" } satisfies Reconnect);
-    failures = Date.now() - since > goodMs ? 0 : failures + 1;
+    failures = Date.now() - since > stableMs ? 0 : failures + 1;
     for (let isConnected = false; !isConnected; ) {
       await pause(failures, signal);
       if (signal.aborted) return;
@@ -105,7 +105,7 @@ async function reconnect(client: SocketModeClient, signal: AbortSignal, log: Bas
       } catch (error) {
         failures += 1;
         if (!signal.aborted)
-          log.error(`There is no connection to Slack (${String(error)}); it is tried again.`);
+          log.error(`There is no connection to Slack (${String(error)}); Heddle will retry.`);
       }
     }
   }
@@ -114,6 +114,6 @@ async function reconnect(client: SocketModeClient, signal: AbortSignal, log: Bas
 async function pause(failures: number, signal: AbortSignal): Promise<void> {
   if (failures === 0) return;
   const longest = Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1));
-  // Half of it is chance, so that several gateways do not come back at the same moment.
+  // Half of the back-off is random, so that several gateways do not reconnect at the same moment.
   await sleep(longest / 2 + (Math.random() * longest) / 2, undefined, { signal }).catch(() => undefined);
 }

@@ -3,26 +3,26 @@ import { createEventReader, type EventReader, type Identity } from "../inbound/e
 import { createPeople, type People } from "../inbound/people.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
-/** What is needed to receive people of one workspace. */
+/** What is needed to receive events from one team. */
 export interface TeamConnection {
   botToken: string;
   identity: Identity;
   people: People;
   reader: EventReader;
   client: WebClient;
-  /** Tells one person something that nobody else sees. It is a courtesy: a failure is only logged. */
+  /** Shows one person something that nobody else sees. It is a courtesy: a failure is only logged. */
   postEphemeral(to: { user: string; channel: string; thread: string }, text: string): Promise<void>;
 }
 
-/** Slack waits three seconds for us. What is only read may be asked for again. */
+/** Slack waits three seconds for us. Only reads may be retried. */
 export function createReceivingClient(access: SlackAccess, retries: 0 | 2): WebClient {
   return createWebClient(access, { timeoutMs: 5_000, retries });
 }
 
-/** The app is not installed in a workspace, or not allowed there. */
+/** The app is not installed in a team, or not allowed there. */
 export class NotInstalled extends Error {}
 
-/** The connection of a workspace. @throws NotInstalled */
+/** Finds the connection of a team. @throws NotInstalled */
 export type ConnectionOf = (teamId: string | undefined) => Promise<TeamConnection>;
 
 /** @param stopReactions names of the reactions that stop a turn, without colons */

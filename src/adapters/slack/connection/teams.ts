@@ -12,17 +12,17 @@ import {
 
 export interface TeamRegistry {
   connectionOf: ConnectionOf;
-  /** Those of all workspaces that this process listens to, but for such as cannot be listened to. */
+  /** The connections of all teams that this process serves; a team whose installation is unusable is left out. */
   connections(): Promise<TeamConnection[]>;
-  /** Forgets a workspace that has removed the app. */
+  /** Forgets a team that has removed the app. */
   leave(teamId: string | undefined): Promise<void>;
 }
 
 /** Rejects with an error that names the wrong token or setting and the fix. */
 export async function openTeamRegistry(options: SlackAdapterOptions): Promise<TeamRegistry> {
-  const { workspaces, stopReactions, log } = options;
-  if ("botToken" in workspaces) {
-    const access = { ...options, botToken: workspaces.botToken };
+  const { teams, stopReactions, log } = options;
+  if ("botToken" in teams) {
+    const access = { ...options, botToken: teams.botToken };
     checkToken("SLACK_BOT_TOKEN", access.botToken);
     const { identity, warning } = await identify(createReceivingClient(access, 2));
     if (warning) log.warn(warning);
@@ -34,8 +34,8 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
     };
   }
 
-  const { installations } = workspaces;
-  /** A connection is good as long as the token is the same. */
+  const { installations } = teams;
+  /** A connection is reused as long as the token stays the same. */
   const known = new Map<string, TeamConnection>();
   const connectionOf = async (teamId: string | undefined): Promise<TeamConnection> => {
     const installation = teamId === undefined ? undefined : await installations.find(teamId);
@@ -51,18 +51,18 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
     known.set(teamId, team);
     return team;
   };
-  /** Whether Slack takes the token that we have for a workspace. Rejects when Slack does not answer. */
-  const isGood = async (teamId: string): Promise<boolean> => {
+  /** Whether Slack accepts the token that we have for a team. Rejects when Slack does not answer. */
+  const isInstalled = async (teamId: string): Promise<boolean> => {
     try {
       return (await (await connectionOf(teamId)).client.auth.test()).ok;
     } catch (error) {
-      const isBad = error instanceof NotInstalled || error instanceof UnreadableInstallation;
-      if (isBad || isDeadToken(error)) return false;
+      const isUnusable = error instanceof NotInstalled || error instanceof UnreadableInstallation;
+      if (isUnusable || isDeadToken(error)) return false;
       throw error;
     }
   };
-  /** Workspaces whose trouble was told: the connections are asked for every few seconds. */
-  const told = new Set<string>();
+  /** Teams whose problem was logged: the connections are listed every few seconds. */
+  const logged = new Set<string>();
   const listConnections = async (): Promise<TeamConnection[]> => {
     const connections: TeamConnection[] = [];
     for (const teamId of await installations.all()) {
@@ -70,8 +70,8 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
         connections.push(await connectionOf(teamId));
       } catch (error) {
         if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) throw error;
-        if (!told.has(teamId)) log.warn(error.message);
-        told.add(teamId);
+        if (!logged.has(teamId)) log.warn(error.message);
+        logged.add(teamId);
       }
     }
     return connections;
@@ -85,14 +85,14 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
       );
     }
   };
-  // Nobody waits for it: Slack may be slow to answer for one of them.
+  // In the background: Slack may be slow to answer for one of them.
   for (const team of await listConnections()) void compareScopes(team);
   return {
     connectionOf,
     connections: listConnections,
     async leave(teamId) {
-      // The event may come late, when the app is installed again: then the token that we hold is a good one.
-      if (teamId === undefined || (await isGood(teamId))) return;
+      // The event may arrive late, after the app was installed again: then our token is valid.
+      if (teamId === undefined || (await isInstalled(teamId))) return;
       await installations.remove(teamId);
       known.delete(teamId);
       log.info(`The Slack app was removed from the workspace ${teamId}.`);

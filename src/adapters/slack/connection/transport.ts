@@ -4,13 +4,13 @@ import type { BaseLogger } from "pino";
 /** How Slack's events reach this process. */
 export interface EventTransport {
   receiver: Receiver;
-  /** Resolves when events can arrive; throws an error that names the wrong token or setting and the fix. */
-  open(heard: { connected(): void; disconnected(): void }): Promise<void>;
-  /** Takes no more events. @param finish resolves when those in hand are acknowledged */
+  /** Resolves once events can arrive; rejects with an error that names the wrong token or setting and the fix. */
+  open(listener: { connected(): void; disconnected(): void }): Promise<void>;
+  /** Takes no more events. @param finish resolves when those being handled are acknowledged */
   close(finish: () => Promise<void>): Promise<void>;
 }
 
-/** Notes why an event was not acknowledged. */
+/** Logs why an event was not acknowledged. */
 export function logUnacknowledged(log: BaseLogger, error: Error): void {
   // Bolt wraps what is not its own.
   const err = "original" in error ? error.original : error;

@@ -6,20 +6,20 @@ import type { MessageMark } from "../../../chat/outbound.ts";
 export interface SlackServer {
   /** Another address of the Web API, for emulators and proxies. Default: Slack's own. */
   apiUrl?: string;
-  /** Reactions that show the state of a message, where they are others than usual; "" for none. */
+  /** Reactions that show the state of a message, to use instead of the usual ones; "" for none. */
   marks?: Partial<Record<MessageMark, string>>;
   log: BaseLogger;
 }
 
-/** What every part of the adapter needs to call Slack in one workspace. */
+/** What every part of the adapter needs to call Slack on behalf of one team. */
 export interface SlackAccess extends SlackServer {
   /** `xoxb-…` */
   botToken: string;
 }
 
 /**
- * A client of the Web API that waits for nobody unless it is `patient`: it reports a rate limit instead of sitting it out, because
- * the SDK would hold back every other call of the client as well.
+ * A client of the Web API. Unless it is `patient`, it reports a rate limit instead of waiting, because the SDK would hold
+ * back every other call of the client as well.
  */
 export function createWebClient(
   access: SlackAccess,
@@ -38,7 +38,7 @@ export function clientOptions({ apiUrl, log }: SlackServer): { slackApiUrl?: str
   return { ...(apiUrl === undefined ? {} : { slackApiUrl: apiUrl }), logger: sdkLogger(log) };
 }
 
-/** Our log in the SDK's shape. Its debug lines hold whole messages of people, so they go nowhere. */
+/** Our log in the SDK's shape. The SDK's debug lines contain whole messages of people, so they are dropped. */
 function sdkLogger(log: BaseLogger): Logger {
   return {
     debug: () => undefined,

@@ -3,11 +3,11 @@ import type { AttachmentHandle } from "../../../agent/messages.ts";
 import type { InboundEvent } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { stopAction } from "../surface/buttons.ts";
-import { fileHandle } from "../surface/files.ts";
+import { fileHandle } from "../surface/attachments.ts";
 import type { People } from "./people.ts";
 import { mentionsUser, readableText } from "./text.ts";
 
-/** Who we are in the workspace, as `auth.test` tells. */
+/** Who we are in a team, according to `auth.test`. */
 export interface Identity {
   teamId: string;
   botUserId: string;
@@ -45,7 +45,7 @@ const changedSchema = z.object({
   subtype: z.literal("message_changed"),
   channel: z.string(),
   message: z.object({
-    // The third is what Slack leaves in place of a deleted message that has replies.
+    // A tombstone is what Slack leaves in place of a deleted message that has replies.
     subtype: z.enum(["file_share", "thread_broadcast", "tombstone"]).optional(),
     user: z.string(),
     text: z.string().default(""),
@@ -83,7 +83,7 @@ const sessionStoppedSchema = z.object({
   event_ts: z.string(),
 });
 
-/** Turns what Slack sends into what the rest of Heddle knows; undefined for what does not concern us. */
+/** Turns what Slack sends into inbound events; undefined for what does not concern us. */
 export interface EventReader {
   /** A new message, or the edit or deletion of one. */
   message(event: unknown): Promise<InboundEvent | undefined>;
@@ -111,14 +111,14 @@ export function createEventReader(
       thread: threadOf(channel, thread_ts ?? ts),
       ref: { ...place(channel), message: ts },
       author: await people.author(user),
-      at: milliseconds(at),
+      at: parseTs(at),
     };
   };
   const edit = async (changed: z.infer<typeof changedSchema>): Promise<InboundEvent | undefined> => {
     const { channel, message, previous_message: before, event_ts } = changed;
     const { ts, thread_ts } = message;
     if (message.subtype === "tombstone") return deletion(before.user, event_ts, { channel, ts, thread_ts });
-    // Also told when a link gets its preview or a reply is counted.
+    // Also sent when a link gets its preview or a reply is counted.
     if (message.user === botUserId || message.text === before.text) return undefined;
     return {
       kind: "edit",
@@ -126,7 +126,7 @@ export function createEventReader(
       ref: { ...place(channel), message: ts },
       author: await people.author(message.user),
       text: readableText(message.text, botUserId, (id) => people.knownName(id)),
-      at: milliseconds(event_ts),
+      at: parseTs(event_ts),
     };
   };
 
@@ -141,19 +141,19 @@ export function createEventReader(
       }
       const { data: message } = messageSchema.safeParse(event);
       if (!message || message.user === botUserId) return undefined;
-      const addressed = addressee(message, botUserId);
+      const addressed = readAddressee(message, botUserId);
       if (!addressed || isProgress(message)) return undefined;
       const author = await people.author(message.user);
       return {
         kind: "message",
         thread: threadOf(message.channel, message.thread_ts ?? message.ts),
         ref: { ...place(message.channel), message: message.ts },
-        // Also what a program writes in the name of a person.
+        // What a program writes in the name of a person counts as a message of a bot.
         author: message.bot_id || message.app_id ? { ...author, standing: "bot" } : author,
         text: readableText(message.text, botUserId, (id) => people.knownName(id)),
-        attachments: (message.files ?? []).map((file) => attachment(file, teamId)),
+        attachments: (message.files ?? []).map((file) => toAttachment(file, teamId)),
         addressed,
-        at: milliseconds(message.ts),
+        at: parseTs(message.ts),
       };
     },
 
@@ -166,7 +166,7 @@ export function createEventReader(
         kind: "stop",
         target: { message: { ...place(data.item.channel), message: data.item.ts } },
         author: await people.author(data.user),
-        at: milliseconds(data.event_ts),
+        at: parseTs(data.event_ts),
       };
     },
 
@@ -177,25 +177,25 @@ export function createEventReader(
         kind: "stop",
         target: { thread: threadOf(data.channel, data.thread_ts) },
         author: await people.author(data.user),
-        at: milliseconds(data.event_ts),
+        at: parseTs(data.event_ts),
       };
     },
   };
 }
 
-/** A channel's mention comes twice, as `app_mention` and as `message`; both must be read alike. */
-function addressee(message: z.infer<typeof messageSchema>, botUserId: string) {
+/** Slack sends a mention in a channel twice, as `app_mention` and as `message`; both must be read alike. */
+function readAddressee(message: z.infer<typeof messageSchema>, botUserId: string) {
   if (message.channel.startsWith("D")) return "direct";
   if (message.type === "app_mention" || mentionsUser(message.text, botUserId)) return "mention";
   return message.thread_ts === undefined ? undefined : "follow-up";
 }
 
-/** Whether another Heddle shows in it what it does: that is not yet what it has to say. */
+/** Whether another Heddle shows its progress in it, which is not yet its answer. */
 function isProgress({ bot_id, blocks }: z.infer<typeof messageSchema>): boolean {
   return !!bot_id && blocks.some(({ elements }) => elements.some((e) => e.action_id === stopAction));
 }
 
-function attachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {
+function toAttachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {
   return {
     name: file.name ?? file.id,
     mediaType: file.mimetype ?? "application/octet-stream",
@@ -209,6 +209,6 @@ function attachment(file: z.infer<typeof fileSchema>, team: string): AttachmentH
 }
 
 /** `"1732100000.123456"` in milliseconds since the epoch. */
-export function milliseconds(ts: string): number {
+export function parseTs(ts: string): number {
   return Math.floor(Number(ts) * 1_000);
 }

@@ -14,17 +14,17 @@ interface HomeOptions {
 
 const titleChars = 120;
 
-const stateOf: Record<RecentThread["status"], string> = {
+const stateLabels: Record<RecentThread["status"], string> = {
   running: "⏳ working",
   waiting: "⌛ waiting",
-  idle: "✅ at rest",
+  idle: "✅ idle",
 };
 
 const introduction = `Mention me in a channel, write to me in *Messages*, or use \`${slashCommand} <task>\`.`;
 
 /**
- * Fills the home tab of a person with the threads that they have begun and with what is left for them today. It is a
- * courtesy: a failure is only logged.
+ * Fills a person's home tab with the threads that they have begun and with their budget for today. It is a courtesy: a
+ * failure is only logged.
  */
 export async function showHome(
   team: TeamConnection,
@@ -34,7 +34,7 @@ export async function showHome(
   try {
     const threads = await recentThreads.of("slack", team.identity.teamId, person);
     const budgets = await dayBudgets.of("slack", team.identity.teamId, person);
-    const lines = await Promise.all(threads.map((thread) => line(team, thread)));
+    const lines = await Promise.all(threads.map((thread) => renderLine(team, thread)));
     const blocks: types.KnownBlock[] = [
       { type: "header", text: { type: "plain_text", text: "Your recent threads" } },
       ...(lines.length > 0 ? lines : [section("There are none yet.")]),
@@ -47,7 +47,7 @@ export async function showHome(
   }
 }
 
-async function line(
+async function renderLine(
   team: TeamConnection,
   { thread, beginning, status, activeAt }: RecentThread,
 ): Promise<types.SectionBlock> {
@@ -59,7 +59,7 @@ async function line(
   const linked = link?.permalink ? `<${link.permalink}|${text}>` : text;
   const fallback = `${new Date(activeAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const date = `<!date^${Math.floor(activeAt / 1_000)}^{date_short_pretty} {time}|${fallback}>`;
-  return section(`${linked}\n${stateOf[status]} · ${date}`);
+  return section(`${linked}\n${stateLabels[status]} · ${date}`);
 }
 
 function section(text: string): types.SectionBlock {

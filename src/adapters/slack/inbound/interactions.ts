@@ -4,7 +4,7 @@ import { explainResult, type InboundEvent, type Intake } from "../../../chat/inb
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { actNow, askFirst, readOfferedAction, stopAction } from "../surface/buttons.ts";
-import { milliseconds } from "./events.ts";
+import { parseTs } from "./events.ts";
 import {
   askForSentence,
   problemInModal,
@@ -31,10 +31,10 @@ const pressedSchema = z.object({
 const userSchema = z.object({ user: z.object({ id: z.string() }) });
 
 /**
- * Takes what people do with buttons and with the modals behind them. Slack is told that it has arrived when intake has it;
- * whatever did not work is told to the person alone.
+ * Listens to buttons and to the modals behind them. A press is acknowledged to Slack once intake has stored it; whatever
+ * failed is told to the person privately.
  *
- * @param connectionOf the connection of the workspace where it happened
+ * @param connectionOf the connection of the team where it happened
  */
 export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: Intake) {
   app.action(stopAction, async ({ body, context }) => {
@@ -44,7 +44,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
       kind: "stop",
       target: { thread: { ...resolveChannel(team, channel), thread } },
       author: await team.people.author(user),
-      at: milliseconds(action.action_ts),
+      at: parseTs(action.action_ts),
     });
     const problem = explainResult(result);
     if (problem) await team.postEphemeral({ user, channel, thread }, problem);
@@ -56,10 +56,10 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
     const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
     const result = await intake.receive({
       ...(await actionOf(team, user, press)),
-      at: milliseconds(action.action_ts),
+      at: parseTs(action.action_ts),
     });
-    const words = result.kind === "acted" ? result.reply : explainResult(result);
-    if (words) await team.postEphemeral({ user, channel, thread }, words);
+    const reply = result.kind === "acted" ? result.reply : explainResult(result);
+    if (reply) await team.postEphemeral({ user, channel, thread }, reply);
   });
 
   app.action(askFirst, async ({ body, context }) => {
@@ -108,7 +108,7 @@ async function actionOf(
   return { kind: "action", ...where, author, action, tellsRefusal: true };
 }
 
-/** Opens a modal, which Slack allows for three seconds; gives a sentence for the person if it did not open. */
+/** Opens a modal, which Slack allows for three seconds after the press; gives a sentence for the person if it failed. */
 export async function openModal(
   { client }: TeamConnection,
   trigger: string,

@@ -1,7 +1,7 @@
 import type { types } from "@slack/bolt";
 import { z } from "zod";
 
-/** The windows that Heddle opens in Slack; each asks for one text. https://docs.slack.dev/surfaces/modals */
+/** The modals that Heddle opens in Slack; each asks for one text. https://docs.slack.dev/surfaces/modals */
 
 /** Asks for the sentence that belongs to a button. */
 export const sentenceModal = "heddle_sentence";
@@ -26,7 +26,7 @@ export const sentenceStateSchema = z.object({
 export const pointSchema = z.object({ channel: z.string(), message: z.string() });
 
 /** A modal with one field; `remembers` comes back with what the person writes, at most 3,000 characters of JSON. */
-function modal(
+function createModal(
   kind: string,
   wording: { title: string; label: string; submit: string },
   remembers: object,
@@ -54,7 +54,7 @@ export function askForSentence(
   button: { label: string; asksFor: string },
   press: z.infer<typeof sentenceStateSchema>,
 ): types.ModalView {
-  return modal(sentenceModal, { title: button.label, label: button.asksFor, submit: "Send" }, press);
+  return createModal(sentenceModal, { title: button.label, label: button.asksFor, submit: "Send" }, press);
 }
 
 export function askAbout(point: z.infer<typeof pointSchema>): types.ModalView {
@@ -63,7 +63,7 @@ export function askAbout(point: z.infer<typeof pointSchema>): types.ModalView {
     label: "What should be done with this message?",
     submit: "Ask",
   };
-  return modal(aboutModal, wording, point);
+  return createModal(aboutModal, wording, point);
 }
 
 const submissionSchema = z.object({

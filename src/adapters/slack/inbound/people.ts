@@ -3,17 +3,17 @@ import type { BaseLogger } from "pino";
 import type { Author } from "../../../chat/inbound.ts";
 import { refusalCode } from "../connection/web.ts";
 
-/** How long a person's name and standing are believed: a demoted account must lose its rights soon. */
+/** How long a person's name and standing are cached: a demoted account must lose its permissions soon. */
 const freshMs = 5 * 60_000;
 const capacity = 5_000;
 
 export interface People {
   /**
-   * Who that is. Whoever cannot be looked up is a guest or external, so that nothing is allowed by accident.
-   * Throws when Slack does not answer.
+   * Looks up who that is. Somebody who cannot be looked up counts as a guest or external, so that nothing is allowed by
+   * accident. Rejects when Slack does not answer.
    */
   author(userId: string): Promise<Author>;
-  /** The name, if that person was looked up lately. */
+  /** The name, if that person was looked up recently. */
   knownName(userId: string): string | undefined;
 }
 
@@ -23,7 +23,7 @@ interface Entry {
   name?: string;
 }
 
-/** People of the workspace `teamId`, remembered for some minutes. */
+/** Looks up people of a team, with a cache of some minutes. */
 export function createPeople(client: WebClient, teamId: string, log: BaseLogger): People {
   const entries = new Map<string, Entry>();
 
@@ -72,14 +72,14 @@ type SlackUser = NonNullable<UsersInfoResponse["user"]>;
 function describe(id: string, user: SlackUser, teamId: string): Author {
   const name = user.profile?.display_name || user.profile?.real_name || user.real_name || user.name || id;
   const roles = [...(user.is_owner ? ["owner"] : []), ...(user.is_admin ? ["admin"] : [])];
-  return { id, name: name.replaceAll(/\s+/g, " ").slice(0, 80), standing: standing(user, teamId), roles };
+  return { id, name: name.replaceAll(/\s+/g, " ").slice(0, 80), standing: readStanding(user, teamId), roles };
 }
 
-/** Repeats what people, guests among them, have told it to: as a reminder, or as the answer to a word. */
+/** Repeats what people, guests included, have told it to say: as a reminder, or in response to a phrase. */
 const slackbot = "USLACKBOT";
 
-function standing(user: SlackUser, teamId: string): Author["standing"] {
-  // Slack itself does not count it as a bot.
+function readStanding(user: SlackUser, teamId: string): Author["standing"] {
+  // Slack itself does not list Slackbot as a bot.
   if (user.is_bot || user.id === slackbot) return "bot";
   if (user.deleted) return "external";
   const isOurs = user.team_id === teamId || user.enterprise_user?.teams?.includes(teamId);

@@ -1,14 +1,14 @@
 import type { App } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, InboundEvent, Intake, RoomMessage } from "../../../chat/inbound.ts";
+import type { Author, InboundEvent, Intake, ContextMessage } from "../../../chat/inbound.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
 import { readThreadCommand } from "../../../chat/thread-command.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
-import { milliseconds } from "./events.ts";
+import { parseTs } from "./events.ts";
 import { openModal, resolveChannel } from "./interactions.ts";
 import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
 import { readableText } from "./text.ts";
@@ -36,16 +36,16 @@ function forThreads(word: string): string {
 }
 
 /**
- * The ways to ask that are no message: the slash command and the shortcut of a message. A message of ours stands for the
- * question, so that all can read it and its thread has a beginning.
+ * Listens to the ways to ask that are not messages: the slash command and the shortcut of a message. We post the question
+ * as a message, so that everybody can read it and its thread has a beginning.
  *
- * @param connectionOf the connection of the workspace where it happened
+ * @param connectionOf the connection of the team where it happened
  */
 export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDeps) {
   app.command(slashCommand, async ({ command, context, ack }) => {
     const team = await connectionOf(context.teamId);
     const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
-    const { text, options } = taskIn(readable(team, written));
+    const { text, options } = parseTask(makeReadable(team, written));
     if (["", "help"].includes(text.toLowerCase())) return ack(help);
     const word = readThreadCommand(text);
     if (word) return ack(forThreads(word));
@@ -77,16 +77,16 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
 
 interface TaskDeps {
   intake: Intake;
-  mayAsk(workspace: string, author: Author): boolean;
+  mayAsk(teamId: string, author: Author): boolean;
 }
 
 interface Question {
   author: Author;
   channel: string;
   text: string;
-  /** The thread to ask in; without it the question begins one. */
+  /** The thread to ask in; without it the question begins a thread. */
   thread?: string;
-  about?: RoomMessage;
+  about?: ContextMessage;
   options?: Options;
 }
 
@@ -95,15 +95,15 @@ interface Options {
   skill?: string;
 }
 
-/** What stands after the command: options at its beginning (`model:fast skill:csv-report`), then the task. */
-function taskIn(written: string): { text: string; options: Options } {
+/** Parses the text after the command: options first (`model:fast skill:csv-report`), then the task. */
+function parseTask(written: string): { text: string; options: Options } {
   const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
   if (value === undefined) return { text: written, options: {} };
-  const { text, options } = taskIn(rest);
+  const { text, options } = parseTask(rest);
   return { text, options: { ...options, [name.toLowerCase()]: value } };
 }
 
-/** Posts the question and hands it in; gives a sentence for the person if that did not work. */
+/** Posts the question and hands it in; gives a sentence for the person if that failed. */
 async function ask(
   team: TeamConnection,
   { intake, mayAsk }: TaskDeps,
@@ -116,18 +116,18 @@ async function ask(
     const result = await intake.receive({ ...eventOf(team, question, at), tellsRefusal: true });
     return result.kind === "refused" ? result.reply : "That was not taken.";
   }
-  const posted = await post(team, question).catch((error: unknown) => whyNotPosted(error));
+  const posted = await postQuestion(team, question).catch((error: unknown) => explainRefusal(error));
   if ("problem" in posted) return posted.problem;
   const event = eventOf(team, question, posted);
-  const takeBack = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
+  const withdraw = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
   try {
     const result = await intake.receive(event);
-    // A refusal with a reply stands in the thread.
+    // Intake posts the reply of a refusal in the thread.
     if (result.kind !== "ignored") return undefined;
-    await takeBack();
+    await withdraw();
     return `That was not taken: ${result.why}.`;
   } catch (error) {
-    await takeBack();
+    await withdraw();
     throw error;
   }
 }
@@ -148,12 +148,12 @@ function eventOf(
     ...(about && { about }),
     ...(options && { options }),
     addressed: channel.startsWith("D") ? "direct" : "mention",
-    at: milliseconds(ts),
+    at: parseTs(ts),
   };
 }
 
-/** The mention makes Slack notify the person of what comes in the thread, which the bot has begun. */
-async function post(
+/** Mentions the person, so that Slack notifies them about the thread, which the bot has begun. */
+async function postQuestion(
   team: TeamConnection,
   { author, channel, text, thread, about, options = {} }: Question,
 ): Promise<{ ts: string }> {
@@ -180,8 +180,8 @@ async function post(
   return { ts };
 }
 
-/** @throws what is not Slack's refusal */
-function whyNotPosted(error: unknown): { problem: string } {
+/** @throws the error, unless it is a refusal by Slack */
+function explainRefusal(error: unknown): { problem: string } {
   const code = refusalCode(error);
   switch (code) {
     case undefined:
@@ -194,11 +194,11 @@ function whyNotPosted(error: unknown): { problem: string } {
   }
 }
 
-/** The message that somebody points at, with its thread, or a sentence for the person. */
+/** Reads the message that the task is about, with its thread; gives a sentence for the person if that failed. */
 async function readMessage(
   team: TeamConnection,
   { channel, message: ts }: z.infer<typeof pointSchema>,
-): Promise<{ about: RoomMessage; thread: string } | string> {
+): Promise<{ about: ContextMessage; thread: string } | string> {
   try {
     const { messages = [] } = await team.client.conversations.replies({ channel, ts, limit: 1 });
     const [message] = messages;
@@ -207,16 +207,16 @@ async function readMessage(
     const author: Author = user
       ? await team.people.author(user)
       : { id: bot ?? "unknown", name: bot ?? "unknown", standing: "bot", roles: [] };
-    return { about: { author, text: readable(team, text), at: milliseconds(ts) }, thread };
+    return { about: { author, text: makeReadable(team, text), at: parseTs(ts) }, thread };
   } catch (error) {
     const code = refusalCode(error);
     if (code === undefined) throw error;
     if (code === "thread_not_found" || code === "message_not_found")
       return "That message is no longer there.";
-    return whyNotPosted(error).problem;
+    return explainRefusal(error).problem;
   }
 }
 
-function readable({ identity, people }: TeamConnection, text: string): string {
+function makeReadable({ identity, people }: TeamConnection, text: string): string {
   return readableText(text, identity.botUserId, (id) => people.knownName(id)).trim();
 }

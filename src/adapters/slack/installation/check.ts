@@ -7,7 +7,7 @@ import type { Identity } from "../inbound/events.ts";
 import type { SlackAdapterOptions } from "../options.ts";
 import { neededScope } from "../surface/errors.ts";
 import { botScopes, eventsPath, installPath } from "./manifest.ts";
-import type { resolveWorkspaces } from "./resolve-teams.ts";
+import type { resolveTeams } from "./resolve-teams.ts";
 
 /** The two tokens, by the name of the variable that an operator sets. */
 type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";
@@ -39,7 +39,7 @@ export function checkToken(name: TokenName, token: string): void {
 /** Who the bot token belongs to. */
 interface Installation {
   identity: Identity;
-  /** For people: the names of the bot and of the workspace. */
+  /** For people: the names of the bot and of its team. */
   description: string;
   /** One sentence if the app was not granted what it needs, for instance because it was not installed again. */
   warning?: string;
@@ -70,26 +70,26 @@ export function missingScopes(answer: WebAPICallResult): string[] {
 }
 
 /**
- * Tries the tokens against Slack. It asks for the address of a socket and does not open it: Slack would send the
- * events of a bot that runs to this connection too.
+ * Checks the tokens against Slack. It asks for the address of a socket but does not open it: Slack would send events of
+ * a running bot to that connection too.
  */
 export async function checkSlack({
-  workspaces,
+  teams,
   events,
   apiUrl,
 }: {
-  workspaces: ReturnType<typeof resolveWorkspaces>;
+  teams: ReturnType<typeof resolveTeams>;
   events: SlackAdapterOptions["events"];
   apiUrl?: string;
 }): Promise<Finding[]> {
   const server = { ...(apiUrl !== undefined && { apiUrl }), log: pino({ level: "silent" }) };
   const clientWith = (botToken: string) => createWebClient({ ...server, botToken }, { timeoutMs: 8_000 });
   const findings = await Promise.all([
-    "client" in workspaces
+    "client" in teams
       ? [{ level: "ok", text: `workspaces install it at ${installPath} of its public address` } as const]
-      : told(() => checkBot(workspaces.botToken, clientWith)),
+      : toFindings(() => checkBot(teams.botToken, clientWith)),
     events.kind === "socket"
-      ? told(() => checkSocket(events.appToken, clientWith))
+      ? toFindings(() => checkSocket(events.appToken, clientWith))
       : [{ level: "note", text: requestsUnseen(events) } as const],
   ]);
   const isBroken = findings.flat().some(({ level }) => level === "error");
@@ -115,8 +115,8 @@ async function checkSocket(token: string, clientWith: (token: string) => WebClie
   return [{ level: "ok", text: "Socket Mode: Slack offers a connection" }];
 }
 
-/** The errors of a check are findings as well. */
-async function told(check: () => Promise<Finding[]>): Promise<Finding[]> {
+/** Turns the errors of a check into findings. */
+async function toFindings(check: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await check();
   } catch (error) {
@@ -148,10 +148,10 @@ const dead = new Set([
 
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
 export function tokenError(name: TokenName, cause: unknown): Error {
-  return new Error(`${name} ${problem(name, cause)}`, { cause });
+  return new Error(`${name} ${explainProblem(name, cause)}`, { cause });
 }
 
-function problem(name: TokenName, cause: unknown): string {
+function explainProblem(name: TokenName, cause: unknown): string {
   const { whereToFind } = origin[name];
   switch (refusalCode(cause)) {
     case "invalid_auth":

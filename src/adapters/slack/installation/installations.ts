@@ -6,16 +6,16 @@ import type { SlackServer } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import { installPath } from "./manifest.ts";
 import type { OAuthClient } from "./oauth-client.ts";
-import { isEnding, nextToken, rotationSchema } from "./rotation.ts";
+import { isExpiring, fetchNextToken, rotationSchema } from "./rotation.ts";
 
-/** The workspaces that have installed the app, with their bot tokens. */
+/** The teams that have installed the app, with their bot tokens. */
 export interface Installations {
-  /** The bot of a workspace; undefined where the app is not installed or no longer allowed. */
+  /** The bot of a team; undefined where the app is not installed or no longer allowed. */
   find(teamId: string): Promise<Installation | undefined>;
-  /** Ids of all workspaces that have installed it. */
+  /** Ids of all teams that have installed it. */
   all(): Promise<string[]>;
   remove(teamId: string): Promise<void>;
-  /** For the SDK, which writes into it what a workspace grants. */
+  /** For the SDK, which stores what a team grants. */
   store: InstallationStore;
 }
 
@@ -27,10 +27,10 @@ export interface Installation {
 /** The app may not be installed so; its sentence is for the person who tried. */
 export class InstallationRefused extends Error {}
 
-/** It was sealed with another secret, or changed: only that workspace is concerned. */
+/** It was sealed with another secret, or tampered with: only that team is affected. */
 export class UnreadableInstallation extends Error {}
 
-/** Hash: workspace to its sealed installation. */
+/** Hash: team id to its sealed installation. */
 const key = "heddle:slack:installations";
 
 const installationSchema = z.object({
@@ -42,11 +42,11 @@ const installationSchema = z.object({
 
 type Stored = z.infer<typeof installationSchema>;
 
-/** Present while somebody exchanges a workspace's token, and for a while after a failure. */
+/** Present while a process exchanges a team's token, and for a while after a failure. */
 const renewingKey = (teamId: string) => `heddle:slack:renewing:${teamId}`;
 const renewingSeconds = 60;
 
-/** @param server where tokens that end are exchanged, for apps with token rotation */
+/** @param server where expiring tokens are renewed, for apps with token rotation */
 export function createInstallations(
   redis: Redis,
   client: OAuthClient,
@@ -62,17 +62,17 @@ export function createInstallations(
   const write = (teamId: string, content: Stored) =>
     redis.hset(key, teamId, box.seal(JSON.stringify(content), teamId));
 
-  /** With the next token where this one ends soon: one process gets it, all others go on with this one. */
-  const renewed = async (teamId: string, stored: Stored): Promise<Stored> => {
-    if (!stored.rotation || !isEnding(stored.rotation, now())) return stored;
-    // Without room in Redis the next token would be lost, and this one serves until its end.
-    const noted = redis.set(renewingKey(teamId), "1", "EX", renewingSeconds, "NX").catch(() => null);
-    if ((await noted) === null) return stored;
+  /** Renews the token where it expires soon: one process does, all others continue with this one. */
+  const renew = async (teamId: string, stored: Stored): Promise<Stored> => {
+    if (!stored.rotation || !isExpiring(stored.rotation, now())) return stored;
+    // If Redis were full the next token would be lost, and this one is valid until it expires.
+    const lock = redis.set(renewingKey(teamId), "1", "EX", renewingSeconds, "NX").catch(() => null);
+    if ((await lock) === null) return stored;
     // Another process may have been done just before.
     const latest = await read(teamId);
-    if (!latest?.rotation || !isEnding(latest.rotation, now())) return latest ?? stored;
+    if (!latest?.rotation || !isExpiring(latest.rotation, now())) return latest ?? stored;
     try {
-      const next = { ...latest, ...(await nextToken(client, server, latest.rotation, now())) };
+      const next = { ...latest, ...(await fetchNextToken(client, server, latest.rotation, now())) };
       await write(teamId, next);
       return next;
     } catch (error) {
@@ -89,7 +89,7 @@ export function createInstallations(
     async find(teamId) {
       const stored = await read(teamId);
       if (!stored) return undefined;
-      const { botToken, botId, botUserId } = await renewed(teamId, stored);
+      const { botToken, botId, botUserId } = await renew(teamId, stored);
       return { botToken, identity: { teamId, botId, botUserId } };
     },
     async all() {
@@ -125,8 +125,8 @@ export function createInstallations(
 }
 
 /**
- * Seals texts with AES-256-GCM. Who can read Redis but not our environment learns nothing, and cannot pass one
- * workspace's token off as another's.
+ * Seals texts with AES-256-GCM. Somebody who can read Redis but not our environment learns nothing, and cannot pass one
+ * team's token off as another's.
  */
 function createBox(secret: string) {
   const secretKey = new Uint8Array(hkdfSync("sha256", secret, "", "heddle slack installations", 32));

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-/** The least that the bot must be allowed to do; `start()` compares the granted scopes with it. */
+/** The scopes that the bot needs; `start()` compares the granted ones with them. */
 export const botScopes = [
   "app_mentions:read",
   "assistant:write",

@@ -12,8 +12,8 @@ export interface SlackVariables {
   SLACK_STATE_SECRET?: string | undefined;
 }
 
-/** For whom we listen: the workspace of the bot token, or all that install the app. Throws what to set. */
-export function resolveWorkspaces(
+/** Resolves which teams we serve: the one of the bot token, or all that install the app. Throws what to set. */
+export function resolveTeams(
   variables: SlackVariables,
   allowed: readonly string[],
 ): { botToken: string } | { client: OAuthClient } {
@@ -44,7 +44,7 @@ export function resolveWorkspaces(
   };
 }
 
-/** How events come in; Socket Mode where there is a token for it. Throws what to set. */
+/** Resolves how events arrive: by Socket Mode where there is a token for it. Throws what to set. */
 export function resolveTransport(
   { SLACK_APP_TOKEN, SLACK_SIGNING_SECRET, SLACK_CLIENT_ID }: SlackVariables,
   address: HttpAddress,

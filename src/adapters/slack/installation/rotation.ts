@@ -3,15 +3,15 @@ import { z } from "zod";
 import { clientOptions, type SlackServer } from "../connection/web.ts";
 import type { OAuthClient } from "./oauth-client.ts";
 
-/** What a bot token that ends is exchanged for the next one with, once, and when it ends, ms. */
+/** The refresh token, which works once, and when the bot token expires, ms since the epoch. */
 export const rotationSchema = z.object({ refreshToken: z.string(), expiresAt: z.number() });
 
 type Rotation = z.infer<typeof rotationSchema>;
 
-/** A token lives for twelve hours, and is exchanged so long before its end, as Slack's SDK does it. */
+/** A token lives for twelve hours, and is renewed this long before it expires, as Slack's SDK does. */
 const earlyMs = 2 * 3_600_000;
 
-export function isEnding({ expiresAt }: Rotation, now: number): boolean {
+export function isExpiring({ expiresAt }: Rotation, now: number): boolean {
   return expiresAt - now < earlyMs;
 }
 
@@ -21,8 +21,8 @@ const answerSchema = z.object({
   expires_in: z.number(),
 });
 
-/** Gets the next token; the one before serves until its end. https://docs.slack.dev/authentication/using-token-rotation */
-export async function nextToken(
+/** Fetches the next token; the previous one stays valid until it expires. https://docs.slack.dev/authentication/using-token-rotation */
+export async function fetchNextToken(
   { clientId, clientSecret }: OAuthClient,
   server: SlackServer,
   { refreshToken }: Rotation,
@@ -32,7 +32,7 @@ export async function nextToken(
     ...clientOptions(server),
     timeout: 10_000,
     rejectRateLimitedCalls: true,
-    // The same exchange would be refused.
+    // A refresh token works only once, so a retry would be refused.
     retryConfig: { retries: 0 },
   });
   const answer = await client.oauth.v2.access({

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, RoomMessage } from "../../../chat/inbound.ts";
+import type { Author, ContextMessage } from "../../../chat/inbound.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { readableText } from "../inbound/text.ts";
 import type { People } from "../inbound/people.ts";
@@ -28,13 +28,13 @@ const messageSchema = z.object({
  * until what is left of it fits into one answer and is enough.
  * https://docs.slack.dev/reference/methods/conversations.replies
  */
-export async function earlierMessages(
+export async function readEarlierMessages(
   client: WebClient,
   people: People,
   thread: ThreadRef,
   before: MessageRef,
   limit: number,
-): Promise<RoomMessage[]> {
+): Promise<ContextMessage[]> {
   const pageSize = Math.min(Math.max(2 * limit, pageSizes.usual), pageSizes.largest);
   const found = new Map<string, z.infer<typeof messageSchema>>();
   let from = thread.thread;
@@ -61,11 +61,11 @@ export async function earlierMessages(
       if (oldest === thread.thread || known >= limit) break;
       until = oldest;
     }
-    oldest = between(from, until);
+    oldest = findMiddle(from, until);
   }
   const inOrder = [...found.values()].toSorted((a, b) => Number(a.ts) - Number(b.ts));
   if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
-  const room: RoomMessage[] = [];
+  const room: ContextMessage[] = [];
   for (const message of inOrder) {
     const author = await authorOf(message, people);
     const files = message.files.map(({ name }) => `(file: ${name ?? "without a name"})`);
@@ -76,7 +76,7 @@ export async function earlierMessages(
 }
 
 /** The time in the middle of two. */
-function between(earlier: string, later: string): string {
+function findMiddle(earlier: string, later: string): string {
   return ((Number(earlier) + Number(later)) / 2).toFixed(6);
 }
 

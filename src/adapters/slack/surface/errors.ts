@@ -3,7 +3,7 @@ import { isUnsent } from "../../../chat/network.ts";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
 import { refusalCode } from "../connection/web.ts";
 
-/** What Slack's codes mean for whoever wants to write; a code that is not listed is `rejected`. */
+/** What Slack's codes mean to a caller that wants to write; a code that is not listed is `rejected`. */
 const kinds: Record<string, SurfaceErrorKind> = {
   ratelimited: "rate-limited",
   rate_limited: "rate-limited",
@@ -38,14 +38,14 @@ const kinds: Record<string, SurfaceErrorKind> = {
 
 const defaultRetryMs = 1_000;
 
-/** What went wrong with a call, in the words of the contract. */
-export function surfaceError(method: string, cause: unknown): SurfaceError {
+/** Turns the failure of a call into an error of the contract. */
+export function toSurfaceError(method: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
-  if (cause instanceof WebAPIRateLimitedError) return rateLimited(method, cause.retryAfter, cause);
-  if (cause instanceof WebAPIPlatformError) return refusal(method, cause);
+  if (cause instanceof WebAPIRateLimitedError) return toRateLimited(method, cause.retryAfter, cause);
+  if (cause instanceof WebAPIPlatformError) return toRefusal(method, cause);
   if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
-    return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; it is tried again.`, {
+    return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; Heddle will retry.`, {
       retryAfterMs: defaultRetryMs,
       cause,
     });
@@ -59,16 +59,16 @@ export function surfaceError(method: string, cause: unknown): SurfaceError {
   );
 }
 
-function refusal(method: string, cause: WebAPIPlatformError): SurfaceError {
+function toRefusal(method: string, cause: WebAPIPlatformError): SurfaceError {
   const code = cause.data.error;
   const kind = kinds[code] ?? "rejected";
   switch (kind) {
     case "rate-limited":
-      return rateLimited(method, cause.data.response_metadata?.retryAfter, cause);
+      return toRateLimited(method, cause.data.response_metadata?.retryAfter, cause);
     case "gone":
       return new SurfaceError(kind, `The place of ${method} no longer exists in Slack (${code}).`, { cause });
     case "forbidden":
-      return new SurfaceError(kind, `Slack forbids ${method} (${code}): ${remedy(cause)}`, { cause });
+      return new SurfaceError(kind, `Slack forbids ${method} (${code}): ${explainRemedy(cause)}`, { cause });
     case "uncertain":
       return new SurfaceError(kind, `Slack failed in ${method} (${code}); it may have been done.`, { cause });
     case "rejected":
@@ -80,13 +80,13 @@ function refusal(method: string, cause: WebAPIPlatformError): SurfaceError {
   });
 }
 
-function rateLimited(method: string, seconds: number | undefined, cause: unknown): SurfaceError {
+function toRateLimited(method: string, seconds: number | undefined, cause: unknown): SurfaceError {
   const retryAfterMs = seconds === undefined ? defaultRetryMs : seconds * 1_000;
   const message = `Slack limits the rate of ${method}; wait ${retryAfterMs} ms.`;
   return new SurfaceError("rate-limited", message, { retryAfterMs, cause });
 }
 
-function remedy(error: WebAPIPlatformError): string {
+function explainRemedy(error: WebAPIPlatformError): string {
   switch (error.data.error) {
     case "not_in_channel":
       return "the bot is not in the channel, invite it there.";

@@ -1,7 +1,67 @@
 import type { ChatPostMessageArguments, WebClient } from "@slack/web-api";
-import type { ThreadRef } from "../../../chat/threads.ts";
-import { refusesLayout } from "./errors.ts";
-import type { Layout, RenderedMessage } from "./render.ts";
+import { keepWholeAnswer } from "../../../chat/markdown.ts";
+import type { OutboundMessage } from "../../../chat/outbound.ts";
+import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
+import { callSlack } from "./call.ts";
+import type { CardSupport } from "./cards.ts";
+import { refusesLayout, toSurfaceError } from "./errors.ts";
+import {
+  type Layout,
+  maxAnswerChars,
+  renderBeginning,
+  type RenderedMessage,
+  renderOne,
+  renderParts,
+} from "./render.ts";
+
+interface PostDeps {
+  posts: WebClient;
+  files: WebClient;
+  cards: CardSupport;
+  /** Called after each message that was posted. */
+  onPosted(thread: ThreadRef): void;
+}
+
+/** Creates what posts messages: in parts where one is too long, as a file where there would be too many parts. */
+export function createPost({ posts, files, cards, onPosted }: PostDeps): ChatSurface["post"] {
+  /** Whether the whole answer was shared as a file, behind its beginning. */
+  const shareWhole = async (
+    thread: ThreadRef,
+    whole: NonNullable<ReturnType<typeof keepWholeAnswer>>,
+  ): Promise<boolean> => wasAccepted(callSlack("files.uploadV2", () => shareFile(files, thread, whole)));
+
+  const renderAll = (message: OutboundMessage): RenderedMessage[] =>
+    message.calls ? [renderOne(message, cards.areSupported)] : renderParts(message);
+
+  return async (thread, message, key, posted = []) => {
+    const refs: MessageRef[] = [...posted];
+    const postNext = async (part: RenderedMessage) => {
+      const partKey = `${key}#${refs.length}`;
+      const ts = await withFallbackLayout(
+        part,
+        (layout) => postOnce(posts, thread, layout, partKey),
+        cards.onRefused,
+      );
+      refs.push(messageRef(thread, ts));
+    };
+    try {
+      const whole = keepWholeAnswer(message.markdown, maxAnswerChars);
+      if (whole && refs.length === 0) await postNext(renderBeginning(message));
+      const isShared = whole && refs.length === 1 && (await shareWhole(thread, whole));
+      if (!isShared) for (const part of renderAll(message).slice(refs.length)) await postNext(part);
+    } catch (error) {
+      const { kind, message: text, retryAfterMs, cause } = toSurfaceError("chat.postMessage", error);
+      throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
+    }
+    onPosted(thread);
+    return refs;
+  };
+}
+
+export function messageRef({ workspace, channel }: ThreadRef, ts: string): MessageRef {
+  return { platform: "slack", workspace, channel, message: ts };
+}
 
 /** How far Slack's clock may be behind ours when we look for a message that we may have posted. */
 const clockToleranceMs = 60_000;
@@ -31,7 +91,7 @@ export async function withFallbackLayout<T>(
  *
  * @param key marks the message in its metadata, so that it can be found when the answer to the post is lost
  */
-export async function postOnce(
+async function postOnce(
   client: WebClient,
   thread: ThreadRef,
   { text, blocks }: Layout,

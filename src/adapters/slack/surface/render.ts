@@ -1,7 +1,7 @@
 import type { types } from "@slack/bolt";
+import { cutText } from "../../../agent/well-formed.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
-import { cutText } from "../../../chat/title.ts";
 import { buttonRow } from "./buttons.ts";
 
 /**
@@ -24,7 +24,7 @@ export interface Layout {
   /** The fallback for notifications and screen readers; what shows where there are no blocks. */
   text: string;
   blocks: types.KnownBlock[];
-  /** Not every workspace has task cards. */
+  /** Not every team has task cards. */
   hasCards?: true;
 }
 
@@ -32,7 +32,7 @@ export interface Layout {
 export type RenderedMessage = readonly [Layout, ...Layout[]];
 
 /** An answer of more than three messages is better read in a file. */
-export const mostChars = 3 * messageChars;
+export const maxAnswerChars = 3 * messageChars;
 
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {

@@ -1,29 +1,29 @@
 import { type ChatSurface, SurfaceError } from "../../../chat/surface.ts";
 import type { SlackServer } from "../connection/web.ts";
 import type { Installations } from "../installation/installations.ts";
-import { workspaceOf } from "./files.ts";
+import { teamOf } from "./attachments.ts";
 import { createSlackSurface } from "./surface.ts";
 
-/** A way to write into threads of every workspace that has installed the app, each with its own token. */
+/** A way to write into threads of every team that has installed the app, each with its own token. */
 export function createTeamsSurface(installations: Installations, server: SlackServer): ChatSurface {
   const known = new Map<string, { botToken: string; surface: ChatSurface }>();
-  const surfaceOf = async ({ workspace }: { workspace: string }): Promise<ChatSurface> => {
-    const installation = await installations.find(workspace);
+  const surfaceOf = async ({ workspace: teamId }: { workspace: string }): Promise<ChatSurface> => {
+    const installation = await installations.find(teamId);
     if (!installation) {
-      known.delete(workspace);
+      known.delete(teamId);
       throw new SurfaceError(
         "forbidden",
-        `The Slack app is not installed in the workspace ${workspace}, or it may not be there: look at slack.workspaces and install it again.`,
+        `The Slack app is not installed in the workspace ${teamId}, or it may not be there: look at slack.workspaces and install it again.`,
       );
     }
     const { botToken } = installation;
-    const before = known.get(workspace);
+    const before = known.get(teamId);
     if (before?.botToken === botToken) return before.surface;
     const surface = createSlackSurface({ ...server, botToken });
-    known.set(workspace, { botToken, surface });
+    known.set(teamId, { botToken, surface });
     return surface;
   };
-  // What does not depend on the token.
+  // These do not depend on the token.
   const { platform, limits, idempotentMs } = createSlackSurface({ ...server, botToken: "" });
   return {
     platform,
@@ -38,11 +38,11 @@ export function createTeamsSurface(installations: Installations, server: SlackSe
     status: async (thread, ...rest) => (await surfaceOf(thread)).status?.(thread, ...rest),
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
     details: async (file, signal) => {
-      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      const surface = await surfaceOf({ workspace: teamOf(file) });
       return (await surface.details?.(file, signal)) ?? file;
     },
     async *download(file, signal) {
-      const surface = await surfaceOf({ workspace: workspaceOf(file) });
+      const surface = await surfaceOf({ workspace: teamOf(file) });
       yield* surface.download?.(file, signal) ?? [];
     },
     channelName: async (thread) => (await surfaceOf(thread)).channelName?.(thread),

@@ -3,13 +3,13 @@ import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt.ts";
-import { callUsage } from "../cost.ts";
+import { computeCallUsage } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
-import { type AnthropicAccount, createClient } from "./client.ts";
+import { type AnthropicAccount, createAnthropicClient } from "./client.ts";
 import { readReply } from "./reply.ts";
-import { wireRequests } from "./request.ts";
+import { createRequestBuilder } from "./request.ts";
 
 export interface AnthropicOptions extends AnthropicAccount {
   model: string;
@@ -25,7 +25,7 @@ export interface AnthropicOptions extends AnthropicAccount {
 export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   const { model, limits, apiKey } = options;
   const id = `${options.provider ?? "anthropic"}/${model}`;
-  const client = createClient(options);
+  const client = createAnthropicClient(options);
   const forgotten = new WeakSet<Message>();
   const style = {
     model,
@@ -35,14 +35,14 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     forgets: (message: Message) => forgotten.has(message),
   };
 
-  let wireRequest = wireRequests(style);
+  let wireRequest = createRequestBuilder(style);
 
   const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
     const params = wireRequest(request);
     try {
       return await client.messages.create(params, { signal }).asResponse();
     } catch (error) {
-      throw failureOf(error, apiKey);
+      throw toFailure(error, apiKey);
     }
   };
 
@@ -53,10 +53,10 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
    */
   const recoverable = (failure: AttemptFailed, { messages }: ModelRequest): boolean => {
     if (!refusesThinking(failure)) return false;
-    const thoughtful = messages.filter((message) => thinks(message) && !forgotten.has(message));
+    const thoughtful = messages.filter((message) => hasThinking(message) && !forgotten.has(message));
     for (const message of thoughtful) forgotten.add(message);
     // What it has converted it does not look at again.
-    wireRequest = wireRequests(style);
+    wireRequest = createRequestBuilder(style);
     return thoughtful.length > 0;
   };
 
@@ -73,7 +73,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
         model: id,
         stop: reply.stop,
       },
-      usage: callUsage(reply.tokens, limits.price),
+      usage: computeCallUsage(reply.tokens, limits.price),
     };
   }
 
@@ -85,7 +85,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   );
 }
 
-function thinks(message: Message): boolean {
+function hasThinking(message: Message): boolean {
   return message.role === "assistant" && message.parts.some((part) => part.type === "thinking");
 }
 
@@ -104,12 +104,12 @@ async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<str
   try {
     for await (const { data } of readServerSentEvents(response)) if (data !== "") yield data;
   } catch (error) {
-    throw failureOf(error, apiKey);
+    throw toFailure(error, apiKey);
   }
 }
 
 /** What the SDK, or the connection below it, threw. */
-function failureOf(error: unknown, apiKey: string): AttemptFailed {
+function toFailure(error: unknown, apiKey: string): AttemptFailed {
   const masked = (text: string) => text.replaceAll(apiKey, "[key]");
   if (error instanceof APIError && error.status !== undefined) {
     const { status, type, errorCode, apiMessage, message, headers } = error;

@@ -1,8 +1,7 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { z } from "zod";
-import type { ModelFacts } from "../catalogue.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
-import type { ServiceAnswer } from "../errors.ts";
+import type { FactsSource } from "../facts-source.ts";
 
 /** Where the Anthropic protocol is spoken, and with which key. */
 export interface AnthropicAccount {
@@ -21,7 +20,7 @@ const ownService = "https://api.anthropic.com";
  * Since 1.0 the SDK sends a Bearer token and a version that compatible services do not know. These get the
  * version that all of them know, and the key in both headers, because each of them reads another one.
  */
-export function createClient({ apiKey, baseUrl = ownService, fetch }: AnthropicAccount): Anthropic {
+export function createAnthropicClient({ apiKey, baseUrl = ownService, fetch }: AnthropicAccount): Anthropic {
   const url = resolveBaseUrl(baseUrl, "anthropic");
   const own = URL.parse(url)?.hostname === new URL(ownService).hostname;
   return new Anthropic({
@@ -46,26 +45,22 @@ const modelInfo = z.object({
     .nullish(),
 });
 
-/** Asks the service's model endpoint what the model can take; it knows no prices. Throws whatever went wrong. */
-export async function ask(
-  model: string,
-  account: AnthropicAccount,
-  signal: AbortSignal,
-): Promise<Partial<ModelFacts>> {
-  const { max_input_tokens, max_tokens, capabilities } = modelInfo.parse(
-    await createClient(account).models.retrieve(model, null, { signal }),
-  );
-  return {
-    ...(max_input_tokens && { contextTokens: max_input_tokens }),
-    ...(max_tokens && { maxOutputTokens: max_tokens }),
-    ...(capabilities && {
-      images: capabilities.image_input.supported,
-      adaptiveThinking: capabilities.thinking.types.adaptive.supported,
-    }),
-  };
-}
-
-/** What the service itself said, if the error is its answer or a broken connection to it. */
-export function answerOf(error: unknown): ServiceAnswer | undefined {
-  return error instanceof APIError ? { status: error.status, code: error.type ?? "" } : undefined;
-}
+/** The service's model endpoint says what a model can take; it knows no prices. */
+export const anthropicFacts: FactsSource = {
+  async fetchFacts(model, account, signal) {
+    const { max_input_tokens, max_tokens, capabilities } = modelInfo.parse(
+      await createAnthropicClient(account).models.retrieve(model, null, { signal }),
+    );
+    return {
+      ...(max_input_tokens && { contextTokens: max_input_tokens }),
+      ...(max_tokens && { maxOutputTokens: max_tokens }),
+      ...(capabilities && {
+        images: capabilities.image_input.supported,
+        adaptiveThinking: capabilities.thinking.types.adaptive.supported,
+      }),
+    };
+  },
+  readAnswer(error) {
+    return error instanceof APIError ? { status: error.status, code: error.type ?? "" } : undefined;
+  },
+};

@@ -41,21 +41,21 @@ export async function* readReply(
     switch (event.type) {
       case "message_start":
         reply.id = event.message.id ?? "";
-        reply.tokens = counted(reply.tokens, event.message.usage);
+        reply.tokens = countTokens(reply.tokens, event.message.usage);
         yield heartbeat;
         break;
       case "content_block_start": {
-        const block = started(event.content_block);
+        const block = startBlock(event.content_block);
         blocks.set(event.index, block);
-        yield shown(block);
+        yield showBlock(block);
         break;
       }
       case "content_block_delta":
-        yield grown(blocks.get(event.index), event.delta);
+        yield growBlock(blocks.get(event.index), event.delta);
         break;
       case "message_delta":
         if (event.delta.stop_reason) reply.stop = stopReasons.get(event.delta.stop_reason) ?? "other";
-        reply.tokens = counted(reply.tokens, event.usage);
+        reply.tokens = countTokens(reply.tokens, event.usage);
         yield heartbeat;
         break;
       case "message_stop":
@@ -75,7 +75,7 @@ export async function* readReply(
 }
 
 /** Anything of a type that is not named: it proves life, and later versions of the protocol may add more. */
-function otherThan(...types: string[]) {
+function parseOtherThan(...types: string[]) {
   return z
     .looseObject({ type: z.string().refine((type) => !types.includes(type)) })
     .transform(() => ({ type: "other" as const }));
@@ -107,7 +107,7 @@ const startedBlock = z.union([
       input: z.unknown(),
     }),
   ]),
-  otherThan("text", "thinking", "redacted_thinking", "tool_use"),
+  parseOtherThan("text", "thinking", "redacted_thinking", "tool_use"),
 ]);
 
 const blockDelta = z.union([
@@ -117,7 +117,7 @@ const blockDelta = z.union([
     z.object({ type: z.literal("signature_delta"), signature: z.string() }),
     z.object({ type: z.literal("input_json_delta"), partial_json: z.string() }),
   ]),
-  otherThan("text_delta", "thinking_delta", "signature_delta", "input_json_delta"),
+  parseOtherThan("text_delta", "thinking_delta", "signature_delta", "input_json_delta"),
 ]);
 
 const serverEvent = z.union([
@@ -139,7 +139,7 @@ const serverEvent = z.union([
       error: z.object({ type: z.string(), message: z.string().default("") }),
     }),
   ]),
-  otherThan(
+  parseOtherThan(
     "message_start",
     "content_block_start",
     "content_block_delta",
@@ -183,7 +183,7 @@ const errorStatus = new Map([
 ]);
 
 /** Figures are cumulative and may come in either event, so a later one replaces an earlier one. */
-function counted(before: CallTokens, now: z.infer<typeof usage> | null | undefined): CallTokens {
+function countTokens(before: CallTokens, now: z.infer<typeof usage> | null | undefined): CallTokens {
   return {
     input: now?.input_tokens ?? before.input,
     output: now?.output_tokens ?? before.output,
@@ -200,7 +200,7 @@ type Block =
   | { type: "call"; id: string; name: string; given: unknown; json: string }
   | { type: "other" };
 
-function started(block: z.infer<typeof startedBlock>): Block {
+function startBlock(block: z.infer<typeof startedBlock>): Block {
   switch (block.type) {
     case "text":
       return { type: "text", text: block.text };
@@ -216,13 +216,13 @@ function started(block: z.infer<typeof startedBlock>): Block {
 }
 
 /** What a block shows when it starts; some services send it whole. */
-function shown(block: Block): ModelEvent {
+function showBlock(block: Block): ModelEvent {
   if (block.type === "text") return { type: "text", delta: block.text };
   if (block.type === "thinking") return { type: "thinking", delta: block.raw.thinking };
   return heartbeat;
 }
 
-function grown(block: Block | undefined, delta: z.infer<typeof blockDelta>): ModelEvent {
+function growBlock(block: Block | undefined, delta: z.infer<typeof blockDelta>): ModelEvent {
   if (block?.type === "text" && delta.type === "text_delta") {
     block.text += delta.text;
     return { type: "text", delta: delta.text };

@@ -15,18 +15,18 @@ import {
   type Message,
   type ToolMessage,
   type UserMessage,
-  userText,
+  formatUserText,
 } from "../../messages.ts";
-import { maxOutput, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
+import { findOutputLimit, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import { isObject } from "../wire-calls.ts";
 import {
   assertPaired,
   hashId,
-  memoizedByPrefix,
-  resultText,
-  summaryText,
-  wireName,
+  memoizeByPrefix,
+  toResultText,
+  formatSummary,
+  toWireName,
 } from "../wire-history.ts";
 
 /** How a model wants to be asked. */
@@ -47,9 +47,11 @@ interface RequestStyle {
  * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
  * without its call
  */
-export function wireRequests(style: RequestStyle): (request: ModelRequest) => MessageCreateParamsStreaming {
+export function createRequestBuilder(
+  style: RequestStyle,
+): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits } = style;
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
     (state, message) => convert(message, state, style),
   );
@@ -57,7 +59,7 @@ export function wireRequests(style: RequestStyle): (request: ModelRequest) => Me
     assertPaired(request.messages);
     return {
       model: style.model,
-      max_tokens: maxOutput(request, limits),
+      max_tokens: findOutputLimit(request, limits),
       stream: true,
       // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
       ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
@@ -68,7 +70,7 @@ export function wireRequests(style: RequestStyle): (request: ModelRequest) => Me
       ...(request.system.trim() !== "" && {
         system: [{ ...textBlock(request.system), cache_control: cached }],
       }),
-      messages: finished(converted(request.messages).turns),
+      messages: finishTurns(converted(request.messages).turns),
     };
   };
 }
@@ -100,7 +102,7 @@ function convert(message: Message, { turns, ids }: Converted, style: RequestStyl
       addUser(turns, userBlocks(message, style.limits));
       break;
     case "summary":
-      addUser(turns, [textBlock(summaryText(message))]);
+      addUser(turns, [textBlock(formatSummary(message))]);
       break;
     case "assistant": {
       const content = assistantBlocks(message, style, ids);
@@ -125,7 +127,7 @@ function ensureTrailingUserMessage(turns: readonly Turn[]): Turn[] {
 }
 
 /** The turns of one request. What later requests continue stays as it is: the marks move. */
-function finished(turns: readonly Turn[]): Turn[] {
+function finishTurns(turns: readonly Turn[]): Turn[] {
   const all = [...turns, ...ensureTrailingUserMessage(turns)];
   for (const at of [all.length - 1, all.length - 3]) {
     const turn = all[at];
@@ -139,7 +141,7 @@ function finished(turns: readonly Turn[]): Turn[] {
 }
 
 function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
-  const text = userText(message);
+  const text = formatUserText(message);
   return [textBlock(text.trim() === "" ? "(empty message)" : text), ...imageBlocks(message.images, limits)];
 }
 
@@ -159,7 +161,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
           {
             type: "tool_use",
             id: ids.add(id),
-            name: wireName(name),
+            name: toWireName(name),
             input: isObject(input) ? toWellFormed(input) : {},
           },
         ];
@@ -175,7 +177,7 @@ function toolResult(message: ToolMessage, id: string, limits: ModelLimits): Tool
   const failed = message.status === "error" || message.status === "stopped" || message.status === "unknown";
   // The service takes no images in a failed result.
   const content = [
-    textBlock(resultText(message.text)),
+    textBlock(toResultText(message.text)),
     ...(failed ? [] : imageBlocks(message.images, limits)),
   ];
   return { type: "tool_result", tool_use_id: id, content, ...(failed && { is_error: true }) };

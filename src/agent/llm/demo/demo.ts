@@ -9,7 +9,7 @@ import {
   toolCalls,
   type UserMessage,
 } from "../../messages.ts";
-import { isRecall } from "../../loop/recall.ts";
+import { isNoteIndex } from "../../loop/note-index.ts";
 import {
   type LanguageModel,
   type ModelEvent,
@@ -43,7 +43,7 @@ export function createDemoModel(options: { scriptsDir?: string; stepDelayMs?: nu
     id: "demo",
     limits,
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
-      const message = reply(scripts, request);
+      const message = createReply(scripts, request);
       for (const part of message.parts) {
         if (part.type === "tool-call") continue;
         for (const delta of part.text.split(/(?<=\s)(?=\S)/)) {
@@ -54,16 +54,16 @@ export function createDemoModel(options: { scriptsDir?: string; stepDelayMs?: nu
         }
       }
       signal.throwIfAborted();
-      const input = roughTokens([request.system, ...request.messages.map(textIn)]);
-      const usage = { ...noUsage, input, output: roughTokens([textIn(message)]), calls: 1 };
+      const input = estimateRoughly([request.system, ...request.messages.map(textIn)]);
+      const usage = { ...noUsage, input, output: estimateRoughly([textIn(message)]), calls: 1 };
       yield { type: "done", message, usage };
     },
   };
 }
 
 /** The next reply follows from the history alone, so a turn that another process resumes goes on where it was. */
-function reply(scripts: Scripts, request: ModelRequest): AssistantMessage {
-  const { step, said } = cue(scripts, request.messages);
+function createReply(scripts: Scripts, request: ModelRequest): AssistantMessage {
+  const { step, said } = findCue(scripts, request.messages);
   const forbidden = request.toolChoice === "none";
   const parts = forbidden ? [textPart(notice)] : partsOf(step, said, request.messages);
   const stop = parts.some((part) => part.type === "tool-call") ? "tool-calls" : "end";
@@ -71,7 +71,7 @@ function reply(scripts: Scripts, request: ModelRequest): AssistantMessage {
 }
 
 /** Where the conversation stands: the step to play and the message that it answers. */
-function cue(
+function findCue(
   scripts: Scripts,
   messages: readonly Message[],
 ): { step: ScriptStep; said: UserMessage | undefined } {
@@ -80,7 +80,7 @@ function cue(
   let said: UserMessage | undefined;
   let running = false;
   for (const message of messages) {
-    if (isRecall(message)) continue;
+    if (isNoteIndex(message)) continue;
     if (message.role === "assistant") {
       played += 1;
       running &&= toolCalls(message).length > 0;
@@ -161,6 +161,6 @@ function textIn(message: Message): string {
 }
 
 /** Four characters a token is near enough for a model that costs nothing. */
-function roughTokens(texts: readonly string[]): number {
+function estimateRoughly(texts: readonly string[]): number {
   return Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 4);
 }

@@ -85,7 +85,7 @@ function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch (error) {
-    throw new DemoScriptError(`The demo scripts in ${dir} cannot be read: ${reason(error)}.`, {
+    throw new DemoScriptError(`The demo scripts in ${dir} cannot be read: ${explainError(error)}.`, {
       cause: error,
     });
   }
@@ -101,7 +101,9 @@ function readScript(path: string): Script & { patterns: RegExp[] | undefined } {
       matches: (userText) => patterns?.some((pattern) => pattern.test(userText)) ?? false,
     };
   } catch (error) {
-    throw new DemoScriptError(`The demo script ${path} cannot be used: ${reason(error)}.`, { cause: error });
+    throw new DemoScriptError(`The demo script ${path} cannot be used: ${explainError(error)}.`, {
+      cause: error,
+    });
   }
 }
 
@@ -111,7 +113,7 @@ function toPattern(entry: string): RegExp {
   return new RegExp(expression ?? entry.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`), "i");
 }
 
-function reason(error: unknown): string {
+function explainError(error: unknown): string {
   if (!(error instanceof z.ZodError)) return String(error);
   return error.issues
     .map((issue) => `${z.core.toDotPath(issue.path) || "file"}: ${issue.message}`)

@@ -12,21 +12,21 @@ import {
   type ToolCall,
   toolCalls,
   type ToolMessage,
-  userText,
+  formatUserText,
 } from "../../messages.ts";
 import type { ModelRequest } from "../../model.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
   isBlank,
-  memoizedByPrefix,
+  memoizeByPrefix,
   type Reader,
-  resultText,
-  summaryText,
+  toResultText,
+  formatSummary,
   toDataUrl,
   toWireId,
-  wireName,
-  withoutImages,
+  toWireName,
+  noteLeftOutImages,
 } from "../wire-history.ts";
 import { chatThinking } from "./chat-reply.ts";
 
@@ -40,7 +40,7 @@ const idLimit = 40;
  * without its call
  */
 export function createChatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): Converted => ({ wire: [], images: [] }),
     (state, message) => convert(message, state, reader),
   );
@@ -70,11 +70,11 @@ function convert(message: Message, state: Converted, reader: Reader): void {
   switch (message.role) {
     case "user":
       wire.push(
-        toWellFormed({ role: "user", content: userContent(userText(message), message.images, reader) }),
+        toWellFormed({ role: "user", content: userContent(formatUserText(message), message.images, reader) }),
       );
       break;
     case "summary":
-      wire.push({ role: "user", content: summaryText(message).toWellFormed() });
+      wire.push({ role: "user", content: formatSummary(message).toWellFormed() });
       break;
     case "assistant":
       if (!isBlank(message)) wire.push(toWellFormed(assistant(message, reader)));
@@ -85,8 +85,8 @@ function convert(message: Message, state: Converted, reader: Reader): void {
           role: "tool",
           tool_call_id: toWireId(message.callId, idLimit),
           content: reader.images
-            ? resultText(message.text)
-            : withoutImages(resultText(message.text), message.images ?? []),
+            ? toResultText(message.text)
+            : noteLeftOutImages(toResultText(message.text), message.images ?? []),
         }),
       );
       if (reader.images) state.images.push(...toWellFormed(resultImages(message)));
@@ -120,7 +120,7 @@ function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionT
   return {
     id: toWireId(id, idLimit),
     type: "function",
-    function: { name: wireName(name), arguments: JSON.stringify(toWellFormed(input)) },
+    function: { name: toWireName(name), arguments: JSON.stringify(toWellFormed(input)) },
   };
 }
 
@@ -129,7 +129,7 @@ function userContent(
   images: readonly Image[] = [],
   reader: Reader,
 ): string | ChatCompletionContentPart[] {
-  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  if (images.length === 0 || !reader.images) return noteLeftOutImages(text, images);
   return [{ type: "text", text }, ...images.map(imagePart)];
 }
 

@@ -24,14 +24,15 @@ const callDelta = z.object({
 });
 type CallDelta = z.infer<typeof callDelta>;
 
+const chatDelta = reasoningFields.extend({
+  content: z.string().nullish(),
+  refusal: z.string().nullish(),
+  tool_calls: z.array(callDelta).nullish(),
+});
+type ChatDelta = z.infer<typeof chatDelta>;
+
 const choice = z.object({
-  delta: reasoningFields
-    .extend({
-      content: z.string().nullish(),
-      refusal: z.string().nullish(),
-      tool_calls: z.array(callDelta).nullish(),
-    })
-    .nullish(),
+  delta: chatDelta.nullish(),
   finish_reason: z.string().nullish(),
 });
 
@@ -72,16 +73,20 @@ export class ChatReply {
     return this.#finish !== "";
   }
 
-  /** Takes a chunk and yields what is new in it, or at least a sign of life. */
+  /** Takes a chunk and yields what is new in it, or at least a heartbeat. */
   *push(chunk: ChatChunk): Generator<ModelEvent> {
     this.#usage = chunk.usage ?? this.#usage;
-    const delta = chunk.choices?.[0]?.delta;
-    this.#finish = chunk.choices?.[0]?.finish_reason || this.#finish;
-    const reasoning = this.#reasoning.push(delta ?? {});
-    const content = this.#content.push(delta?.content ?? "");
-    if (delta?.refusal) this.#refused = true;
-    for (const call of delta?.tool_calls ?? []) this.#pushCall(call);
-    yield* this.#show(reasoning + content.thinking, content.text + (delta?.refusal ?? ""));
+    const first = chunk.choices?.[0];
+    this.#finish = first?.finish_reason || this.#finish;
+    yield* this.#pushDelta(first?.delta ?? {});
+  }
+
+  *#pushDelta(delta: ChatDelta): Generator<ModelEvent> {
+    const reasoning = this.#reasoning.push(delta);
+    const content = this.#content.push(delta.content ?? "");
+    if (delta.refusal) this.#refused = true;
+    for (const call of delta.tool_calls ?? []) this.#pushCall(call);
+    yield* this.#show(reasoning + content.thinking, content.text + (delta.refusal ?? ""));
   }
 
   /** Yields what was held back until now. */
@@ -96,7 +101,7 @@ export class ChatReply {
     const fields = this.#reasoning.fields();
     const think = this.#content.prefix;
     const raw: z.infer<typeof chatThinking> = { ...fields, ...(think !== "" && { think }) };
-    const calls = this.#meant().map((call) => readCall(call, taken));
+    const calls = this.#callsThatCount().map((call) => readCall(call, taken));
     const text = this.#text.trim() === "" ? "" : this.#text;
     // Reasoning without words matters beside something else only; alone it makes an empty reply.
     const said = this.#thinking !== "" || text !== "" || calls.length > 0;
@@ -125,7 +130,7 @@ export class ChatReply {
   }
 
   #pushCall(delta: CallDelta): void {
-    const call = this.#continued(delta) ?? {
+    const call = this.#findContinued(delta) ?? {
       index: delta.index ?? undefined,
       id: undefined,
       name: "",
@@ -146,7 +151,7 @@ export class ChatReply {
    * and a name. Some servers leave the index out, or number every call 0: then another id, or a name without
    * any id or index, begins another call.
    */
-  #continued({ index, id, function: called }: CallDelta) {
+  #findContinued({ index, id, function: called }: CallDelta) {
     if (id) {
       const known = this.#calls.findLast((call) => call.id === id);
       if (known) return known;
@@ -157,7 +162,7 @@ export class ChatReply {
   }
 
   /** The calls that count: none of a declined answer, and not one that was cut before its arguments began. */
-  #meant(): WireCall[] {
+  #callsThatCount(): WireCall[] {
     const stop = this.#stop();
     if (stop === "refusal" || !this.#callsAllowed) return [];
     const half = stop === "max-tokens" && this.#calls.at(-1)?.arguments === "";

@@ -1,6 +1,6 @@
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
-import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
-import { callUsage } from "../cost.ts";
+import { type LanguageModel, findOutputLimit, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { computeCallUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
 import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
@@ -8,7 +8,7 @@ import { createChatMessages } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
   checkBaseResp,
-  createClient,
+  createOpenAIClient,
   type OpenAIModelOptions,
   openAIRetryPolicy,
   parseChunk,
@@ -19,7 +19,7 @@ import {
 export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageModel {
   const { model, limits } = options;
   const id = `${options.provider ?? "openai"}/${model}`;
-  const client = createClient(options);
+  const client = createOpenAIClient(options);
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
@@ -29,7 +29,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     model,
     stream: true,
     stream_options: { include_usage: true },
-    [maxTokens]: maxOutput(request, limits),
+    [maxTokens]: findOutputLimit(request, limits),
     // MiniMax's own: thinking in a field of its own instead of tags in the text. Others refuse unknown keys.
     ...(miniMax && { reasoning_split: true }),
     ...(request.tools.length > 0 && {
@@ -56,7 +56,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     yield {
       type: "done",
       message: reply.message(id, takenCallIds(request.messages)),
-      usage: callUsage(reply.tokens(), limits.price),
+      usage: computeCallUsage(reply.tokens(), limits.price),
     };
   }
 

@@ -4,20 +4,20 @@ import {
   type AssistantPart,
   type Image,
   type Message,
-  userText,
+  formatUserText,
 } from "../../messages.ts";
 import { toWellFormed } from "../../well-formed.ts";
 import {
   assertPaired,
   isBlank,
-  memoizedByPrefix,
+  memoizeByPrefix,
   type Reader,
-  resultText,
-  summaryText,
+  toResultText,
+  formatSummary,
   toDataUrl,
   toWireId,
-  wireName,
-  withoutImages,
+  toWireName,
+  noteLeftOutImages,
 } from "../wire-history.ts";
 
 /** A reader whose service may have refused to take some of its own items back. */
@@ -35,7 +35,7 @@ const idLimit = 64;
  * without its call
  */
 export function createInputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
-  const converted = memoizedByPrefix(
+  const converted = memoizeByPrefix(
     (): ResponseInputItem[] => [],
     (items, message) => items.push(...toWellFormed(itemsOf(message, reader))),
   );
@@ -48,9 +48,9 @@ export function createInputItems(reader: ItemReader): (messages: readonly Messag
 function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
   switch (message.role) {
     case "user":
-      return [{ role: "user", content: content(userText(message), message.images, reader) }];
+      return [{ role: "user", content: content(formatUserText(message), message.images, reader) }];
     case "summary":
-      return [{ role: "user", content: summaryText(message) }];
+      return [{ role: "user", content: formatSummary(message) }];
     case "assistant":
       return isBlank(message) ? [] : assistantItems(message, reader);
     case "tool":
@@ -58,7 +58,7 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
         {
           type: "function_call_output",
           call_id: toWireId(message.callId, idLimit),
-          output: content(resultText(message.text), message.images, reader),
+          output: content(toResultText(message.text), message.images, reader),
         },
       ];
   }
@@ -70,22 +70,22 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
  */
 function assistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
   const own = message.model === reader.id && !reader.forgets(message);
-  const items = own ? message.parts.flatMap(ownItem) : [];
-  return items.length > 0 ? items : message.parts.flatMap(toldItem);
+  const items = own ? message.parts.flatMap(replayItem) : [];
+  return items.length > 0 ? items : message.parts.flatMap(describeItem);
 }
 
-function ownItem(part: AssistantPart): ResponseInputItem[] {
+function replayItem(part: AssistantPart): ResponseInputItem[] {
   const raw = part.type === "thinking" && part.protocol === "openai-responses" && part.raw;
   return isItem(raw) ? [raw] : [];
 }
 
-function toldItem(part: AssistantPart): ResponseInputItem[] {
+function describeItem(part: AssistantPart): ResponseInputItem[] {
   if (part.type === "text" && part.text.trim() !== "") return [{ role: "assistant", content: part.text }];
   if (part.type !== "tool-call") return [];
   const { id, name, input } = part.call;
   const call = {
     call_id: toWireId(id, idLimit),
-    name: wireName(name),
+    name: toWireName(name),
     arguments: JSON.stringify(toWellFormed(input)),
   };
   return [{ type: "function_call", ...call }];
@@ -96,7 +96,7 @@ function content(
   images: readonly Image[] = [],
   reader: Reader,
 ): string | Extract<ResponseInputContent, { type: "input_text" | "input_image" }>[] {
-  if (images.length === 0 || !reader.images) return withoutImages(text, images);
+  if (images.length === 0 || !reader.images) return noteLeftOutImages(text, images);
   return [
     { type: "input_text", text },
     ...images.map((image) => ({

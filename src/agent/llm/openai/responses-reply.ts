@@ -5,8 +5,8 @@ import type { ModelEvent } from "../../model.ts";
 import type { CallTokens } from "../cost.ts";
 import { heartbeat } from "../retry.ts";
 import { readCall } from "../wire-calls.ts";
-import { isBlank, wireName } from "../wire-history.ts";
-import { parseChunk, streamFailure } from "./service.ts";
+import { isBlank, toWireName } from "../wire-history.ts";
+import { parseChunk, toStreamFailure } from "./service.ts";
 
 const count = z.number().nullish();
 
@@ -100,9 +100,9 @@ export async function* readResponse(
         return { message: toMessage(output, event.response, model, taken), tokens: tokensOf(event.response) };
       }
       case "response.failed":
-        throw streamFailure(event.response.error);
+        throw toStreamFailure(event.response.error);
       case "error":
-        throw streamFailure(event);
+        throw toStreamFailure(event);
     }
   }
   return undefined;
@@ -192,7 +192,7 @@ function replayable(
   call: ToolCall,
 ): unknown {
   const isObject = call.malformed === undefined && text.trim() !== "" && text.trim() !== "null";
-  const legal = { call_id: call.id, name: wireName(name), arguments: isObject ? text : "{}" };
+  const legal = { call_id: call.id, name: toWireName(name), arguments: isObject ? text : "{}" };
   const unchanged = legal.call_id === call_id && legal.name === name && legal.arguments === text;
   return unchanged ? raw : { ...Object(raw), ...legal };
 }

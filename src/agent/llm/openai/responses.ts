@@ -1,13 +1,18 @@
 import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
 import type { Message } from "../../messages.ts";
-import { type LanguageModel, maxOutput, type ModelEvent, type ModelRequest } from "../../model.ts";
+import { type LanguageModel, findOutputLimit, type ModelEvent, type ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt.ts";
-import { callUsage } from "../cost.ts";
+import { computeCallUsage } from "../cost.ts";
 import { createRetryingModel } from "../retry.ts";
 import { takenCallIds } from "../wire-calls.ts";
 import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
-import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErrors } from "./service.ts";
+import {
+  createOpenAIClient,
+  type OpenAIModelOptions,
+  openAIRetryPolicy,
+  streamWithErrors,
+} from "./service.ts";
 
 /**
  * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
@@ -16,7 +21,7 @@ import { createClient, type OpenAIModelOptions, openAIRetryPolicy, streamWithErr
 export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
   const { model, limits } = options;
   const id = `${options.provider ?? "openai"}/${model}`;
-  const client = createClient(options);
+  const client = createOpenAIClient(options);
   const forgotten = new WeakSet<Message>();
   const reader = {
     id,
@@ -29,8 +34,8 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     model,
     stream: true,
     store: false,
-    ...(reasons(model) && { include: ["reasoning.encrypted_content"] }),
-    max_output_tokens: maxOutput(request, limits),
+    ...(isReasoningModel(model) && { include: ["reasoning.encrypted_content"] }),
+    max_output_tokens: findOutputLimit(request, limits),
     ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, schema }) => ({
@@ -62,7 +67,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     const events = streamWithErrors(client.responses.create(body(request), { signal }), options.apiKey);
     const reply = yield* readResponse(events, id, takenCallIds(request.messages));
     if (!reply) return;
-    yield { type: "done", message: reply.message, usage: callUsage(reply.tokens, limits.price) };
+    yield { type: "done", message: reply.message, usage: computeCallUsage(reply.tokens, limits.price) };
   }
 
   return createRetryingModel(
@@ -74,6 +79,6 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
 }
 
 /** The older models do not reason, and refuse to be asked for it. */
-function reasons(model: string): boolean {
+function isReasoningModel(model: string): boolean {
   return !/^(ft:)?(gpt-[34]|chatgpt)|-chat-latest$/.test(model);
 }

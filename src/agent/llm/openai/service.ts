@@ -4,7 +4,8 @@ import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
 import { AttemptFailed } from "../attempt.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
-import { createNotAModelError, type ServiceAnswer, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import type { FactsSource } from "../facts-source.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
 
@@ -34,7 +35,9 @@ const openAIBaseUrl = "https://api.openai.com/v1";
  * output to the console, and no organisation, project or admin key from variables that Heddle does not
  * document, which would reach whatever host is configured.
  */
-export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">): OpenAI {
+export function createOpenAIClient(
+  options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">,
+): OpenAI {
   return new OpenAI({
     apiKey: options.apiKey,
     adminAPIKey: null,
@@ -47,24 +50,17 @@ export function createClient(options: Pick<OpenAIModelOptions, "apiKey" | "baseU
   });
 }
 
-/**
- * Asks the service whether it has the model; it says nothing about limits and prices. Throws whatever went wrong.
- */
-export async function ask(
-  model: string,
-  { apiKey, baseUrl }: { apiKey: string; baseUrl: string | undefined },
-  signal: AbortSignal,
-): Promise<Record<string, never>> {
-  await createClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) }).models.retrieve(model, {
-    signal,
-  });
-  return {};
-}
-
-/** What the service itself said, if the error is its answer or a broken connection to it. */
-export function answerOf(error: unknown): ServiceAnswer | undefined {
-  return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
-}
+/** The service's model endpoint says whether it has a model, and nothing about limits and prices. */
+export const openAIFacts: FactsSource = {
+  async fetchFacts(model, { apiKey, baseUrl }, signal) {
+    const client = createOpenAIClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) });
+    await client.models.retrieve(model, { signal });
+    return {};
+  },
+  readAnswer(error) {
+    return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
+  },
+};
 
 /** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
 export async function* streamWithErrors(
@@ -75,22 +71,22 @@ export async function* streamWithErrors(
     const response = await request.asResponse();
     const type = response.headers.get("content-type") ?? "";
     // No stream, although the status is 200; read as one it would have no events.
-    if (/json|html/.test(type)) throw bodyFailure(type, await response.text());
+    if (/json|html/.test(type)) throw readBodyFailure(type, await response.text());
     for await (const { event, data } of readServerSentEvents(response)) {
       if (data === "[DONE]") return;
       if (data === "") continue;
       const chunk: unknown = JSON.parse(data);
-      const error = errorIn(chunk) ?? (event === "error" ? chunk : undefined);
-      if (error) throw streamFailure(error);
+      const error = findError(chunk) ?? (event === "error" ? chunk : undefined);
+      if (error) throw toStreamFailure(error);
       yield chunk;
     }
   } catch (error) {
-    const failure = failureOf(error);
-    throw failure instanceof AttemptFailed ? withoutKey(failure, apiKey) : failure;
+    const failure = toFailure(error);
+    throw failure instanceof AttemptFailed ? removeKey(failure, apiKey) : failure;
   }
 }
 
-function errorIn(chunk: unknown): unknown {
+function findError(chunk: unknown): unknown {
   return typeof chunk === "object" && chunk !== null && "error" in chunk ? chunk.error : undefined;
 }
 
@@ -98,18 +94,18 @@ function errorIn(chunk: unknown): unknown {
 export function parseChunk<T>(schema: z.ZodType<T>, chunk: unknown): T {
   const parsed = schema.safeParse(chunk);
   if (parsed.success) return parsed.data;
-  throw unreadable(z.prettifyError(parsed.error));
+  throw createUnreadableError(z.prettifyError(parsed.error));
 }
 
 const word = z.union([z.string(), z.number()]).nullish().catch(undefined);
 const streamError = z.object({ code: word, type: word, message: word });
 
 /** An error that came inside a stream, and so without an HTTP status of its own. */
-export function streamFailure(error: unknown): AttemptFailed {
+export function toStreamFailure(error: unknown): AttemptFailed {
   const { code, type, message } = streamError.safeParse(error).data ?? {};
   const words = `${code ?? ""} ${type ?? ""}`;
   return toServiceFailure({
-    status: typeof code === "number" ? code : statusOf(words),
+    status: typeof code === "number" ? code : guessStatus(words),
     code: words,
     detail: String(message ?? ""),
   });
@@ -145,13 +141,13 @@ const miniMaxStatus = new Map([
   [2013, 400],
 ]);
 
-function failureOf(error: unknown): unknown {
+function toFailure(error: unknown): unknown {
   if (error instanceof APIError && error.status !== undefined) {
     const { status, code, type, message, headers } = error;
     return toServiceFailure({ status, code: `${code ?? ""} ${type ?? ""}`, detail: message, headers });
   }
-  if (error instanceof APIError && !(error instanceof APIConnectionError)) return streamFailure(error);
-  if (error instanceof SyntaxError) return unreadable(error.message);
+  if (error instanceof APIError && !(error instanceof APIConnectionError)) return toStreamFailure(error);
+  if (error instanceof SyntaxError) return createUnreadableError(error.message);
   // A connection that breaks while the body is read throws the TypeError of fetch.
   if (error instanceof APIConnectionError || error instanceof TypeError) {
     return toNetworkFailure(error.cause instanceof Error ? error.cause : error);
@@ -160,25 +156,25 @@ function failureOf(error: unknown): unknown {
 }
 
 /** Some services repeat the key that they refuse. */
-function withoutKey({ kind, message, retryAfterMs, detail }: AttemptFailed, apiKey: string): AttemptFailed {
+function removeKey({ kind, message, retryAfterMs, detail }: AttemptFailed, apiKey: string): AttemptFailed {
   return new AttemptFailed(kind, message, { retryAfterMs, detail: detail.replaceAll(apiKey, "[key]") });
 }
 
 /** What a service means that answers with HTTP 200 and no stream: MiniMax its errors, others that they are no model. */
-function bodyFailure(type: string, body: string): AttemptFailed {
+function readBodyFailure(type: string, body: string): AttemptFailed {
   const parsed = z
     .object({ base_resp: baseResp.nullish(), error: z.unknown().optional() })
     .safeParse(type.includes("json") ? JSON.parse(body) : {});
   checkBaseResp(parsed.data?.base_resp);
-  if (parsed.data?.error) return streamFailure(parsed.data.error);
+  if (parsed.data?.error) return toStreamFailure(parsed.data.error);
   return createNotAModelError(type);
 }
 
-function unreadable(detail: string): AttemptFailed {
+function createUnreadableError(detail: string): AttemptFailed {
   return new AttemptFailed("transient", "The model service sent an answer that cannot be read", { detail });
 }
 
-function statusOf(words: string): number {
+function guessStatus(words: string): number {
   if (/rate_limit|quota|balance/.test(words)) return 429;
   return /invalid|context|filter|policy|image/.test(words) ? 400 : 500;
 }

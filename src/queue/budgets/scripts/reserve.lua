@@ -15,70 +15,82 @@
                                          are to be warned
     {"refused", n, measure, limit}       the n-th budget has no room; nothing was set aside
 ]]
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local id = ARGV[1]
-local wanted = { cost = tonumber(ARGV[3]), tokens = tonumber(ARGV[4]) }
+-- @include time
+local usage, warned = KEYS[1], KEYS[2]
+local id, lapseMs, cost, tokens = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local extensionPercent, warnPercent = ARGV[5], ARGV[6]
+
+local now = timeMs()
+local wanted = { cost = tonumber(cost), tokens = tonumber(tokens) }
 local measures = { "cost", "tokens" }
 local tokenKinds = { "input", "output", "cacheRead", "cacheWrite" }
 local keepMs = 172800000
 
+local budgets = {}
+for n = 1, (#KEYS - 2) / 2 do
+  local key, arg = 2 * n + 1, 3 * n + 4
+  budgets[n] = {
+    reservations = KEYS[key],
+    extensions = KEYS[key + 1],
+    subject = ARGV[arg],
+    limits = { cost = tonumber(ARGV[arg + 1]), tokens = tonumber(ARGV[arg + 2]) },
+  }
+end
+
 local function figure(subject, measure)
-  return tonumber(redis.call("HGET", KEYS[1], subject .. " " .. measure) or "0")
+  return tonumber(redis.call("HGET", usage, subject .. " " .. measure) or "0")
 end
 
 local function used(subject)
-  local tokens = 0
+  local sum = 0
   for _, kind in ipairs(tokenKinds) do
-    tokens = tokens + figure(subject, kind)
+    sum = sum + figure(subject, kind)
   end
-  return { cost = figure(subject, "cost"), tokens = tokens }
+  return { cost = figure(subject, "cost"), tokens = sum }
 end
 
 local function heldIn(reservations)
   local sum = { cost = 0, tokens = 0 }
   local entries = redis.call("HGETALL", reservations)
   for e = 1, #entries, 2 do
-    local till, cost, tokens = string.match(entries[e + 1], "^(%d+) (%d+) (%d+)$")
+    local till, heldCost, heldTokens = string.match(entries[e + 1], "^(%d+) (%d+) (%d+)$")
     if tonumber(till) <= now then
       redis.call("HDEL", reservations, entries[e])
     else
-      sum = { cost = sum.cost + cost, tokens = sum.tokens + tokens }
+      sum = { cost = sum.cost + heldCost, tokens = sum.tokens + heldTokens }
     end
   end
   return sum
 end
 
-local isHeld = redis.call("HEXISTS", KEYS[3], id) == 1
+local isHeld = redis.call("HEXISTS", budgets[1].reservations, id) == 1
 local warnings = {}
-local budgets = (#KEYS - 2) / 2
-for n = 1, budgets do
-  local subject = ARGV[3 * n + 4]
-  local spent, held = used(subject), heldIn(KEYS[2 * n + 1])
-  local share = 100 + redis.call("SCARD", KEYS[2 * n + 2]) * ARGV[5]
-  for m, measure in ipairs(measures) do
-    local limit = tonumber(ARGV[3 * n + 4 + m])
+for n, budget in ipairs(budgets) do
+  local spent, held = used(budget.subject), heldIn(budget.reservations)
+  local share = 100 + redis.call("SCARD", budget.extensions) * extensionPercent
+  for _, measure in ipairs(measures) do
+    local limit = budget.limits[measure]
     if limit then
       limit = math.floor(limit * share / 100)
       if not isHeld and spent[measure] + held[measure] + wanted[measure] > limit then
         return { "refused", n, measure, string.format("%.0f", limit) }
       end
-      if spent[measure] * 100 >= limit * ARGV[6] then
-        warnings[subject] = { n, measure, string.format("%.0f", limit) }
+      if spent[measure] * 100 >= limit * warnPercent then
+        warnings[budget.subject] = { n, measure, string.format("%.0f", limit) }
       end
     end
   end
 end
 
-for n = 1, budgets do
-  local till = string.format("%.0f", now + ARGV[2])
-  redis.call("HSET", KEYS[2 * n + 1], id, till .. " " .. ARGV[3] .. " " .. ARGV[4])
-  redis.call("PEXPIRE", KEYS[2 * n + 1], keepMs)
+local till = string.format("%.0f", now + lapseMs)
+for _, budget in ipairs(budgets) do
+  redis.call("HSET", budget.reservations, id, till .. " " .. cost .. " " .. tokens)
+  redis.call("PEXPIRE", budget.reservations, keepMs)
 end
 local output = { "held" }
 for subject, warning in pairs(warnings) do
-  if redis.call("SADD", KEYS[2], subject) == 1 then
-    redis.call("PEXPIRE", KEYS[2], keepMs)
+  if redis.call("SADD", warned, subject) == 1 then
+    redis.call("PEXPIRE", warned, keepMs)
     for _, part in ipairs(warning) do
       output[#output + 1] = part
     end

@@ -1,6 +1,6 @@
 --[[
-  Asks for the right to write to a channel once. Everybody who waits stands in one line, ordered by rank and
-  then by time; the first in it goes as soon as the budget allows (generic cell rate algorithm).
+  Asks for one write to a channel. All writers wait in one queue, ordered by rank and then by time; the first of
+  them may write as soon as the rate limit allows (generic cell rate algorithm).
 
   KEYS[1] pace: hash of `at` (when the budget is whole again, ms) and `paused` (until, ms)
   KEYS[2] line: sorted set of tickets by rank and time    KEYS[3] sorted set of tickets by when they are forgotten
@@ -11,34 +11,35 @@
     0      go, the ticket is used
     n > 0  ask again in n ms
 ]]
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local burst, interval = tonumber(ARGV[3]), tonumber(ARGV[4])
+-- @include time
+local pace, line, tickets = KEYS[1], KEYS[2], KEYS[3]
+local ticket, rank, burst, interval = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = timeMs()
 
 -- Those whose process died must not hold up the others.
-for _, dead in ipairs(redis.call("ZRANGEBYSCORE", KEYS[3], "-inf", now)) do
-  redis.call("ZREM", KEYS[2], dead)
-  redis.call("ZREM", KEYS[3], dead)
+for _, dead in ipairs(redis.call("ZRANGEBYSCORE", tickets, "-inf", now)) do
+  redis.call("ZREM", line, dead)
+  redis.call("ZREM", tickets, dead)
 end
-if not redis.call("ZSCORE", KEYS[2], ARGV[1]) then
-  redis.call("ZADD", KEYS[2], ARGV[2] * 1e13 + now, ARGV[1])
+if not redis.call("ZSCORE", line, ticket) then
+  redis.call("ZADD", line, rank * 1e13 + now, ticket)
 end
 
-local ahead = redis.call("ZRANK", KEYS[2], ARGV[1])
-local at = tonumber(redis.call("HGET", KEYS[1], "at") or "0")
-local paused = tonumber(redis.call("HGET", KEYS[1], "paused") or "0")
+local ahead = redis.call("ZRANK", line, ticket)
+local at = tonumber(redis.call("HGET", pace, "at") or "0")
+local paused = tonumber(redis.call("HGET", pace, "paused") or "0")
 local wait = math.max(paused, at - (burst - 1) * interval) - now
 if ahead == 0 and wait <= 0 then
-  redis.call("HSET", KEYS[1], "at", math.max(at, now) + interval)
-  redis.call("PEXPIRE", KEYS[1], math.max(paused - now, burst * interval) + 60000)
-  redis.call("ZREM", KEYS[2], ARGV[1])
-  redis.call("ZREM", KEYS[3], ARGV[1])
+  redis.call("HSET", pace, "at", math.max(at, now) + interval)
+  redis.call("PEXPIRE", pace, math.max(paused - now, burst * interval) + 60000)
+  redis.call("ZREM", line, ticket)
+  redis.call("ZREM", tickets, ticket)
   return 0
 end
 -- The one before may give up, so nobody waits for all of them at a stretch.
 wait = math.max(wait, 0) + math.min(ahead, 2) * interval
 wait = math.ceil(math.max(wait, 5))
-redis.call("ZADD", KEYS[3], now + wait + 5000, ARGV[1])
-redis.call("PEXPIRE", KEYS[2], wait + 60000)
-redis.call("PEXPIRE", KEYS[3], wait + 60000)
+redis.call("ZADD", tickets, now + wait + 5000, ticket)
+redis.call("PEXPIRE", line, wait + 60000)
+redis.call("PEXPIRE", tickets, wait + 60000)
 return wait

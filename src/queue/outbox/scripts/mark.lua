@@ -6,23 +6,28 @@
 
   ARGV[1] mark    ARGV[2] its rank    ARGV[3] seconds to remember it
   ARGV[4] writer    ARGV[5] ms after which it is taken for dead, 0 when it has written
+  ARGV[6] the mark that it has written, with which it is done if that still holds; "" before
 
   Output {mark, others, before}
     the mark that holds now, how many others are writing, and the mark that held before, "" when there was none
 ]]
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local known = redis.call("GET", KEYS[1])
+-- @include time
+local state, writers = KEYS[1], KEYS[2]
+local mark, rank, seconds, writer, writingMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local written = ARGV[6]
+local now = timeMs()
+local known = redis.call("GET", state)
 local before = known and known:match(":(.*)$") or ""
-if not known or tonumber(known:match("^%d+")) < tonumber(ARGV[2]) then
-  known = ARGV[2] .. ":" .. ARGV[1]
-  redis.call("SET", KEYS[1], known, "EX", ARGV[3])
+if not known or tonumber(known:match("^%d+")) < tonumber(rank) then
+  known = rank .. ":" .. mark
+  redis.call("SET", state, known, "EX", seconds)
 end
-redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", now)
-redis.call("ZREM", KEYS[2], ARGV[4])
-local others = redis.call("ZCARD", KEYS[2])
-if tonumber(ARGV[5]) > 0 then
-  redis.call("ZADD", KEYS[2], now + ARGV[5], ARGV[4])
-  redis.call("PEXPIRE", KEYS[2], ARGV[5])
+redis.call("ZREMRANGEBYSCORE", writers, "-inf", now)
+redis.call("ZREM", writers, writer)
+local others = redis.call("ZCARD", writers)
+local isDone = known:match(":(.*)$") == written and before == written
+if writingMs > 0 and not isDone then
+  redis.call("ZADD", writers, now + writingMs, writer)
+  redis.call("PEXPIRE", writers, writingMs)
 end
 return { known:match(":(.*)$"), others, before }

@@ -1,6 +1,7 @@
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import type { Redis } from "ioredis";
+import { hasErrorCode } from "../../../sandbox/system-error.ts";
 import { type RedisLog, type RedisServer, redisServer } from "../server.ts";
 import { RedisUnavailable } from "../unavailable.ts";
 import { joinServer, type LocalRedisPaths, prepareLocalRedisPaths } from "./paths.ts";
@@ -20,14 +21,14 @@ export async function connectLocal(settings: LocalSettings): Promise<RedisServer
   try {
     return await connectIn(settings);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && notWritable.has(String(error.code)))) throw error;
+    if (!hasErrorCode(error, ...notWritable)) throw error;
     throw new RedisUnavailable(
       `The data folder ${settings.dataDir} cannot be used (${error.message}): make it writable for the user that runs Heddle, or set HEDDLE_DATA_DIR to a folder that is.`,
     );
   }
 }
 
-const notWritable = new Set(["EACCES", "EPERM", "EROFS", "ENOSPC", "ENOTDIR", "EEXIST"]);
+const notWritable = ["EACCES", "EPERM", "EROFS", "ENOSPC", "ENOTDIR", "EEXIST"];
 
 async function connectIn(settings: LocalSettings): Promise<RedisServer> {
   const paths = await prepareLocalRedisPaths(settings.dataDir, settings.log);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { createConnection, createServer, type Socket } from "node:net";
 import { join, relative } from "node:path";
+import { hasErrorCode } from "../../../sandbox/system-error.ts";
 import { RedisUnavailable } from "../unavailable.ts";
 
 /** Size of `sun_path` with its final zero byte: 108 bytes on Linux, 104 on macOS and the BSDs. */
@@ -58,7 +59,7 @@ async function hold(address: string): Promise<() => void> {
         for (const socket of waiting) socket.destroy();
       };
     } catch (error) {
-      if (codeOf(error) !== "EADDRINUSE") throw error;
+      if (!hasErrorCode(error, "EADDRINUSE")) throw error;
     }
     const holder = await reach(address);
     // Not atomic: after a crash during a start, two starts within the same millisecond could both get past this.
@@ -75,8 +76,8 @@ async function reach(address: string): Promise<Socket | "absent" | "dead"> {
     return socket;
   } catch (error) {
     // Reset: closed before it accepted us.
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ECONNRESET") return "absent";
-    if (codeOf(error) === "ECONNREFUSED") return "dead";
+    if (hasErrorCode(error, "ENOENT", "ECONNRESET")) return "absent";
+    if (hasErrorCode(error, "ECONNREFUSED")) return "dead";
     throw error;
   }
 }
@@ -86,8 +87,4 @@ function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on("error", () => undefined).once("close", () => resolve());
   });
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
 }

@@ -1,12 +1,13 @@
 --[[
   Appends records to a session's log and sets fields of its head, unless somebody else has claimed it.
-  Applied once: a client that lost the answer with its connection sends the same write again.
+  Idempotent: a client that lost the reply with its connection sends the same write again.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] outbox
 
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
-  ARGV[3] number of head fields f, then f pairs of field and value ("" removes the field)
+  ARGV[3] number of hints h, then h pairs of channel and message, which are published
+  then    number of head fields f, then f pairs of field and value ("" removes the field)
   then    number of outbox entries o, then o pairs of key and JSON ("" removes the entry)
   then    number of entries done d, then d pairs of key and JSON: removed unless replaced meanwhile
   then    records (JSON)
@@ -15,41 +16,50 @@
     n >= 0  length of the log
     -1      fenced: a newer claim exists, nothing was written
 ]]
-if redis.call("HGET", KEYS[1], "epoch") ~= ARGV[1] then
+-- @include publish-hints
+local head, log, outbox = KEYS[1], KEYS[2], KEYS[3]
+local epoch, write = ARGV[1], ARGV[2]
+
+if redis.call("HGET", head, "epoch") ~= epoch then
   return -1
 end
-local length = tonumber(redis.call("HGET", KEYS[1], "length") or "0")
-if redis.call("HGET", KEYS[1], "write") == ARGV[2] then
+local length = tonumber(redis.call("HGET", head, "length") or "0")
+if redis.call("HGET", head, "write") == write then
   return length
 end
-local i = 3
-for _ = 1, tonumber(ARGV[i]) do
-  if ARGV[i + 2] == "" then
-    redis.call("HDEL", KEYS[1], ARGV[i + 1])
-  else
-    redis.call("HSET", KEYS[1], ARGV[i + 1], ARGV[i + 2])
+
+-- Calls back with each pair of the list that begins with its number at ARGV[at]. Returns where the next one begins.
+local function eachPair(at, apply)
+  local behind = at + 1 + 2 * tonumber(ARGV[at])
+  for pair = at + 1, behind - 1, 2 do
+    apply(ARGV[pair], ARGV[pair + 1])
   end
-  i = i + 2
+  return behind
 end
-i = i + 1
-for _ = 1, tonumber(ARGV[i]) do
-  if ARGV[i + 2] == "" then
-    redis.call("HDEL", KEYS[3], ARGV[i + 1])
-  else
-    redis.call("HSET", KEYS[3], ARGV[i + 1], ARGV[i + 2])
+
+local function setIn(hash)
+  return function(field, value)
+    if value == "" then
+      redis.call("HDEL", hash, field)
+    else
+      redis.call("HSET", hash, field, value)
+    end
   end
-  i = i + 2
 end
-i = i + 1
-for _ = 1, tonumber(ARGV[i]) do
-  if redis.call("HGET", KEYS[3], ARGV[i + 1]) == ARGV[i + 2] then
-    redis.call("HDEL", KEYS[3], ARGV[i + 1])
+
+local function removeDone(key, entry)
+  if redis.call("HGET", outbox, key) == entry then
+    redis.call("HDEL", outbox, key)
   end
-  i = i + 2
 end
-for r = i + 1, #ARGV do
-  redis.call("RPUSH", KEYS[2], ARGV[r])
+
+local fields = publishHints(3)
+local entries = eachPair(fields, setIn(head))
+local done = eachPair(entries, setIn(outbox))
+local records = eachPair(done, removeDone)
+for record = records, #ARGV do
+  redis.call("RPUSH", log, ARGV[record])
   length = length + 1
 end
-redis.call("HSET", KEYS[1], "length", length, "write", ARGV[2])
+redis.call("HSET", head, "length", length, "write", write)
 return length

@@ -1,27 +1,59 @@
 --[[
-  Claims a session: whoever held it before can write no more.
-  Applied once: a client that lost the answer with its connection gets it again for the same claim.
+  Claims a session, which fences every write of whoever held it before, and reads what the new holder begins with.
+  Idempotent: a client that lost the reply with its connection gets it again for the same claim.
 
-  KEYS[1] head
+  KEYS[1] head    KEYS[2] log (of generation 0)    KEYS[3] outbox    KEYS[4] stop
+  then    the other keys that expire with the session
 
   ARGV[1] a name that no other claim has
+  ARGV[2] seconds of silence after which the session expires, "" to leave that as it is
+  ARGV[3] how many records a journal may have to be read here
 
-  Output {epoch, generation, stuck}
+  Output {epoch, generation, stuck, fields, entries, order, isRead, records}
     stuck: claims in a row, this one included, that found the log no longer than the one before.
            A worker that hands over (handover = 1) is not counted.
+    fields, entries: of the head and of the outbox, names and values in turn
+    order: the newest stop order (JSON) or ""
+    isRead: 1 when `records` (JSON) is the whole journal, 0 when it has another generation or is longer
 ]]
-if redis.call("HGET", KEYS[1], "claim") ~= ARGV[1] then
-  local head = redis.call("HMGET", KEYS[1], "length", "claimedLength", "stuck", "handover", "status")
-  local length = head[1] or "0"
+local head, log, outbox, stop = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local claim, expireSeconds, mostRecords = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+if redis.call("HGET", head, "claim") ~= claim then
+  local last = redis.call("HMGET", head, "length", "claimedLength", "stuck", "handover", "status")
+  local length, claimedLength, lastStuck, handover, status = last[1] or "0", last[2], last[3], last[4], last[5]
   local stuck = 1
-  if head[5] == "running" and head[2] == length then
-    stuck = tonumber(head[3] or "0")
-    if head[4] ~= "1" then
+  if status == "running" and claimedLength == length then
+    stuck = tonumber(lastStuck or "0")
+    if handover ~= "1" then
       stuck = stuck + 1
     end
   end
-  redis.call("HINCRBY", KEYS[1], "epoch", 1)
-  redis.call("HSET", KEYS[1], "claim", ARGV[1], "claimedLength", length, "stuck", stuck, "handover", "0")
+  redis.call("HINCRBY", head, "epoch", 1)
+  redis.call("HSET", head, "claim", claim, "claimedLength", length, "stuck", stuck, "handover", "0")
 end
-local claimed = redis.call("HMGET", KEYS[1], "epoch", "generation", "stuck")
-return { tonumber(claimed[1]), tonumber(claimed[2] or "0"), tonumber(claimed[3]) }
+if expireSeconds ~= "" then
+  for index, key in ipairs(KEYS) do
+    -- An order has a time of its own.
+    if index ~= 4 then
+      redis.call("EXPIRE", key, expireSeconds)
+    end
+  end
+end
+
+local claimed = redis.call("HMGET", head, "epoch", "generation", "stuck")
+local epoch, generation, stuck = tonumber(claimed[1]), tonumber(claimed[2] or "0"), tonumber(claimed[3])
+local isRead, records = 0, {}
+if generation == 0 and redis.call("LLEN", log) <= mostRecords then
+  isRead, records = 1, redis.call("LRANGE", log, 0, -1)
+end
+return {
+  epoch,
+  generation,
+  stuck,
+  redis.call("HGETALL", head),
+  redis.call("HGETALL", outbox),
+  redis.call("GET", stop) or "",
+  isRead,
+  records,
+}

@@ -10,11 +10,14 @@
     0       the question is not open
     (JSON)  decided before, in this way
 ]]
-if redis.call("HEXISTS", KEYS[1], "question:" .. ARGV[1]) == 0 then
+local head = KEYS[1]
+local question, decision = ARGV[1], ARGV[2]
+
+if redis.call("HEXISTS", head, "question:" .. question) == 0 then
   return 0
 end
-local field = "decision:" .. ARGV[1]
-if redis.call("HSETNX", KEYS[1], field, ARGV[2]) == 1 then
+local field = "decision:" .. question
+if redis.call("HSETNX", head, field, decision) == 1 then
   return 1
 end
-return redis.call("HGET", KEYS[1], field)
+return redis.call("HGET", head, field)

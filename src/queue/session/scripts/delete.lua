@@ -13,22 +13,23 @@
     4  the same, and it was told before
     0  not a message that waits or is being worked on
 ]]
-for _, entry in ipairs(redis.call("LRANGE", KEYS[2], 0, -1)) do
-  if cjson.decode(entry).message.id == ARGV[1] then
-    redis.call("LREM", KEYS[2], 1, entry)
+-- @include newest-stop
+local head, mail, asked, stop, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local message, note, order, seconds = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
+  if cjson.decode(entry).message.id == message then
+    redis.call("LREM", mail, 1, entry)
     return 1
   end
 end
-if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER", KEYS[3], ARGV[1]) == 0 then
+if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
   return 0
 end
-if redis.call("SCARD", KEYS[3]) == 1 and redis.call("LLEN", KEYS[2]) == 0 then
-  local known = redis.call("GET", KEYS[4])
-  if not known or cjson.decode(known).at < cjson.decode(ARGV[3]).at then
-    redis.call("SET", KEYS[4], ARGV[3], "EX", ARGV[4])
-  end
-  return redis.call("SET", KEYS[5], "1", "NX", "EX", ARGV[4]) and 3 or 4
+if redis.call("SCARD", asked) == 1 and redis.call("LLEN", mail) == 0 then
+  keepNewestStop(stop, order, seconds)
+  return redis.call("SET", seen, "1", "NX", "EX", seconds) and 3 or 4
 end
-redis.call("SREM", KEYS[3], ARGV[1])
-redis.call("RPUSH", KEYS[2], ARGV[2])
+redis.call("SREM", asked, message)
+redis.call("RPUSH", mail, note)
 return 2

@@ -9,31 +9,51 @@
   ARGV[4] time of acceptance, ms
   ARGV[5] of a bot: the most messages of bots without one of a person between them; "" for a person
 
-  Output
-    n > 0  accepted; n - 1 messages wait before it, a running turn counting as one
-    -1     duplicate
-    -2     no session
-    -3     too many messages of bots
+  Output {result, questions, scheduled}
+    result: n > 0  accepted; n - 1 messages wait before it, a running turn counting as one
+            -1     duplicate
+            -2     no session
+            -3     too many messages of bots
+    questions: how many the thread has open; scheduled: how many of the messages that wait were scheduled
 ]]
-if redis.call("EXISTS", KEYS[3]) == 1 then
-  return -1
+local head, mail, seen = KEYS[1], KEYS[2], KEYS[3]
+local record, seenSeconds, onlyIfSession, now, botLimit = ARGV[1], ARGV[2], ARGV[3] == "1", ARGV[4], ARGV[5]
+
+local function answer(result)
+  local questions, scheduled = 0, 0
+  for _, field in ipairs(redis.call("HKEYS", head)) do
+    if string.sub(field, 1, 9) == "question:" then
+      questions = questions + 1
+    end
+  end
+  for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
+    -- Not decoded, as many may wait. Inside of a text the quotes would be escaped.
+    if string.find(entry, '"scheduled":true', 1, true) then
+      scheduled = scheduled + 1
+    end
+  end
+  return { result, questions, scheduled }
 end
-if ARGV[3] == "1" and redis.call("EXISTS", KEYS[1]) == 0 then
-  return -2
+
+if redis.call("EXISTS", seen) == 1 then
+  return answer(-1)
 end
-if ARGV[5] ~= "" and tonumber(redis.call("HGET", KEYS[1], "bots") or "0") >= tonumber(ARGV[5]) then
-  return -3
+if onlyIfSession and redis.call("EXISTS", head) == 0 then
+  return answer(-2)
+end
+if botLimit ~= "" and tonumber(redis.call("HGET", head, "bots") or "0") >= tonumber(botLimit) then
+  return answer(-3)
 end
 -- The first write needs memory: without any Redis refuses the script here, and nowhere later.
-redis.call("SET", KEYS[3], "1", "EX", ARGV[2])
-redis.call("HSETNX", KEYS[1], "created", ARGV[4])
-if ARGV[5] == "" then
-  redis.call("HDEL", KEYS[1], "bots")
+redis.call("SET", seen, "1", "EX", seenSeconds)
+redis.call("HSETNX", head, "created", now)
+if botLimit == "" then
+  redis.call("HDEL", head, "bots")
 else
-  redis.call("HINCRBY", KEYS[1], "bots", 1)
+  redis.call("HINCRBY", head, "bots", 1)
 end
-local waiting = redis.call("RPUSH", KEYS[2], ARGV[1])
-if redis.call("HGET", KEYS[1], "status") == "running" then
+local waiting = redis.call("RPUSH", mail, record)
+if redis.call("HGET", head, "status") == "running" then
   waiting = waiting + 1
 end
-return waiting
+return answer(waiting)

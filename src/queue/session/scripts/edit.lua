@@ -12,24 +12,26 @@
     3  told before: nothing was changed
     0  not a message that waits or is being worked on
 ]]
-local mail = redis.call("LRANGE", KEYS[2], 0, -1)
-for index, entry in ipairs(mail) do
+local head, mail, asked, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local message, text, correction, seconds = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+for index, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
   local record = cjson.decode(entry)
-  if record.message.id == ARGV[1] then
+  if record.message.id == message then
     -- Told again, it must not undo a later one.
-    if not redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) then
+    if not redis.call("SET", seen, "1", "NX", "EX", seconds) then
       return 3
     end
-    record.message.text = ARGV[2]
-    redis.call("LSET", KEYS[2], index - 1, cjson.encode(record))
+    record.message.text = text
+    redis.call("LSET", mail, index - 1, cjson.encode(record))
     return 1
   end
 end
-if redis.call("HGET", KEYS[1], "status") ~= "running" or redis.call("SISMEMBER", KEYS[3], ARGV[1]) == 0 then
+if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
   return 0
 end
-if not redis.call("SET", KEYS[4], "1", "NX", "EX", ARGV[4]) then
+if not redis.call("SET", seen, "1", "NX", "EX", seconds) then
   return 3
 end
-redis.call("RPUSH", KEYS[2], ARGV[3])
+redis.call("RPUSH", mail, correction)
 return 2

@@ -8,23 +8,27 @@
   ARGV[4] how many are kept, the newest
   ARGV[5] seconds to remember the message    ARGV[6] seconds to keep the quotes
 ]]
-if ARGV[3] == "1" then
-  for index, entry in ipairs(redis.call("LRANGE", KEYS[3], 0, -1)) do
-    if cjson.decode(entry).message == ARGV[1] then
-      if ARGV[2] == "" then
-        redis.call("LREM", KEYS[3], 1, entry)
+local head, seen, overheard = KEYS[1], KEYS[2], KEYS[3]
+local message, quote, onlyKept = ARGV[1], ARGV[2], ARGV[3] == "1"
+local most, seenSeconds, keptSeconds = ARGV[4], ARGV[5], ARGV[6]
+
+if onlyKept then
+  for index, entry in ipairs(redis.call("LRANGE", overheard, 0, -1)) do
+    if cjson.decode(entry).message == message then
+      if quote == "" then
+        redis.call("LREM", overheard, 1, entry)
       else
-        redis.call("LSET", KEYS[3], index - 1, ARGV[2])
+        redis.call("LSET", overheard, index - 1, quote)
       end
       return
     end
   end
   return
 end
-if redis.call("EXISTS", KEYS[1]) == 0 or redis.call("EXISTS", KEYS[2]) == 1 then
+if redis.call("EXISTS", head) == 0 or redis.call("EXISTS", seen) == 1 then
   return
 end
-redis.call("SET", KEYS[2], "1", "EX", ARGV[5])
-redis.call("RPUSH", KEYS[3], ARGV[2])
-redis.call("LTRIM", KEYS[3], -ARGV[4], -1)
-redis.call("EXPIRE", KEYS[3], ARGV[6])
+redis.call("SET", seen, "1", "EX", seenSeconds)
+redis.call("RPUSH", overheard, quote)
+redis.call("LTRIM", overheard, -most, -1)
+redis.call("EXPIRE", overheard, keptSeconds)

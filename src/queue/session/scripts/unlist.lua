@@ -7,10 +7,13 @@
   ARGV[1] thread    ARGV[2] its score when its mailbox was still to be looked at
   ARGV[3] when it has something to do by itself, ms; "" when never
 ]]
-if redis.call("ZSCORE", KEYS[1], ARGV[1]) == ARGV[2] then
-  if ARGV[3] == "" then
-    redis.call("ZREM", KEYS[1], ARGV[1])
+local waiting = KEYS[1]
+local thread, score, wakeAt = ARGV[1], ARGV[2], ARGV[3]
+
+if redis.call("ZSCORE", waiting, thread) == score then
+  if wakeAt == "" then
+    redis.call("ZREM", waiting, thread)
   else
-    redis.call("ZADD", KEYS[1], ARGV[3], ARGV[1])
+    redis.call("ZADD", waiting, wakeAt, thread)
   end
 end

@@ -1,9 +1,8 @@
 --[[
   Takes a slot in each of the places, or in none. A place is a sorted set of threads by the time at which their
-  slot is given up for lost. Whoever has a slot already keeps it. A person who finds places full stands in the line of
-  the last of them, the narrowest, and slots that become free go to those who stand there, in their order; so that
-  one person's many do not stand before other people's, nobody stands in two lines. What was scheduled comes after
-  all of them.
+  slot expires. Whoever has a slot already keeps it. A person who finds places full waits in the queue of the last of
+  them, the narrowest, and free slots go to those who wait there, in order. Nobody waits in two queues, so that one
+  person's many turns do not hold up other people's. Scheduled turns come after all of them.
 
   KEYS    the places, from the widest to the narrowest; then for each its line: sorted set of threads by since when
           they wait; then for each sorted set of these threads by when they are forgotten
@@ -17,13 +16,19 @@
     1  in
     0  one of the places is full
 ]]
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- @include time
 local places = #KEYS / 3
-local thread, since = ARGV[1], tonumber(ARGV[3])
+local thread, lostMs, since, waitingMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+
+-- The keys of one place, and how many slots it has.
+local function placeAt(index)
+  return KEYS[index], KEYS[places + index], KEYS[2 * places + index], tonumber(ARGV[index + 4])
+end
+
+local now = timeMs()
 local full = 0
 for index = 1, places do
-  local place, line, asked = KEYS[index], KEYS[places + index], KEYS[2 * places + index]
+  local place, line, asked, slots = placeAt(index)
   redis.call("ZREMRANGEBYSCORE", place, "-inf", now)
   for _, gone in ipairs(redis.call("ZRANGEBYSCORE", asked, "-inf", now)) do
     redis.call("ZREM", line, gone)
@@ -36,21 +41,21 @@ for index = 1, places do
     before = redis.call("ZCOUNT", line, "-inf", "(" .. since)
   end
   local taken = redis.call("ZCARD", place)
-  if not redis.call("ZSCORE", place, thread) and taken + before >= tonumber(ARGV[index + 4]) then
+  if not redis.call("ZSCORE", place, thread) and taken + before >= slots then
     full = index
   end
 end
 for index = 1, places do
-  local place, line, asked = KEYS[index], KEYS[places + index], KEYS[2 * places + index]
+  local place, line, asked = placeAt(index)
   if full == 0 then
-    redis.call("ZADD", place, now + ARGV[2], thread)
-    redis.call("PEXPIRE", place, ARGV[2])
+    redis.call("ZADD", place, now + lostMs, thread)
+    redis.call("PEXPIRE", place, lostMs)
   end
   if full == index and since then
     redis.call("ZADD", line, since, thread)
-    redis.call("ZADD", asked, now + ARGV[4], thread)
-    redis.call("PEXPIRE", line, ARGV[4])
-    redis.call("PEXPIRE", asked, ARGV[4])
+    redis.call("ZADD", asked, now + waitingMs, thread)
+    redis.call("PEXPIRE", line, waitingMs)
+    redis.call("PEXPIRE", asked, waitingMs)
   else
     redis.call("ZREM", line, thread)
     redis.call("ZREM", asked, thread)

@@ -1,5 +1,5 @@
 --[[
-  Records the order to stop a thread. The newest order by the platform's time wins.
+  Records the order to stop a thread.
 
   KEYS[1] head    KEYS[2] mail    KEYS[3] stop    KEYS[4] jobs    KEYS[5] seen (of what somebody did to stop it)
 
@@ -12,18 +12,13 @@
     2  the same, and it was told before
     0  nothing to stop: not recorded
 ]]
-if
-  redis.call("HGET", KEYS[1], "status") ~= "running"
-  and redis.call("LLEN", KEYS[2]) == 0
-  and redis.call("EXISTS", KEYS[4]) == 0
-then
+-- @include newest-stop
+local head, mail, stop, jobs, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local order, keptSeconds, seenSeconds = ARGV[1], ARGV[2], ARGV[3]
+
+local isRunning = redis.call("HGET", head, "status") == "running"
+if not isRunning and redis.call("LLEN", mail) == 0 and redis.call("EXISTS", jobs) == 0 then
   return 0
 end
-local newest = redis.call("GET", KEYS[3])
-if not newest or cjson.decode(newest).at < cjson.decode(ARGV[1]).at then
-  newest = ARGV[1]
-end
--- A Redis without memory refuses only a script's first write, and never a DEL: a stop must work then too.
-redis.call("DEL", KEYS[3])
-redis.call("SET", KEYS[3], newest, "EX", ARGV[2])
-return redis.call("SET", KEYS[5], "1", "NX", "EX", ARGV[3]) and 1 or 2
+keepNewestStop(stop, order, keptSeconds)
+return redis.call("SET", seen, "1", "NX", "EX", seenSeconds) and 1 or 2

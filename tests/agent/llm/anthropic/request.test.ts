@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../../src/agent/llm/anthropic/anthropic.ts";
-import { wireRequests } from "../../../../src/agent/llm/anthropic/request.ts";
+import { createRequestBuilder } from "../../../../src/agent/llm/anthropic/request.ts";
 import {
   type AssistantMessage,
   type AssistantPart,
@@ -125,11 +125,14 @@ const history = fc
 const tools = [{ name: "bash", description: "Runs a command.", schema: { type: "object", properties: {} } }];
 
 function sent(messages: readonly Message[], more: { images?: boolean } = {}): Turn[] {
-  return accepted(wireRequests({ ...style, limits: { ...style.limits, ...more } }), messages);
+  return accepted(createRequestBuilder({ ...style, limits: { ...style.limits, ...more } }), messages);
 }
 
 /** The turns of a request that the service takes. */
-function accepted(wireRequest: ReturnType<typeof wireRequests>, messages: readonly Message[]): Turn[] {
+function accepted(
+  wireRequest: ReturnType<typeof createRequestBuilder>,
+  messages: readonly Message[],
+): Turn[] {
   const wire: unknown = JSON.parse(
     JSON.stringify(wireRequest({ system: "You are Heddle.", messages, tools })),
   );
@@ -218,7 +221,7 @@ describe("wireRequests", () => {
   test("tells a history that grows like one that was there at once", () => {
     fc.assert(
       fc.property(user, fc.array(exchange, { maxLength: 8 }), (first, exchanges) => {
-        const wireRequest = wireRequests(style);
+        const wireRequest = createRequestBuilder(style);
         const growing: Message[] = [first];
         for (const messages of exchanges) {
           growing.push(...messages);
@@ -237,7 +240,7 @@ describe("wireRequests", () => {
         return "go";
       },
     };
-    const wireRequest = wireRequests(style);
+    const wireRequest = createRequestBuilder(style);
     const growing: Message[] = [first];
     accepted(wireRequest, growing);
     const once = reads;
@@ -250,7 +253,7 @@ describe("wireRequests", () => {
   test("asks for no more output than the model gives, and leaves out what is empty", () => {
     const messages = [{ role: "summary" as const, text: "They met." }];
     const options = { toolChoice: "none", maxOutputTokens: 1_000_000 } as const;
-    const request = wireRequests(style)({ system: " ", messages, tools: [], ...options });
+    const request = createRequestBuilder(style)({ system: " ", messages, tools: [], ...options });
     expect(request).toEqual({
       model: "claude-sonnet-5-5",
       max_tokens: 128_000,

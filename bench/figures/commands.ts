@@ -1,0 +1,84 @@
+import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
+import { type SentCommand, watchCommands } from "../../tests/fakes/redis-commands.ts";
+import { askInSlack } from "../ask.ts";
+import type { Effort, Figure, Findings } from "../figure.ts";
+import { spread } from "../measure.ts";
+import { openStage, type Stage } from "../served-thread.ts";
+
+/** What a turn asks of Redis. */
+export const commands: Figure = {
+  id: "commands",
+  title: "Redis commands",
+  method:
+    "Commands that the program sends to Redis, as MONITOR shows them; what a script does inside is not counted. From a mention, which begins a thread in a channel that is known, to the model request, and from one model request of a turn to the next with one sandboxed command between them. Those of BullMQ are said apart.",
+  measure,
+};
+
+async function measure(effort: Effort): Promise<Findings> {
+  await using stage = await openStage((said) => {
+    const left = Number(/(\d+) commands? left/.exec(said)?.[1] ?? 0);
+    return left > 0 ? runs(`echo ${left - 1} commands left`) : says("Here is the answer.");
+  });
+  await stage.heddle();
+  const watch = await watchCommands(stage.redis);
+  try {
+    // What is known of the channel and the person afterwards is not asked again.
+    await askInSlack(stage, "<@BOT> hello", "talk");
+    const mentions: SentCommand[][] = [];
+    for (let round = 0; round < effort.pick(3, 15); round += 1) {
+      mentions.push(...(await untilRequests(stage, "hello", 1, () => watch.take())));
+    }
+    const steps = await untilRequests(stage, "6 commands left", 7, () => watch.take());
+    // The first goes from the mention, and in the second the progress message is posted.
+    const counts = { mention: count(mentions), step: count(steps.slice(2)) };
+    return {
+      table: {
+        columns: ["", "p50", "of them BullMQ's", "most"],
+        rows: [
+          ["from a mention to the model request", ...rowOf(counts.mention)],
+          ["a step with one call", ...rowOf(counts.step)],
+        ],
+      },
+      goals: [
+        goal("Redis commands from a mention to the model request, p50", counts.mention.all.p50, 25),
+        goal("Redis commands of a step with one call, p50", counts.step.all.p50, 6),
+      ],
+    };
+  } finally {
+    watch.close();
+  }
+}
+
+/** What was sent until each of the turn's model requests. */
+async function untilRequests(
+  stage: Stage,
+  text: string,
+  requests: number,
+  take: () => Promise<SentCommand[]>,
+): Promise<SentCommand[][]> {
+  await take();
+  const first = stage.model.requests.length + 1;
+  const asked = askInSlack(stage, `<@BOT> ${text}`, "talk");
+  const sent: SentCommand[][] = [];
+  for (let request = first; request < first + requests; request += 1) {
+    await stage.model.request(request);
+    sent.push(await take());
+  }
+  await asked;
+  return sent;
+}
+
+function count(samples: readonly (readonly SentCommand[])[]) {
+  return {
+    all: spread(samples.map(({ length }) => length)),
+    bullMq: spread(samples.map((sent) => sent.filter(({ isBullMq }) => isBullMq).length)),
+  };
+}
+
+function rowOf({ all, bullMq }: ReturnType<typeof count>): string[] {
+  return [all.p50, bullMq.p50, all.max].map(String);
+}
+
+function goal(what: string, measured: number, most: number) {
+  return { what, measured: String(measured), aim: `≤ ${most}`, met: measured <= most };
+}

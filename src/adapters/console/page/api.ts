@@ -1,0 +1,247 @@
+/** Everything that the page asks of its server. A failure is an {@link ApiError} with a sentence for the person. */
+import type { IntakeResult } from "../../../chat/inbound.ts";
+import type {
+  AuditLine,
+  TransientEvent,
+  SystemReport,
+  ThreadLine,
+  TimelinePage,
+  UsageReport,
+} from "../../../operations/operations.ts";
+import type { FileEntry } from "../../../sandbox/sandbox.ts";
+import type { ConsoleMessage, ThreadSummary } from "../conversations.ts";
+import type { ConsoleStatus } from "../services.ts";
+
+export class ApiError extends Error {
+  /** Of HTTP; 0 when nothing answered. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What a person should read of the outcome; empty where the page shows it by itself. */
+export function replyOf(outcome: IntakeResult): string {
+  if (outcome.kind === "ignored") return `Nothing happened: ${outcome.why}.`;
+  return "reply" in outcome ? (outcome.reply ?? "") : "";
+}
+
+export function getStatus(): Promise<ConsoleStatus> {
+  return request("GET", "/api/status");
+}
+
+/** `attachments` are ids of files that were sent before. */
+export function postMessage(
+  thread: string,
+  text: string,
+  key: string,
+  attachments: string[],
+): Promise<IntakeResult> {
+  return request("POST", `/api/threads/${thread}/messages`, { text, key, attachments });
+}
+
+/** Sends a file that a message of the thread is going to name; returns its id. */
+export async function sendFile(thread: string, file: File): Promise<string> {
+  const [name, type] = [file.name.toWellFormed(), file.type].map(encodeURIComponent);
+  const address = `/api/threads/${thread}/attachments?name=${name}&type=${type}`;
+  return (await request<{ id: string }>("POST", address, file)).id;
+}
+
+export function stopThread(thread: string): Promise<IntakeResult> {
+  return request("POST", `/api/threads/${thread}/stop`, {});
+}
+
+/** Presses a button of a message; `text` is what the person wrote when it asks for a sentence. */
+export function pressAction(
+  thread: string,
+  message: string,
+  action: string,
+  text: string | undefined,
+): Promise<IntakeResult> {
+  const body = text === undefined ? { action } : { action, text };
+  return request("POST", `/api/threads/${thread}/messages/${message}/actions`, body);
+}
+
+/** Of a thread of any platform. */
+export function listFiles(thread: string): Promise<{ entries: FileEntry[]; truncated: boolean }> {
+  return request("GET", `/api/threads/${encodeURIComponent(thread)}/files`);
+}
+
+export function fileAddress(thread: string, path: string): string {
+  return `/api/threads/${encodeURIComponent(thread)}/file?path=${encodeURIComponent(path.toWellFormed())}`;
+}
+
+/** The bytes of the file at that address. */
+export async function readFile(address: string): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await send(address, {});
+  if (!response.ok) throw await failureOf(response);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+export function uploadAddress(thread: string, message: string): string {
+  return `/api/threads/${thread}/uploads/${message}`;
+}
+
+/** Trades the token for a cookie that scripts cannot read. */
+export async function signIn(token: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await send("/api/session", { method: "POST", headers });
+  if (!response.ok) throw await failureOf(response);
+}
+
+/** What every stream tells beside its content. */
+export interface Connection {
+  connected(yes: boolean): void;
+  /** The browser connects again by itself after a broken connection, but not after this. */
+  refused(): void;
+}
+
+export interface ConversationEvents extends Connection {
+  threads(all: ThreadSummary[]): void;
+  thread(changed: ThreadSummary): void;
+  conversation(whole: { thread: ThreadSummary | null; messages: ConsoleMessage[] }): void;
+  message(changed: ConsoleMessage): void;
+  removed(id: string): void;
+}
+
+/** The live stream of the list, and of a thread. Returns what closes it. */
+export function connect(thread: string | null, on: ConversationEvents): () => void {
+  return watch(thread ? `/api/events?thread=${thread}` : "/api/events", on, {
+    threads: (data) => on.threads(JSON.parse(data)),
+    thread: (data) => on.thread(JSON.parse(data)),
+    conversation: (data) => on.conversation(JSON.parse(data)),
+    message: (data) => on.message(JSON.parse(data)),
+    removed: (data) => on.removed(JSON.parse(data)),
+  });
+}
+
+/** A random id, as the server wants it for threads and for messages. */
+export function randomId(): string {
+  // crypto.randomUUID is missing from pages that are served over plain http by another machine.
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * The answer is not parsed: this server and this page are of one version, and the routes answer with the same types.
+ */
+async function request<Answer>(method: "GET" | "POST", address: string, body?: object): Promise<Answer> {
+  const init: RequestInit = { method };
+  if (body instanceof Blob)
+    Object.assign(init, { body, headers: { "content-type": "application/octet-stream" } });
+  else if (body)
+    Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  const response = await send(address, init);
+  if (!response.ok) throw await failureOf(response);
+  return await response.json();
+}
+
+async function failureOf(response: Response): Promise<ApiError> {
+  const { error }: { error: string } = await response.json();
+  return new ApiError(response.status, error);
+}
+
+/** After this time without an answer the page asks why, ms. */
+const patienceMs = 3_000;
+
+let onDelay: (why: string) => void = () => {};
+
+/** `listener` is told what answers wait for, and an empty text when they have come. */
+export function whenDelayed(listener: (why: string) => void): void {
+  onDelay = listener;
+}
+
+async function send(address: string, init: RequestInit): Promise<Response> {
+  let isWaiting = true;
+  const explain = async () => {
+    const { error }: { error?: string } = await (await fetch("/readyz")).json();
+    if (isWaiting && error) onDelay(error);
+  };
+  // Whether anything answers at all is told by the request itself.
+  const timer = setTimeout(() => void explain().catch(() => {}), patienceMs);
+  try {
+    return await fetch(address, init);
+  } catch {
+    throw new ApiError(0, "Heddle is not responding. Is it running?");
+  } finally {
+    isWaiting = false;
+    clearTimeout(timer);
+    onDelay("");
+  }
+}
+
+/** The timeline of a thread of any platform: its end, or the page before a position. */
+export function getTimeline(thread: string, before?: number): Promise<TimelinePage & { line: ThreadLine }> {
+  return request("GET", `${sessionPath(thread)}/timeline${before === undefined ? "" : `?before=${before}`}`);
+}
+
+export function stopSession(thread: string): Promise<IntakeResult> {
+  return request("POST", `${sessionPath(thread)}/stop`, {});
+}
+
+export function continueSession(thread: string): Promise<IntakeResult> {
+  return request("POST", `${sessionPath(thread)}/continue`, {});
+}
+
+export function getUsage(days: number): Promise<UsageReport> {
+  return request("GET", `/api/usage?days=${days}`);
+}
+
+/** The list of console threads. */
+export function getThreads(): Promise<ThreadSummary[]> {
+  return request("GET", "/api/threads");
+}
+
+/** The newest entries of the audit log, or those before one. */
+export function getAudit(before?: number): Promise<AuditLine[]> {
+  return request("GET", `/api/audit${before === undefined ? "" : `?before=${before}`}`);
+}
+
+export function getSystem(): Promise<SystemReport> {
+  return request("GET", "/api/system");
+}
+
+/** The list of all threads, as it changes. Returns what closes it. */
+export function watchSessions(on: Connection & { sessions(all: ThreadLine[]): void }): () => void {
+  return watch("/api/sessions/events", on, { sessions: (data) => on.sessions(JSON.parse(data)) });
+}
+
+export interface SessionEvents extends Connection {
+  line(line: ThreadLine | null): void;
+  entries(page: TimelinePage): void;
+  passing(news: TransientEvent): void;
+}
+
+/** What happens in a thread from that position on. Returns what closes it. */
+export function watchSession(thread: string, from: number, on: SessionEvents): () => void {
+  return watch(`${sessionPath(thread)}/events?from=${from}`, on, {
+    line: (data) => on.line(JSON.parse(data)),
+    entries: (data) => on.entries(JSON.parse(data)),
+    passing: (data) => on.passing(JSON.parse(data)),
+  });
+}
+
+function sessionPath(thread: string): string {
+  return `/api/sessions/${encodeURIComponent(thread)}`;
+}
+
+function watch(
+  address: string,
+  { connected, refused }: Connection,
+  events: Record<string, (data: string) => void>,
+): () => void {
+  const source = new EventSource(address);
+  for (const [name, act] of Object.entries(events)) source.addEventListener(name, ({ data }) => act(data));
+  source.addEventListener("open", () => connected(true));
+  source.addEventListener("error", () => {
+    connected(false);
+    if (source.readyState === EventSource.CLOSED) refused();
+  });
+  return () => source.close();
+}

@@ -1,0 +1,72 @@
+/** The box to write in. Enter sends, Shift+Enter begins a new line. */
+import { randomId } from "../api.ts";
+import { Attachments } from "./attachments.ts";
+import { byId } from "../dom.ts";
+import { showToast } from "../toast.ts";
+
+/** Resolves to whether the message was accepted. */
+type Send = (text: string, key: string, files: File[]) => Promise<boolean>;
+
+export class Composer {
+  readonly #text = byId("text", HTMLTextAreaElement);
+  readonly #button = byId("send", HTMLButtonElement);
+  readonly #send: Send;
+  /** What is being sent and its key: sending it again after a failure must not say it twice. */
+  #attempt: { text: string; files: File[]; key: string } = { text: "", files: [], key: "" };
+  #busy = false;
+  readonly #attachments = new Attachments(showToast, () => this.#fit());
+
+  constructor(send: Send) {
+    this.#send = send;
+    byId("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#submit();
+    });
+    this.#text.addEventListener("keydown", (event) => {
+      // Enter also ends the choice of a character in an input method.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      void this.#submit();
+    });
+    this.#text.addEventListener("input", () => this.#fit());
+    this.#fit();
+  }
+
+  focus(): void {
+    this.#text.focus();
+  }
+
+  /** Sends a text as if it had been typed. */
+  submitText(text: string): void {
+    this.#text.value = text;
+    void this.#submit();
+  }
+
+  async #submit(): Promise<void> {
+    const text = this.#text.value.trim();
+    const { files } = this.#attachments;
+    if ((text === "" && files.length === 0) || this.#busy) return;
+    if (text !== this.#attempt.text || files !== this.#attempt.files)
+      this.#attempt = { text, files, key: randomId() };
+    this.#busy = true;
+    this.#attachments.busy = true;
+    this.#button.disabled = true;
+    const accepted = await this.#send(text, this.#attempt.key, files);
+    this.#busy = false;
+    this.#attachments.busy = false;
+    if (accepted) {
+      this.#attempt = { text: "", files: [], key: "" };
+      if (this.#text.value.trim() === text) this.#text.value = "";
+      if (files === this.#attachments.files) this.#attachments.clear();
+    }
+    this.#fit();
+    this.#text.focus();
+  }
+
+  #fit(): void {
+    const empty = this.#text.value.trim() === "" && this.#attachments.files.length === 0;
+    this.#button.disabled = this.#busy || empty;
+    this.#text.style.height = "auto";
+    this.#text.style.height = `${this.#text.scrollHeight}px`;
+  }
+}

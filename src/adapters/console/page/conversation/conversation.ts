@@ -1,0 +1,248 @@
+/** The conversation of one console thread: what its stream brings, and what the person does. */
+import type { ActionButton } from "../../../../chat/outbound.ts";
+import type { ConsoleMessage } from "../../conversations.ts";
+import { sessionAddress, threadAddress } from "../addresses.ts";
+import {
+  type Connection,
+  connect,
+  type ConversationEvents,
+  getThreads,
+  messageOf,
+  postMessage,
+  pressAction,
+  randomId,
+  replyOf,
+  sendFile,
+  stopThread,
+} from "../api.ts";
+import { byId } from "../dom.ts";
+import { files } from "../files.ts";
+import { announce, showTitle, showToast } from "../toast.ts";
+import { askFor } from "./ask.ts";
+import { Composer } from "./composer.ts";
+import { Conversation } from "./messages.ts";
+import { colorOf, ThreadList } from "./thread-list.ts";
+
+/** Closer than this to the end, in pixels, the conversation follows what is written. */
+const nearEnd = 120;
+
+const log = byId("log");
+const stopButton = byId("stop", HTMLButtonElement);
+const timelineLink = byId("to-timeline", HTMLAnchorElement);
+const scroller = byId("scroller");
+const threads = new ThreadList(byId("thread-list"));
+const conversation = new Conversation(
+  log,
+  () => void stop(),
+  (message, action) => void press(message, action),
+);
+const composer = new Composer(send);
+
+let current: string | null = null;
+/** The thread that the first message of a new one makes: the same for every attempt to send it. */
+let next = randomId();
+/** How often a stop was asked for. */
+let stops = 0;
+/** Ids of files that went with an attempt that failed later: they are not sent twice. */
+const sent = new WeakMap<File, { thread: string; id: string }>();
+
+/** Opens a thread, or with null the page for a new one; returns what ends it. */
+export function openConversation(thread: string | null, on: Connection): () => void {
+  current = thread;
+  conversation.clear();
+  files.open(null);
+  document.body.classList.toggle("empty", current === null);
+  byId("main").className = current ? colorOf(current) : "";
+  timelineLink.hidden = current === null;
+  if (current) timelineLink.href = sessionAddress(`local:console:main:${current}`);
+  showTitle(current ? "" : "New thread");
+  showRunning();
+  focusBox();
+  return follow(current, on);
+}
+
+/** Keeps the list of console threads live beside another page; returns what ends it. */
+export function followThreads(on: Connection): () => void {
+  leave();
+  return follow(null, on);
+}
+
+/**
+ * Shows the list of console threads as it is now, beside a page with a stream of its own: browsers open six
+ * connections to a server, so a tab has no more than one stream.
+ */
+export async function listThreads(): Promise<void> {
+  leave();
+  threads.select(null);
+  await refreshThreads();
+}
+
+/** The same, when something has happened in one of them. */
+export async function refreshThreads(): Promise<void> {
+  threads.replace(await getThreads());
+}
+
+/** On a phone the keyboard would cover what was asked for. */
+function focusBox(): void {
+  if (matchMedia("(pointer: fine)").matches) composer.focus();
+}
+
+function leave(): void {
+  current = null;
+  conversation.clear();
+  files.open(null);
+  showRunning();
+}
+
+function follow(thread: string | null, { connected, refused }: Connection): () => void {
+  threads.select(thread);
+  return connect(thread, { ...live, connected, refused });
+}
+
+const live: Omit<ConversationEvents, keyof Connection> = {
+  threads: (all) => threads.replace(all),
+  thread(thread) {
+    threads.put(thread);
+    if (thread.id === current) showTitle(thread.title);
+  },
+  conversation({ thread, messages }) {
+    const first = log.childElementCount === 0;
+    showTitle(thread?.title ?? "No such thread");
+    if (!thread)
+      showToast("There is no thread at this address, or it has expired. Write a message to start it.");
+    if (current === null) return;
+    const shown = current;
+    keepEndInView(() => conversation.replace(shown, messages), first);
+    showRunning();
+    if (thread && first) files.open(shown);
+  },
+  message(message) {
+    keepEndInView(() => conversation.put(message));
+    showRunning();
+    files.scheduleRefresh();
+    if (message.kind === "answer" || message.kind === "notice" || message.kind === "question")
+      announce(`Heddle: ${message.markdown.slice(0, 300)}`);
+    if (message.mark === "stopped") announce("Stopped.");
+  },
+  removed(id) {
+    keepEndInView(() => conversation.remove(id));
+    showRunning();
+  },
+};
+
+async function send(text: string, key: string, chosen: File[]): Promise<boolean> {
+  const thread = current ?? next;
+  try {
+    const attachments: string[] = [];
+    for (const file of chosen) attachments.push(await fileId(thread, file));
+    await postMessage(thread, text, key, attachments);
+  } catch (error) {
+    showToast(messageOf(error));
+    return false;
+  }
+  showToast("");
+  scroller.scrollTop = scroller.scrollHeight;
+  if (thread === next) next = randomId();
+  if (current === null) location.hash = threadAddress(thread);
+  return true;
+}
+
+async function fileId(thread: string, file: File): Promise<string> {
+  const known = sent.get(file);
+  if (known?.thread === thread) return known.id;
+  const id = await sendFile(thread, file);
+  sent.set(file, { thread, id });
+  return id;
+}
+
+/** Stops what the open conversation runs; false when there is nothing. */
+export function stopRunning(): boolean {
+  if (!conversation.running) return false;
+  void stop();
+  return true;
+}
+
+async function stop(): Promise<void> {
+  if (!current) return;
+  const asked = ++stops;
+  const wasPressed = document.activeElement?.matches("button.stop");
+  showStopping(true);
+  // That button is none any more, and its focus would be lost.
+  if (wasPressed) focusBox();
+  announce("Stopping.");
+  try {
+    const outcome = await stopThread(current);
+    if (outcome.kind === "stopping") return;
+    showToast(replyOf(outcome));
+  } catch (error) {
+    showToast(messageOf(error));
+  }
+  // What became of an earlier press says nothing of a later one.
+  if (asked === stops) showStopping(false);
+}
+
+async function press(message: ConsoleMessage, { id, asksFor }: ActionButton): Promise<void> {
+  if (current === null) return;
+  const thread = current;
+  const text = asksFor ? await askFor(asksFor) : undefined;
+  if (text === null) return;
+  try {
+    const outcome = await pressAction(thread, message.id, id, text);
+    // Why it was refused is said in the thread.
+    showToast(outcome.kind === "refused" ? "" : replyOf(outcome));
+  } catch (error) {
+    showToast(messageOf(error));
+  }
+}
+
+/** What was asked to stop says so until it has stopped. */
+function showStopping(yes: boolean): void {
+  for (const button of [stopButton, ...log.querySelectorAll<HTMLButtonElement>("button.stop")]) {
+    button.disabled = yes;
+    button.lastChild?.replaceWith(yes ? "Stopping…" : "Stop");
+  }
+}
+
+/** Changes the conversation, and keeps its end in view for whoever was reading there. */
+function keepEndInView(change: () => void, always = false): void {
+  const follows = isNearEnd();
+  change();
+  if (follows || always) scroller.scrollTop = scroller.scrollHeight;
+  showJump();
+}
+
+function isNearEnd(): boolean {
+  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
+}
+
+function showJump(): void {
+  byId("jump").hidden = isNearEnd();
+}
+
+function showRunning(): void {
+  const { running } = conversation;
+  document.body.classList.toggle("running", running);
+  stopButton.hidden = !running;
+  if (!running) showStopping(false);
+}
+
+for (const suggestion of document.querySelectorAll<HTMLElement>("[data-say]")) {
+  suggestion.addEventListener("click", () => composer.submitText(suggestion.dataset.say ?? ""));
+}
+
+stopButton.addEventListener("click", () => void stop());
+byId("skip").addEventListener("click", () =>
+  document.body.dataset.page === "conversation" ? composer.focus() : byId("report").focus(),
+);
+byId("jump").addEventListener("click", () => (scroller.scrollTop = scroller.scrollHeight));
+let wasNearEnd = true;
+const onScroll = () => {
+  wasNearEnd = isNearEnd();
+  showJump();
+};
+scroller.addEventListener("scroll", onScroll, { passive: true });
+// The box below grows with what is written, and a phone's keyboard comes.
+new ResizeObserver(() => {
+  if (wasNearEnd) scroller.scrollTop = scroller.scrollHeight;
+  showJump();
+}).observe(scroller);

@@ -1,0 +1,162 @@
+/** The conversation of one thread. */
+import type { ActionButton } from "../../../../chat/outbound.ts";
+import type { ConsoleMessage } from "../../conversations.ts";
+import { uploadAddress } from "../api.ts";
+import { element, formatBytes, icon, redraw, timeElement } from "../dom.ts";
+import { renderMarkdown, showMarkdown } from "../markdown/render.ts";
+import { viewFile } from "../viewer.ts";
+import { CallList } from "./call-list.ts";
+
+const markWords = {
+  taken: "Working on it",
+  waiting: "Waiting",
+  answered: "Answered",
+  stopped: "Stopped",
+  failed: "Failed",
+};
+
+/** Whether work goes on because of this message, so that it can be stopped. */
+function isRunning(message: ConsoleMessage): boolean {
+  return isStoppable(message) || message.mark === "taken" || message.mark === "waiting";
+}
+
+function isStoppable(message: ConsoleMessage): boolean {
+  return "stoppable" in message && message.stoppable;
+}
+
+type Press = (message: ConsoleMessage, action: ActionButton) => void;
+
+/**
+ * Shows messages in `log`; `onStop` is called when a message's stop button is pressed, `onPress(message, action)`
+ * when it is another button.
+ */
+export class Conversation {
+  readonly #log: HTMLElement;
+  readonly #onStop: () => void;
+  readonly #onPress: Press;
+  #shown = new Map<string, { message: ConsoleMessage } & ReturnType<typeof messageElement>>();
+  #thread = "";
+
+  constructor(log: HTMLElement, onStop: () => void, onPress: Press) {
+    this.#log = log;
+    this.#onStop = onStop;
+    this.#onPress = onPress;
+  }
+
+  get running(): boolean {
+    return [...this.#shown.values()].some(({ message }) => isRunning(message));
+  }
+
+  /** Shows exactly these messages; what is already there stays in place. */
+  replace(thread: string, messages: ConsoleMessage[]): void {
+    if (thread !== this.#thread) this.clear();
+    this.#thread = thread;
+    const kept = new Set(messages.map(({ id }) => id));
+    for (const id of this.#shown.keys()) if (!kept.has(id)) this.remove(id);
+    for (const message of messages) this.put(message);
+  }
+
+  clear(): void {
+    this.#shown.clear();
+    this.#log.replaceChildren();
+  }
+
+  put(message: ConsoleMessage): void {
+    let shown = this.#shown.get(message.id);
+    if (!shown) {
+      shown = { message, ...messageElement(this.#onStop, this.#onPress) };
+      const later = [...this.#shown.values()].find((other) => other.message.place > message.place);
+      this.#log.insertBefore(shown.article, later ? later.article : null);
+      this.#shown.set(message.id, shown);
+      if (later)
+        this.#shown = new Map([...this.#shown].toSorted(([, a], [, b]) => a.message.place - b.message.place));
+    }
+    shown.message = message;
+    shown.show(this.#thread, message);
+  }
+
+  remove(id: string): void {
+    this.#shown.get(id)?.article.remove();
+    this.#shown.delete(id);
+  }
+}
+
+/** The parts stay while their content changes, so that an edit takes neither focus nor place from anybody. */
+function messageElement(onStop: () => void, onPress: Press) {
+  const name = element("span", { class: "name" });
+  const time = element("span");
+  const mark = element("span", { class: "mark" });
+  const head = element("header", {}, name, time, mark);
+  const body = element("div", { class: "body" });
+  const words = element("div", { class: "part" });
+  const calls = new CallList();
+  const button = element("button", { type: "button", class: "stop", onclick: onStop }, icon("stop"), "Stop");
+  const foot = element("footer", {}, button);
+  const print = element("div", { class: "print" });
+  const actions = element("div", { class: "actions" });
+  const article = element("article", {}, head, body, actions, print, foot);
+
+  const show = (thread: string, message: ConsoleMessage) => {
+    article.className = `message ${message.kind} ${isStoppable(message) ? "live" : ""}`;
+    const who = message.kind === "person" ? message.name : "Heddle";
+    redraw(name, who, () => [who]);
+    redraw(time, message.at, () => [timeElement(message.at)]);
+    if (message.kind === "person") redraw(body, [message.text, message.files], () => writtenBody(message));
+    else if (message.kind === "file") {
+      const { id, name: file, bytes } = message;
+      redraw(body, [thread, id], () => [fileCard(file, bytes, uploadAddress(thread, id))]);
+    } else if (message.calls) {
+      redraw(body, "calls", () => calls.parts);
+      calls.show(message.calls);
+    } else {
+      redraw(body, "words", () => [words]);
+      showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });
+    }
+    const offered = "actions" in message ? message.actions : undefined;
+    redraw(actions, offered, () =>
+      (offered ?? []).map((action) => actionButton(action, () => onPress(message, action))),
+    );
+    actions.hidden = !offered;
+    const footer = "footer" in message ? message.footer : undefined;
+    redraw(print, footer, () => (footer ? renderMarkdown(footer) : []));
+    print.hidden = !footer;
+    mark.className = `mark ${message.mark ?? ""}`;
+    mark.hidden = !message.mark;
+    const place = message.ahead ? `, no. ${message.ahead}` : "";
+    redraw(mark, [message.mark, place], () =>
+      message.mark ? [icon(message.mark), markWords[message.mark] + place] : [],
+    );
+    // While only a message of a person waits, the box has the button.
+    foot.hidden = !isStoppable(message);
+  };
+  return { article, show };
+}
+
+function actionButton({ label, style }: ActionButton, onclick: () => void): HTMLElement {
+  return element("button", { type: "button", class: `action ${style}`, onclick }, label);
+}
+
+/** A file that Heddle has made: to view and to save. */
+function fileCard(name: string, bytes: number, address: string): HTMLElement {
+  const look = { type: "button", class: "file", onclick: () => void viewFile(name, address) };
+  const size = element("span", { class: "size" }, formatBytes(bytes));
+  const save = { class: "quiet", href: address, download: name, "aria-label": `Save ${name}` };
+  return element(
+    "span",
+    { class: "file-card" },
+    element("button", look, icon("file"), element("span", {}, name), size),
+    element("a", save, icon("download")),
+  );
+}
+
+/** `files`: the names of those that came with it; the workspace has them. */
+function writtenBody({ text, files = [] }: { text: string; files?: string[] }): HTMLElement[] {
+  const cards = files.map((name) =>
+    element("span", { class: "file-card" }, icon("file"), element("span", {}, name)),
+  );
+  return [
+    // As it was written: people do not expect their asterisks to vanish.
+    ...(text ? [element("p", { class: "plain" }, text)] : []),
+    ...(cards.length > 0 ? [element("div", { class: "sent" }, ...cards)] : []),
+  ];
+}

@@ -1,0 +1,73 @@
+/** The list of threads. */
+import { threadAddress } from "../addresses.ts";
+import type { ThreadSummary } from "../../conversations.ts";
+import { type Attributes, element, icon, timeElement } from "../dom.ts";
+
+const stateWords = {
+  taken: "working",
+  waiting: "waiting",
+  answered: "answered",
+  stopped: "stopped",
+  failed: "failed",
+};
+
+/** The class that gives a thread its colour, the same on every page. */
+export function colorOf(thread: string): string {
+  return `color-${Number.parseInt(thread.slice(-6), 36) % 7}`;
+}
+
+export class ThreadList {
+  readonly #list: HTMLElement;
+  #threads = new Map<string, ThreadSummary>();
+  #current: string | null = null;
+  #shown = "";
+  /** Until then an empty list means nothing. */
+  #known = false;
+
+  constructor(list: HTMLElement) {
+    this.#list = list;
+  }
+
+  replace(threads: ThreadSummary[]): void {
+    this.#known = true;
+    this.#threads = new Map(threads.map((thread) => [thread.id, thread]));
+    this.#show();
+  }
+
+  put(thread: ThreadSummary): void {
+    this.#threads.set(thread.id, thread);
+    this.#show();
+  }
+
+  select(thread: string | null): void {
+    this.#current = thread;
+    this.#show();
+  }
+
+  #show(): void {
+    const newest = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
+    if (!this.#known) return;
+    const now = JSON.stringify([this.#current, newest]);
+    if (now === this.#shown) return;
+    this.#shown = now;
+    const links = () => [...this.#list.querySelectorAll("a")];
+    const focused = links().find((link) => link === document.activeElement)?.hash;
+    const nothing = element("li", { class: "none" }, "Your threads will be listed here.");
+    this.#list.replaceChildren(
+      ...(newest.length > 0 ? newest.map((thread) => this.#line(thread)) : [nothing]),
+    );
+    links()
+      .find(({ hash }) => hash === focused)
+      ?.focus();
+  }
+
+  #line({ id, title, activeAt, state }: ThreadSummary): HTMLElement {
+    const attributes: Attributes = { href: threadAddress(id), class: colorOf(id) };
+    if (id === this.#current) attributes["aria-current"] = "page";
+    const words = state ? ` · ${stateWords[state]}` : "";
+    const details = element("span", { class: "details" }, timeElement(activeAt), words);
+    const sign = element("span", { class: `sign ${state ?? ""}` }, state ? icon(state) : "");
+    const text = element("span", { class: "text" }, element("span", { class: "title" }, title), details);
+    return element("li", {}, element("a", attributes, sign, text));
+  }
+}

@@ -1,0 +1,34 @@
+/** Figures in words. */
+import type { Figures } from "../../../operations/operations.ts";
+
+export function formatCost(dollars: number, unknown = false): string {
+  // Single calls cost fractions of a cent.
+  const amount = dollars.toFixed(dollars < 0.1 ? 4 : 2).replace(/(\.\d\d)0+$/, "$1");
+  return `${unknown ? "≤ " : ""}$${amount}`;
+}
+
+export function formatCount(number: number): string {
+  return Math.round(number).toLocaleString();
+}
+
+/** Short, for the narrow places: 12,345 becomes 12.3k. */
+export function formatShort(number: number): string {
+  return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(number);
+}
+
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function tokensOf({ input, output, cacheRead, cacheWrite }: Figures): number {
+  return input + output + cacheRead + cacheWrite;
+}
+
+/** "1 turn", "2 turns". */
+export function pluralize(number: number, one: string, many = `${one}s`): string {
+  return `${formatCount(number)} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,165 @@
+/** The page: which part of it the address names, signing in, and keys that work everywhere. */
+import { ApiError, getStatus, messageOf, signIn, whenDelayed } from "./api.ts";
+import {
+  followThreads,
+  listThreads,
+  openConversation,
+  refreshThreads,
+  stopRunning,
+} from "./conversation/conversation.ts";
+import { byId } from "./dom.ts";
+import { openDrawer, setUpDrawers } from "./drawers.ts";
+import { openAllThreads } from "./operations/all-threads.ts";
+import { openAudit } from "./operations/audit.ts";
+import type { OpenPage } from "./operations/report.ts";
+import { openSystem } from "./operations/system.ts";
+import { openTimeline } from "./operations/timeline.ts";
+import { openUsage } from "./operations/usage.ts";
+import { setUpShortcuts } from "./shortcuts.ts";
+import { showStatus } from "./status.ts";
+import { showDelay, showTitle, showToast } from "./toast.ts";
+
+/** A token in an address is used once, and is gone from the address before anything else happens. */
+const tokenAddress = /^#token=(.+)$/;
+
+const reports = new Map<string, { title: string; show: OpenPage; live: boolean }>([
+  ["threads", { title: "All threads", show: openAllThreads, live: true }],
+  ["usage", { title: "Usage", show: openUsage, live: false }],
+  ["audit", { title: "Audit log", show: openAudit, live: false }],
+  ["system", { title: "System", show: openSystem, live: false }],
+]);
+
+const report = byId("report");
+const signInDialog = byId("sign-in", HTMLDialogElement);
+const tokenInput = byId("token", HTMLInputElement);
+let close = () => {};
+
+const showError = (error: unknown) => showToast(messageOf(error));
+
+const frame = {
+  connected(yes: boolean) {
+    const restarted = yes && !byId("connection").hidden;
+    byId("connection").hidden = yes;
+    if (restarted) void getStatus().then(showStatus, showError);
+  },
+  changed: () => void refreshThreads().catch(showError),
+  refused: () => startLater(),
+};
+
+function open(): void {
+  close();
+  openDrawer(null);
+  showToast("");
+  const { page, act } = pageAt(location.hash);
+  document.body.dataset.page = page;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("#pages a")) {
+    if (link.hash === `#/${page}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  report.replaceChildren();
+  report.scrollTop = 0;
+  const ends = act();
+  close = () => {
+    for (const end of ends) end();
+  };
+}
+
+/** `act` shows the page and returns what ends it. */
+interface PageAt {
+  page: string;
+  act(): (() => void)[];
+}
+
+function pageAt(hash: string): PageAt {
+  const thread = /^#\/t\/([a-z0-9]{8,32})$/.exec(hash)?.[1];
+  if (thread) return { page: "conversation", act: () => [openConversation(thread, frame)] };
+  const session = sessionIn(hash);
+  if (session) {
+    const show: OpenPage = (root, on) => openTimeline(root, session, on);
+    return reportPage("timeline", { title: "", show, live: true });
+  }
+  const name = hash.slice(2);
+  const known = reports.get(name);
+  if (known) return reportPage(name, known);
+  return { page: "conversation", act: () => [openConversation(null, frame)] };
+}
+
+/** `live`: the page follows a stream of its own. */
+function reportPage(
+  page: string,
+  { title, show, live }: { title: string; show: OpenPage; live: boolean },
+): PageAt {
+  const act = () => {
+    document.body.classList.toggle("empty", page !== "timeline");
+    byId("main").className = "";
+    byId("to-timeline").hidden = true;
+    showTitle(title);
+    if (!live) return [followThreads(frame), show(report, frame)];
+    listThreads().catch(showError);
+    return [show(report, frame)];
+  };
+  return { page, act };
+}
+
+function sessionIn(hash: string): string {
+  try {
+    return decodeURIComponent(/^#\/s\/(.+)$/.exec(hash)?.[1] ?? "");
+  } catch {
+    return "";
+  }
+}
+
+/** Signs in if needed, then shows everything. */
+async function start(): Promise<void> {
+  const [, token] = tokenAddress.exec(location.hash) ?? [];
+  if (token) history.replaceState(null, "", location.pathname);
+  try {
+    if (token) await signIn(decodeURIComponent(token));
+    showStatus(await getStatus());
+    open();
+  } catch (error) {
+    if (isUnauthorized(error)) {
+      signInDialog.showModal();
+    } else {
+      showError(error);
+      startLater();
+    }
+  }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
+function startLater(): void {
+  setTimeout(() => void start(), 2500);
+}
+
+async function submitToken(): Promise<void> {
+  try {
+    await signIn(tokenInput.value);
+    tokenInput.value = "";
+    signInDialog.close();
+    void start();
+  } catch (error) {
+    byId("sign-in-problem").textContent = isUnauthorized(error)
+      ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings."
+      : messageOf(error);
+  }
+}
+
+byId("sign-in-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  void submitToken();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (!openDrawer(null)) stopRunning();
+});
+
+addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
+whenDelayed(showDelay);
+setUpDrawers();
+setUpShortcuts();
+void start();

@@ -1,0 +1,153 @@
+/** Markdown as elements. Links lead to http(s) only and say where they lead. */
+import { type Child, element, icon, type IconName } from "../dom.ts";
+import { type Block, type ListItem, parseMarkdown } from "./blocks.ts";
+import type { Inline } from "./inline.ts";
+
+export function renderMarkdown(text: string): HTMLElement[] {
+  return parseMarkdown(text).map(renderBlock);
+}
+
+/** The signs that Heddle itself begins a paragraph with, as drawings of the page: not every machine has a font for them. */
+const signs: Record<string, IconName> = {
+  "⏳": "waiting",
+  "⏸️": "paused",
+  "✅": "answered",
+  "🛑": "stopped",
+  "⚠️": "failed",
+  "🚫": "stopped",
+  "❓": "question",
+  "🔐": "question",
+};
+
+const shown = new WeakMap<Element, string[]>();
+
+/**
+ * Shows Markdown in `node`, which nobody else fills. The blocks before the first that changed stay as they are, with
+ * the focus and with what is selected in them. `signed`: Heddle itself says it, not the model.
+ */
+export function showMarkdown(node: Element, text: string, { signed }: { signed: boolean }): void {
+  const blocks = parseMarkdown(text);
+  const now = blocks.map((block) => JSON.stringify(block));
+  const before = shown.get(node) ?? [];
+  const changed = now.findIndex((block, index) => block !== before[index]);
+  const same = changed === -1 ? now.length : changed;
+  while (node.childElementCount > same) node.lastElementChild?.remove();
+  node.append(...blocks.slice(same).map(signed ? renderSigned : renderBlock));
+  shown.set(node, now);
+}
+
+function renderSigned(block: Block): HTMLElement {
+  const [first, ...others] = block.type === "paragraph" ? block.children : [];
+  if (typeof first !== "string") return renderBlock(block);
+  const [sign, name] = Object.entries(signs).find(([known]) => first.startsWith(known)) ?? [];
+  if (!sign || !name) return renderBlock(block);
+  const drawing = element("span", { class: `own-sign ${name}` }, icon(name));
+  return element("p", {}, drawing, ...renderInline([first.slice(sign.length), ...others]));
+}
+
+// The page has h1 for its name and h2 for the thread.
+const headings = ["h3", "h4", "h5"] as const;
+
+function renderBlock(block: Block): HTMLElement {
+  switch (block.type) {
+    case "paragraph":
+      return element("p", {}, ...renderInline(block.children));
+    case "heading":
+      return element(headings[block.level - 1] ?? "h6", {}, ...renderInline(block.children));
+    case "code":
+      return renderCode(block);
+    case "rule":
+      return element("hr");
+    case "quote":
+      return element("blockquote", {}, ...block.blocks.map(renderBlock));
+    case "list":
+      return element(
+        block.ordered ? "ol" : "ul",
+        block.ordered ? { start: block.start } : {},
+        ...block.items.map(renderItem),
+      );
+    case "table":
+      return renderTable(block);
+  }
+}
+
+function renderItem({ checked, blocks }: ListItem): HTMLElement {
+  // An item that is one line is not a paragraph.
+  const content = blocks.flatMap((block, position) =>
+    block.type === "paragraph" && position === 0 ? renderInline(block.children) : [renderBlock(block)],
+  );
+  if (checked === null) return element("li", {}, ...content);
+  const attributes = {
+    class: checked ? "box done" : "box",
+    role: "img",
+    "aria-label": checked ? "Done:" : "To do:",
+  };
+  const box = element("span", attributes, checked ? icon("answered") : "");
+  return element("li", { class: "task" }, box, ...content);
+}
+
+function renderCode({ language, text }: Extract<Block, { type: "code" }>): HTMLElement {
+  const code = element("pre", { tabindex: "0" }, element("code", {}, text));
+  // Browsers offer the clipboard to pages on this machine or behind https only.
+  const copy = "clipboard" in navigator ? copyButton(text) : "";
+  const head = element("div", { class: "code-head" }, language || "text", copy);
+  return element("div", { class: "code" }, head, code);
+}
+
+function copyButton(text: string): HTMLElement {
+  const onclick = async () => {
+    await navigator.clipboard.writeText(text);
+    button.replaceChildren(icon("answered"));
+  };
+  const attributes = { type: "button", class: "quiet", "aria-label": "Copy code", onclick };
+  const button = element("button", attributes, icon("copy"));
+  return button;
+}
+
+function renderTable({ aligns, rows: [head = [], ...rows] }: Extract<Block, { type: "table" }>): HTMLElement {
+  const row = (tag: "th" | "td") => (cells: Inline[][]) =>
+    element(
+      "tr",
+      {},
+      ...cells.map((cell, column) =>
+        element(tag, { class: aligns[column] ?? "start" }, ...renderInline(cell)),
+      ),
+    );
+  const table = element(
+    "table",
+    {},
+    element("thead", {}, row("th")(head)),
+    element("tbody", {}, ...rows.map(row("td"))),
+  );
+  return element("div", { class: "table", tabindex: "0" }, table);
+}
+
+const emphases = { strong: "strong", emphasis: "em", strike: "s" } as const;
+
+function renderInline(nodes: Inline[]): Child[] {
+  return nodes.map((node) => {
+    if (typeof node === "string") return node;
+    switch (node.type) {
+      case "break":
+        return element("br");
+      case "code":
+        return element("code", {}, node.text);
+      case "link":
+        return renderLink(node);
+      case "strong":
+      case "emphasis":
+      case "strike":
+        return element(emphases[node.type], {}, ...renderInline(node.children));
+    }
+  });
+}
+
+function renderLink({ href, children }: Extract<Inline, { type: "link" }>): HTMLElement {
+  const attributes = { href, rel: "noopener noreferrer nofollow", target: "_blank", title: href };
+  const link = element("a", attributes, ...renderInline(children));
+  const { host } = new URL(href);
+  // Text that looks like one address must not lead to another unseen.
+  const plain = [href, href.replace(/\/$/, "")].includes(link.textContent ?? "");
+  if (!plain) link.append(" ", element("span", { class: "target" }, `(${host})`));
+  return link;
+}

@@ -1,0 +1,233 @@
+/** The entries of a timeline. A tool's result is shown with its call, wherever the two come from. */
+import type { TransientEvent, TimelineEntry } from "../../../../operations/operations.ts";
+import { type Child, element, icon, timeElement } from "../dom.ts";
+import { formatDuration, pluralize } from "../format.ts";
+import { renderMarkdown } from "../markdown/render.ts";
+import { decisionOf, endingOf } from "../states.ts";
+import { excerptOf, figuresOf, foldExcerpt, formatSizes, imagesOf, omittedOf } from "./entry-parts.ts";
+import { toolCall, type ToolCallView, type ToolResult } from "./tool-call.ts";
+
+type EntryOf<Kind extends TimelineEntry["kind"]> = Extract<TimelineEntry, { kind: Kind }>;
+
+/** More are not kept on the page; what is older can be shown again. */
+const mostEntries = 600;
+
+export class Entries {
+  readonly #list: HTMLElement;
+  readonly #calls = new Map<string, ToolCallView>();
+  /** Results whose call is on no page that was loaded. */
+  readonly #orphans = new Map<string, { entry: ToolResult; line: HTMLElement }>();
+  /** When each turn began. */
+  readonly #startedAt = new Map<string, number>();
+  /** Position of the first entry, and of the one that comes next. */
+  first = 0;
+  #next = 0;
+
+  constructor(list: HTMLElement) {
+    this.#list = list;
+  }
+
+  /** Adds what follows; what is there already is left alone. */
+  append(entries: TimelineEntry[], from: number): void {
+    if (this.#list.childElementCount === 0) {
+      this.first = from;
+      this.#next = from;
+    }
+    for (const entry of entries) {
+      if (entry.position < this.#next) continue;
+      this.#next = entry.position + 1;
+      const line = this.#line(entry);
+      if (line) this.#list.append(line);
+    }
+    while (this.#list.childElementCount > mostEntries) {
+      this.#list.firstElementChild?.remove();
+      this.first = Number(this.#list.firstElementChild?.getAttribute("data-position"));
+    }
+  }
+
+  prepend(entries: TimelineEntry[], from: number): void {
+    const lines = entries.map((entry) => this.#line(entry)).filter((line) => line !== null);
+    this.#list.prepend(...lines);
+    this.first = from;
+  }
+
+  /** Something that is said at this moment and stored nowhere. */
+  appendPassing({ kind, text }: TransientEvent): void {
+    const words = kind === "retry" ? "Retry" : "Notice";
+    const line = item("aside-entry", icon("waiting"), element("strong", {}, words), " ", text);
+    line.dataset.position = String(this.#next);
+    this.#list.append(line);
+  }
+
+  /** Null when the entry is shown as a part of another one. */
+  #line(entry: TimelineEntry): HTMLElement | null {
+    const line = this.#content(entry);
+    if (line) line.dataset.position = String(entry.position);
+    return line;
+  }
+
+  #content(entry: TimelineEntry): HTMLElement | null {
+    switch (entry.kind) {
+      case "turn-start":
+        if (entry.at !== undefined) this.#startedAt.set(entry.turn, entry.at);
+        return item("turn", element("h3", {}, `Turn ${entry.turn}`), ...timeOf(entry));
+      case "message":
+        return item(
+          "said",
+          element("p", { class: "who" }, entry.author, imagesOf(entry.images)),
+          element("p", { class: "plain" }, ...excerptOf(entry.text)),
+        );
+      case "enclosure":
+        return item(
+          "aside-entry",
+          icon("file"),
+          element("strong", {}, "Attached"),
+          " ",
+          ...excerptOf(entry.text),
+          imagesOf(entry.images),
+        );
+      case "question":
+        return item(
+          "aside-entry",
+          icon("question"),
+          element("strong", {}, `Question before ${entry.tool}`),
+          " ",
+          ...excerptOf(entry.text),
+        );
+      case "decision": {
+        const [sign, word] = decisionOf(entry.decision);
+        const by = entry.by ? ` by ${entry.by}` : "";
+        return item(
+          "aside-entry",
+          icon(sign),
+          element("strong", {}, `${word}${by}`),
+          " ",
+          ...excerptOf(entry.text),
+        );
+      }
+      case "withdrawn":
+        return item("aside-entry", icon("stopped"), "A message was withdrawn before a model saw it.");
+      case "nudge":
+        return item(
+          "aside-entry",
+          icon("taken"),
+          element("strong", {}, "Heddle to the model"),
+          " ",
+          ...excerptOf(entry.text),
+        );
+      case "model":
+        return this.#model(entry);
+      case "tool-start":
+        this.#calls.get(entry.call)?.showStart();
+        return null;
+      case "tool-result":
+        return this.#result(entry);
+      case "trim":
+        return item(
+          "aside-entry",
+          icon("down"),
+          `The results of ${pluralize(entry.calls, "older call")} were shortened${formatSizes(entry)}.`,
+        );
+      case "summary":
+        return item(
+          "compaction",
+          element(
+            "p",
+            {},
+            icon("down"),
+            `Older messages were replaced by a summary${formatSizes(entry)}; ${pluralize(entry.kept, "message")} kept.`,
+          ),
+          figuresOf(entry.figures),
+          foldExcerpt("Summary", entry.text),
+        );
+      case "turn-end":
+        return renderEnding(entry, this.#startedAt.get(entry.turn));
+      default:
+        // An older page on a newer server.
+        return item("aside-entry", "A record of an unknown kind: reload the page.");
+    }
+  }
+
+  #model(entry: EntryOf<"model">): HTMLElement {
+    const { step, model, text, thinking, troubles, calls, figures, tookMs } = entry;
+    const tools = calls.map((call) => {
+      const shown = toolCall(call.name, call.arguments);
+      this.#calls.set(call.id, shown);
+      const orphan = this.#orphans.get(call.id);
+      if (orphan) {
+        shown.showResult(orphan.entry);
+        orphan.line.remove();
+        this.#orphans.delete(call.id);
+      }
+      return shown.element;
+    });
+    return item(
+      "model",
+      element(
+        "p",
+        { class: "step" },
+        element("strong", {}, `Step ${step}`),
+        element("span", {}, model),
+        ...(tookMs === undefined
+          ? []
+          : [
+              element(
+                "span",
+                { title: "since the previous record, retries included" },
+                formatDuration(tookMs),
+              ),
+            ]),
+        ...timeOf(entry),
+      ),
+      figuresOf(figures),
+      ...(troubles.text
+        ? [element("p", { class: "trouble" }, icon("waiting"), element("span", {}, ...excerptOf(troubles)))]
+        : []),
+      ...(thinking.text ? [foldExcerpt("Thinking", thinking)] : []),
+      ...(text.text
+        ? [element("div", { class: "body" }, ...renderMarkdown(text.text), ...omittedOf(text))]
+        : []),
+      ...tools,
+    );
+  }
+
+  #result(entry: ToolResult): HTMLElement | null {
+    const shown = this.#calls.get(entry.call);
+    if (shown) {
+      shown.showResult(entry);
+      return null;
+    }
+    const alone = toolCall(entry.name, { text: "", omitted: 0 });
+    alone.showResult(entry);
+    const line = item("model", alone.element);
+    this.#orphans.set(entry.call, { entry, line });
+    return line;
+  }
+}
+
+function timeOf({ at }: TimelineEntry): HTMLElement[] {
+  return at === undefined ? [] : [timeElement(at)];
+}
+
+function item(kind: string, ...children: Child[]): HTMLElement {
+  return element("li", { class: `entry ${kind}` }, ...children);
+}
+
+function renderEnding(entry: EntryOf<"turn-end">, startedAt: number | undefined): HTMLElement {
+  const { ended, detail, text, steps, figures, at } = entry;
+  const took = startedAt === undefined || at === undefined ? "" : ` · ${formatDuration(at - startedAt)}`;
+  const [sign, word] = endingOf(ended);
+  return item(
+    `end ${sign}`,
+    element(
+      "p",
+      {},
+      icon(sign),
+      element("strong", {}, word),
+      detail ? ` ${detail}` : "",
+      ` · ${pluralize(steps, "step")}${took}`,
+    ),
+    figuresOf(figures),
+    ...(text.text ? [element("div", { class: "body" }, ...renderMarkdown(text.text))] : []),
+  );
+}

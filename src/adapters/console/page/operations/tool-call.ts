@@ -1,0 +1,78 @@
+/** One tool call of a timeline, folded: a line that tells how it went, behind it the arguments and the result. */
+import type { Excerpt, TimelineEntry } from "../../../../operations/operations.ts";
+import { element, icon } from "../dom.ts";
+import { formatDuration, pluralize } from "../format.ts";
+import { resultOf } from "../states.ts";
+import { figuresOf, imagesOf, renderExcerpt } from "./entry-parts.ts";
+
+export type ToolResult = Extract<TimelineEntry, { kind: "tool-result" }>;
+
+/** Also of a call that a sub-agent made, of which less is known. */
+type Outcome = Pick<ToolResult, "status" | "text" | "tookMs"> &
+  Partial<Pick<ToolResult, "figures" | "images" | "inner">>;
+
+export interface ToolCallView {
+  readonly element: HTMLElement;
+  showStart(): void;
+  showResult(result: Outcome): void;
+}
+
+export function toolCall(name: string, input: Excerpt): ToolCallView {
+  const sign = element("span", { class: "sign" });
+  const state = element("span", { class: "soft" }, "not started");
+  const head = element(
+    "summary",
+    {},
+    sign,
+    element("code", { class: "tool" }, name),
+    element("span", { class: "about" }, argumentValues(input.text)),
+    state,
+  );
+  const body = element("div", { class: "call" });
+  if (input.text) body.append(element("h4", {}, "Arguments"), renderExcerpt(input));
+  return {
+    element: element("details", { class: "tool-call" }, head, body),
+    showStart() {
+      sign.replaceChildren(icon("taken"));
+      state.textContent = "running";
+    },
+    showResult({ status, text, tookMs, figures, images, inner }) {
+      const [mark, word] = resultOf(status);
+      sign.className = `sign ${mark}`;
+      sign.replaceChildren(icon(mark));
+      const more = inner ? ` · ${pluralize(inner.omitted + inner.calls.length, "call")}` : "";
+      state.textContent = `${word} · ${formatDuration(tookMs)}${more}`;
+      if (inner) body.append(...innerCalls(inner));
+      body.append(
+        element("h4", {}, "Result", imagesOf(images)),
+        renderExcerpt(text),
+        ...(figures ? [figuresOf(figures)] : []),
+      );
+    },
+  };
+}
+
+/** What a sub-agent did, below the call that started it. */
+function innerCalls({ calls, omitted }: NonNullable<ToolResult["inner"]>): HTMLElement[] {
+  const all = pluralize(omitted + calls.length, "call");
+  const title = `${all} by the sub-agent${omitted ? `, last ${calls.length} shown` : ""}`;
+  const shown = calls.map((inner) => {
+    const call = toolCall(inner.name, inner.arguments);
+    call.showResult(inner);
+    return call.element;
+  });
+  return [element("h4", {}, title), ...shown];
+}
+
+/** The values of the arguments without their names, on one line; the beginning of their text where it is cut. */
+function argumentValues(text: string): string {
+  let values = text;
+  try {
+    values = Object.values(JSON.parse(text))
+      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
+      .join(" · ");
+  } catch {
+    // Cut in the middle, or never JSON.
+  }
+  return values.replaceAll(/\s+/g, " ").slice(0, 140);
+}

@@ -1,0 +1,85 @@
+/** Single keys, listed on `?`. They do nothing while somebody writes, and can be switched off. */
+import { byId, element } from "./dom.ts";
+
+const storeKey = "heddle shortcuts";
+
+const rows: [keys: string, does: string][] = [
+  ["n", "New thread"],
+  ["a", "All threads"],
+  ["u", "Usage"],
+  ["s", "System"],
+  ["l", "Audit log"],
+  ["/", "Search, or write a message"],
+  ["j, k", "Next or previous item"],
+  ["Esc", "Close, or stop the running thread"],
+  ["?", "Show this list"],
+];
+
+const addresses: Record<string, string> = {
+  n: "#/",
+  a: "#/threads",
+  u: "#/usage",
+  s: "#/system",
+  l: "#/audit",
+};
+
+export function setUpShortcuts(): void {
+  const dialog = byId("shortcuts", HTMLDialogElement);
+  const enabled = byId("shortcuts-on", HTMLInputElement);
+  enabled.checked = load() !== "off";
+  enabled.addEventListener("change", () => store(enabled.checked ? "on" : "off"));
+  byId("shortcut-list").replaceChildren(
+    ...rows.flatMap(([keys, does]) => [
+      element("dt", {}, ...keys.split(", ").map((key) => element("kbd", {}, key))),
+      element("dd", {}, does),
+    ]),
+  );
+  byId("show-shortcuts").addEventListener("click", () => dialog.showModal());
+
+  document.addEventListener("keydown", (event) => {
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
+    if (!plain || !enabled.checked || isWriting(event.target) || document.querySelector("dialog[open]"))
+      return;
+    if (!press(event.key, dialog)) return;
+    event.preventDefault();
+  });
+}
+
+function press(key: string, dialog: HTMLDialogElement): boolean {
+  if (key === "?") dialog.showModal();
+  else if (key === "/") (document.getElementById("search") ?? byId("text")).focus();
+  else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
+  else if (addresses[key] !== undefined) location.hash = addresses[key];
+  else return false;
+  return true;
+}
+
+/** Moves among the links of a list, and among what can be unfolded. */
+function step(by: 1 | -1): void {
+  const shown =
+    document.body.dataset.page === "conversation" ? "#thread-list a" : "#report :is(.lines a, summary)";
+  const all = document.querySelectorAll<HTMLElement>(shown);
+  const stops = [...all].filter((stop) => stop.offsetParent !== null);
+  const at = stops.findIndex((stop) => stop === document.activeElement);
+  stops.at(at === -1 ? (by > 0 ? 0 : -1) : Math.min(stops.length - 1, Math.max(0, at + by)))?.focus();
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches("input, textarea, select");
+}
+
+function load(): string | null {
+  try {
+    return localStorage.getItem(storeKey);
+  } catch {
+    return null;
+  }
+}
+
+function store(value: "on" | "off"): void {
+  try {
+    localStorage.setItem(storeKey, value);
+  } catch {
+    // Then it lasts as long as the page.
+  }
+}

@@ -1,0 +1,72 @@
+/** What kind of Heddle this is: banners for what should be known before trusting it, and the small print. */
+import type { ConsoleStatus } from "../services.ts";
+import { byId, element, icon } from "./dom.ts";
+
+const redisWords = { url: "Redis", system: "Redis, started by Heddle", embedded: "embedded Redis" };
+
+export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleStatus): void {
+  byId("banners").replaceChildren(
+    ...(demo
+      ? [
+          banner(
+            "demo",
+            "This is the demo model.",
+            "It plays a few prepared scenes in a real sandbox. To use a real model, put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and restart Heddle.",
+          ),
+        ]
+      : []),
+    ...(sandbox.ok ? [] : [sandboxBanner(sandbox)]),
+    ...(redis === "embedded"
+      ? [
+          banner(
+            "warning",
+            "Redis is embedded, for development only.",
+            "Threads are kept on a best-effort basis. Install valkey-server or redis-server, or set REDIS_URL.",
+          ),
+        ]
+      : []),
+  );
+  const [sandboxName = ""] = sandbox.summary.split(";");
+  const facts: [term: string, value: string, title?: string][] = [
+    ["Model", model],
+    ["Sandbox", sandboxName, sandbox.summary],
+    ["Storage", redisWords[redis]],
+    ["Connected", adapters.map((name) => (name === "local" ? "this console" : name)).join(", ")],
+  ];
+  const lines = facts.flatMap(([term, value, title = value]) => [
+    element("dt", {}, term),
+    element("dd", { title }, value),
+  ]);
+  byId("facts").replaceChildren(...lines);
+}
+
+function banner(
+  kind: "demo" | "warning",
+  what: string,
+  more: string,
+  ...details: HTMLElement[]
+): HTMLElement {
+  return element(
+    "div",
+    { class: `banner ${kind}` },
+    icon("failed"),
+    element("p", {}, element("strong", {}, what), " ", more),
+    ...details,
+  );
+}
+
+function sandboxBanner({ problems }: ConsoleStatus["sandbox"]): HTMLElement {
+  const fixes = problems.map(({ what, fix }) => element("li", {}, what, " ", element("em", {}, fix)));
+  const details = element(
+    "details",
+    {},
+    element("summary", {}, "How to fix it"),
+    element("ul", {}, ...fixes),
+  );
+  return banner(
+    "warning",
+    "There is no sandbox.",
+    "Until there is one, Heddle runs no commands and touches no files.",
+    details,
+  );
+}

@@ -1,0 +1,22 @@
+/** What the page says beside its content. */
+import { byId } from "./dom.ts";
+
+/** One line near the foot: why something was not done. */
+export function showToast(text: string): void {
+  byId("toast").textContent = text;
+}
+
+/** Another line there: what everything that was asked for waits for. */
+export function showDelay(why: string): void {
+  byId("delay").textContent = why && `${why} Your requests will be handled when it is back.`;
+}
+
+/** Said by screen readers. The live edits are not: nobody can listen to them. */
+export function announce(text: string): void {
+  byId("announcer").textContent = text;
+}
+
+export function showTitle(title: string): void {
+  byId("title").textContent = title;
+  document.title = title ? `${title} · Heddle` : "Heddle";
+}

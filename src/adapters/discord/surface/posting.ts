@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { type REST, Routes } from "discord.js";
+import { z } from "zod";
+import type { OutboundMessage } from "../../../chat/outbound.ts";
+import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
+import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
+import { directWorkspace, messageRef } from "../connection/ids.ts";
+import type { DiscordCall } from "./call.ts";
+import { toSurfaceError } from "./errors.ts";
+import { nobody, renderFile, renderParts } from "./render.ts";
+import { type InThread, tellInChannel } from "./threads.ts";
+
+interface PostingDeps {
+  rest: REST;
+  /** Separate, because a large file takes its time. */
+  files: REST;
+  inThread: InThread;
+  call: DiscordCall;
+  /** Whether messages without a mention can be read; if not, people are told to mention the bot. */
+  messageContent: boolean;
+}
+
+interface UploadedFile {
+  name: string;
+  data: Buffer;
+}
+
+/** Long answers that are being posted. */
+const maxUnfinished = 1_000;
+
+const messageSchema = z.object({ id: z.string() });
+
+/** Creates the two ways to write new messages: posting one, in parts where it is too long, and uploading a file. */
+export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "upload"> {
+  const { rest, files, call } = deps;
+  const unfinished = new Map<string, MessageRef[]>();
+
+  const postParts = async (thread: ThreadRef, message: OutboundMessage, key: string, refs: MessageRef[]) => {
+    const postNext = async (part: object, file?: UploadedFile) => {
+      const via = file ? files : rest;
+      const partKey = `${key}#${refs.length}`;
+      const ref = await call("posting", thread, () => postOnce(deps, via, thread, part, partKey, file));
+      if (ref) refs.push(ref);
+    };
+    const whole = refs.length === 0 ? renderFile(message) : undefined;
+    if (whole && (await wasAccepted(postNext(whole.beginning, whole.file)))) return;
+    for (const part of renderParts(message).slice(refs.length)) await postNext(part);
+  };
+
+  return {
+    async post(thread, message, key, posted = []) {
+      // A rate limit in the middle of a long answer must not start it again.
+      const refs = unfinished.get(key) ?? [...posted];
+      unfinished.set(key, refs);
+      const before = refs.length;
+      try {
+        await postParts(thread, addMentionHint(deps, thread, message), key, refs);
+      } catch (error) {
+        const { kind, message: text, retryAfterMs, cause } = toSurfaceError("posting", error);
+        // People who wait for an answer should learn why there is none.
+        if (kind === "forbidden" && thread.thread !== thread.channel)
+          await tellInChannel(rest, thread, `I cannot answer here. ${text}`);
+        throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > before, cause });
+      } finally {
+        const [oldest] = unfinished.keys();
+        if (unfinished.size > maxUnfinished && oldest !== undefined) unfinished.delete(oldest);
+      }
+      unfinished.delete(key);
+      return refs;
+    },
+
+    async upload(thread, { name, data }, key) {
+      const body = { allowed_mentions: nobody };
+      const file = { name, data: Buffer.from(data) };
+      const ref = await call(`the file ${name}`, thread, () =>
+        postOnce(deps, files, thread, body, key, file),
+      );
+      return ref ? [ref] : [];
+    },
+  };
+}
+
+/** Idempotent by the key, as long as Discord compares nonces. */
+async function postOnce(
+  { inThread }: PostingDeps,
+  via: REST,
+  thread: ThreadRef,
+  body: object,
+  key: string,
+  file?: UploadedFile,
+): Promise<MessageRef> {
+  const answer = await inThread(via, thread, () =>
+    via.post(Routes.channelMessages(thread.thread), {
+      body: {
+        ...body,
+        nonce: nonceOf(key),
+        enforce_nonce: true,
+        ...(file && { attachments: [{ id: 0, filename: file.name }] }),
+      },
+      ...(file && { files: [file] }),
+    }),
+  );
+  return messageRef(thread, { where: thread.thread, message: messageSchema.parse(answer).id });
+}
+
+/** Without the permission to read everything, follow-ups need a mention, which people should know. */
+function addMentionHint(
+  { messageContent }: PostingDeps,
+  thread: ThreadRef,
+  message: OutboundMessage,
+): OutboundMessage {
+  const needsMention = !messageContent && thread.workspace !== directWorkspace;
+  if (!needsMention || message.kind !== "answer") return message;
+  const hint = "Mention me or reply to me to go on";
+  return { ...message, footer: [message.footer, hint].filter(Boolean).join(" · ") };
+}
+
+/** The same for the same key; a nonce has at most 25 characters. */
+function nonceOf(key: string): string {
+  return createHash("sha256").update(key).digest("base64url").slice(0, 25);
+}

@@ -1,0 +1,77 @@
+import type { WebClient } from "@slack/web-api";
+import type { MarkOptions, MessageMark } from "../../../chat/outbound.ts";
+import type { ChatSurface } from "../../../chat/surface.ts";
+import type { MessageRef } from "../../../chat/threads.ts";
+import { callSlack } from "./call.ts";
+
+const defaultReactions: Record<MessageMark, string> = {
+  taken: "eyes",
+  waiting: "hourglass",
+  answered: "white_check_mark",
+  stopped: "octagonal_sign",
+  failed: "warning",
+};
+
+/** The reactions for the place of a waiting message; the last one stands for every later place. */
+export const placeReactions = "one two three four five six seven eight nine keycap_ten".split(" ");
+
+/**
+ * Creates what shows marks as reactions, one after the other for each message, so that an earlier mark that arrives
+ * late does not remove a newer one.
+ *
+ * @param overrides reactions to use instead of the usual ones; "" for none
+ */
+export function createMarks(
+  client: WebClient,
+  overrides: Partial<Record<MessageMark, string>> = {},
+): ChatSurface["mark"] {
+  const reactions = { ...defaultReactions, ...overrides };
+  const pending = new Map<string, Promise<void>>();
+  return async (ref, mark, options = {}) => {
+    const id = `${ref.channel}:${ref.message}`;
+    const before = pending.get(id);
+    const marking = (async () => {
+      await before?.catch(() => undefined);
+      await showMark(client, reactions, ref, mark, options);
+    })();
+    pending.set(id, marking);
+    try {
+      await marking;
+    } finally {
+      if (pending.get(id) === marking) pending.delete(id);
+    }
+  };
+}
+
+/** Adds the reaction of the mark and removes those of the others. */
+async function showMark(
+  client: WebClient,
+  reactions: Record<MessageMark, string>,
+  ref: MessageRef,
+  mark: MessageMark,
+  { place, isFirst = false }: MarkOptions,
+): Promise<void> {
+  const message = { channel: ref.channel, timestamp: ref.message };
+  const wanted = [
+    reactions[mark],
+    place && reactions[mark] ? placeReactions[Math.min(place, placeReactions.length) - 1] : "",
+  ];
+  for (const name of wanted) {
+    if (!name) continue;
+    await callSlack("reactions.add", () => client.reactions.add({ ...message, name }), ["already_reacted"]);
+  }
+  if (isFirst) return;
+  const current = await callSlack("reactions.get", () => client.reactions.get(message), [
+    "missing_scope",
+    "unknown_method",
+  ]);
+  // Without permission to look, we try to remove what most messages have had.
+  const names = current?.message?.reactions?.map(({ name }) => name) ?? [reactions.taken, reactions.waiting];
+  for (const earlier of [...Object.values(reactions), ...placeReactions]) {
+    if (wanted.includes(earlier) || !names.includes(earlier)) continue;
+    // `no_reaction`: only other people have used it.
+    await callSlack("reactions.remove", () => client.reactions.remove({ ...message, name: earlier }), [
+      "no_reaction",
+    ]);
+  }
+}

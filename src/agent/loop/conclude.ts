@@ -1,0 +1,56 @@
+import type { AgentEvent } from "../events.ts";
+import { type AssistantMessage, textOf } from "../messages.ts";
+import type { CallsResult } from "./calls.ts";
+import type { StepResult } from "./do-step.ts";
+import { makeRoom } from "./make-room.ts";
+import { nudge } from "./nudge.ts";
+import { endAborted, endAnswered, endFailed, endRefused, endWithModelError } from "./outcomes.ts";
+import { type PhaseResult, proceed, type TurnState } from "./state.ts";
+
+/** Takes the results of the step's calls into the state; the turn goes on unless people must decide about one first. */
+export function concludeCalls(state: TurnState, { outcomes, waiting }: CallsResult): PhaseResult {
+  state.addResults(outcomes);
+  return waiting ? { kind: "waiting", ...state.totals() } : proceed;
+}
+
+/** Says whether the turn goes on after a step without calls, or how it ends. */
+export async function* concludeReply(
+  state: TurnState,
+  step: Exclude<StepResult, { kind: "calls" }>,
+): AsyncGenerator<AgentEvent, PhaseResult> {
+  switch (step.kind) {
+    case "replied":
+      return yield* judgeReply(state, step.message);
+    case "failed":
+      return endFailed(state, step.error);
+    case "aborted":
+      return endAborted(state);
+  }
+}
+
+/** A reply without tool calls is the answer, unless it was paused, cut or empty: then the model is asked again. */
+export async function* judgeReply(
+  state: TurnState,
+  message: AssistantMessage,
+): AsyncGenerator<AgentEvent, PhaseResult> {
+  const said = textOf(message);
+  state.extendAnswer(said);
+  const answer = state.answer.trim();
+  if (message.stop === "pause") return proceed;
+  if (message.stop === "refusal") return endRefused(state, answer);
+
+  const isCut = message.stop === "max-tokens" || message.stop === "context-window";
+  if (message.stop === "context-window") yield* makeRoom(state, true);
+  if (isCut && said.trim()) {
+    yield* nudge(state, "Your reply was cut. Continue exactly where it stopped, repeating nothing.");
+    return proceed;
+  }
+  // One that was cut within its thoughts counts as empty: told to continue, it would be cut there again and again.
+  if (answer && (!isCut || state.isNudged)) return endAnswered(state, answer);
+  if (state.isNudged) return endWithModelError(state, noAnswer);
+  state.markNudged();
+  yield* nudge(state, "Your last reply was empty. Please answer, or use a tool.");
+  return proceed;
+}
+
+const noAnswer = "The model gave no answer, also when asked again. Please rephrase.";

@@ -1,0 +1,49 @@
+import type { AgentEvent } from "../events.ts";
+import { type AssistantMessage, heddle, isFromPerson } from "../messages.ts";
+import type { ModelError } from "../model.ts";
+import { createAsker } from "../questions.ts";
+import { callModel, type Reply } from "./call-model.ts";
+import type { CallOptions } from "./calls.ts";
+import { remainingBudget } from "./limits.ts";
+import { makeRoom } from "./make-room.ts";
+import type { TurnState } from "./state.ts";
+
+/** What came of a step's model call. */
+export type StepResult =
+  /** The model calls tools: they are open in the state. */
+  | { kind: "calls" }
+  /** The model replied without calling a tool. */
+  | { kind: "replied"; message: AssistantMessage }
+  | { kind: "failed"; error: ModelError }
+  | { kind: "aborted" };
+
+/** Whether the service refused the request for its length: it counts otherwise than we do. */
+export function isOverflow(reply: Reply): boolean {
+  return reply.kind === "failed" && reply.error.kind === "overflow";
+}
+
+/** Makes room as if the window were full, and makes the step's model call once more. */
+export async function* callWithMoreRoom(state: TurnState): AsyncGenerator<AgentEvent, Reply> {
+  yield* makeRoom(state, true);
+  return yield* callModel(state, state.steps, "auto");
+}
+
+/** Takes the reply into the state. */
+export function acceptReply(state: TurnState, reply: Reply): StepResult {
+  if (reply.kind !== "message") return reply;
+  const { message, usage } = reply;
+  state.addUsage(usage);
+  state.turn.context.learn(state.messages, state.fixed, usage);
+  state.addReply(message);
+  return state.open.length > 0 ? { kind: "calls" } : { kind: "replied", message };
+}
+
+/** How the step's calls run. */
+export function createCallOptions(state: TurnState): CallOptions {
+  const { tools, signal, context, history, questionMs, now = Date.now } = state.turn;
+  const budget = remainingBudget(state.limits, state.spent());
+  const options = { step: state.steps, tools, signal, budget, context };
+  if (questionMs === undefined) return options;
+  const requester = history.turn?.asked.find(isFromPerson)?.author ?? heddle;
+  return { ...options, ask: createAsker(requester, questionMs, now) };
+}

@@ -1,0 +1,22 @@
+import type { AgentEvent } from "../events.ts";
+import type { TurnState } from "./state.ts";
+
+/**
+ * Makes the conversation fit into the model's window. False when it cannot be made to, or the turn is aborted
+ * meanwhile.
+ *
+ * @param force compact although the size does not ask for it
+ */
+export async function* makeRoom(state: TurnState, force: boolean): AsyncGenerator<AgentEvent, boolean> {
+  const { context, signal, meter } = state.turn;
+  try {
+    const options = { fixed: state.fixed, force, signal, ...(meter && { meter }) };
+    const fitted = yield* context.compactToFit(state.messages, options);
+    state.replaceMessages(fitted.messages);
+    state.addUsage(fitted.usage);
+    return !fitted.tooLarge;
+  } catch (error) {
+    if (state.isAborted) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import type { AgentEvent, TurnOutcome } from "../events.ts";
+import type { Message, UserMessage } from "../messages.ts";
+import { findReachedLimit } from "./limits.ts";
+import { makeRoom } from "./make-room.ts";
+import { findNewNotes, noteIndexMark } from "./note-index.ts";
+import { nudge } from "./nudge.ts";
+import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
+import { countRepeatedSteps, equalSteps } from "./repetition.ts";
+import { type PhaseResult, proceed, type TurnState } from "./state.ts";
+import { findWrapUp, type WrapUp, wrapUp } from "./wrap-up.ts";
+
+/** Makes the conversation ready for the next model call, or ends the turn at a limit. */
+export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
+  if (state.isAborted) return endAborted(state);
+  const repeated = countRepeatedSteps(state.messages);
+  const end = findEnd(state, repeated);
+  if (end) return end.kind === "wrap-up" ? yield* wrapUp(state, end) : end;
+  if (isDueForHint(state, repeated)) yield* nudge(state, repetitionHint);
+
+  const arrived = (await state.turn.followUps?.()) ?? [];
+  if (arrived.length > 0) {
+    state.addFollowUps(arrived);
+    yield { type: "follow-up", messages: arrived };
+  }
+  if (asksToCompact(state.messages)) {
+    const compacted = yield* obeyCompactOrder(state);
+    if (compacted.kind !== "continue") return compacted;
+  }
+  if (state.steps === 0) yield* shareNotes(state);
+
+  const fits = state.turn.context.fits(state.messages, state.fixed) || (yield* makeRoom(state, false));
+  if (state.isAborted) return endAborted(state);
+  return fits ? proceed : endWithModelError(state, tooLarge);
+}
+
+/** The limit that ends the turn before the next step, if it has reached one. */
+function findEnd(state: TurnState, repeatedSteps: number): TurnOutcome | WrapUp | undefined {
+  const reached = findReachedLimit(state.limits, state.spent());
+  if (reached?.kind === "budget") return endAtLimit(state, reached.kind, reached.limit);
+  return findWrapUp(reached?.limit, repeatedSteps);
+}
+
+/** Given once for a row of equal steps, also when the hint was stored and the worker replaced. */
+function isDueForHint({ messages }: TurnState, repeatedSteps: number): boolean {
+  return repeatedSteps === equalSteps.hint && messages.at(-1)?.role === "tool";
+}
+
+/** Compacts the conversation, which answers a turn that was asked for nothing else. */
+async function* obeyCompactOrder(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
+  const before = state.messages.length;
+  yield* makeRoom(state, true);
+  if (state.isAborted) return endAborted(state);
+  const text =
+    state.messages.length < before
+      ? "I summarised the earlier conversation."
+      : "There is nothing to summarise yet.";
+  if (state.asked.every(isCompactOrder)) return endAnswered(state, text);
+  yield { type: "notice", text };
+  return proceed;
+}
+
+/** Shows the model the notes on record, unless it still has them in view as they are. */
+async function* shareNotes(state: TurnState): AsyncGenerator<AgentEvent, void> {
+  const index = await state.turn.readNoteIndex?.();
+  const news = index === undefined ? undefined : findNewNotes(index, state.messages);
+  if (news) yield* nudge(state, news, noteIndexMark);
+}
+
+/** Whether the newest message is nothing but the order to compact. */
+function asksToCompact(messages: readonly Message[]): boolean {
+  const last = messages.at(-1);
+  return last?.role === "user" && isCompactOrder(last);
+}
+
+function isCompactOrder({ text }: UserMessage): boolean {
+  return /^[/!]?compact$/i.test(text.trim());
+}
+
+const tooLarge =
+  "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part.";
+
+const repetitionHint =
+  "You are making the same call with the same result again and again. Try another way, or tell the people what is in the way. If you wait for something, wait longer in one call.";

@@ -1,0 +1,46 @@
+import type { ToolCall } from "../messages.ts";
+import { cutText } from "../well-formed.ts";
+import type { Tool } from "./tool.ts";
+
+export type CheckedCall = { ok: true; tool: Tool; input: unknown } | { ok: false; problem: string };
+
+/** Looks up the called tool and parses its input. `problem` is for the model, and says what to change. */
+export function checkCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): CheckedCall {
+  const tool = tools.get(call.name);
+  if (!tool) {
+    const valid = [...tools.keys()].join(", ");
+    return { ok: false, problem: `Unknown tool "${shorten(call.name)}". Valid tools: ${valid}.` };
+  }
+  if (call.malformed !== undefined) {
+    const why = describeJsonProblem(call.malformed);
+    return {
+      ok: false,
+      problem: `invalid JSON arguments for ${tool.name}: ${why}. Send one JSON object.`,
+    };
+  }
+  const parsed = tool.input.safeParse(call.input);
+  if (parsed.success) return { ok: true, tool, input: parsed.data };
+  const fields = parsed.error.issues.slice(0, 8).map(({ path, message }) => `${nameField(path)}: ${message}`);
+  return {
+    ok: false,
+    problem: `INVALID_PARAM: ${tool.name} was not run. ${shorten(fields.join("; "), 800)}.`,
+  };
+}
+
+function describeJsonProblem(text: string): string {
+  try {
+    JSON.parse(text);
+    return "not an object";
+  } catch (error) {
+    return shorten(error instanceof Error ? error.message : "not JSON", 200);
+  }
+}
+
+function nameField(path: readonly PropertyKey[]): string {
+  return path.length === 0 ? "arguments" : path.map(String).join(".");
+}
+
+/** One line, cut: names and values in an error are the model's own and may be anything. */
+function shorten(text: string, max = 64): string {
+  return cutText(text.replace(/\s+/g, " "), max);
+}

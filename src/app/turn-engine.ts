@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import type { Redis } from "ioredis";
+import type { ChatSurface } from "../chat/surface.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
+import { createReporter, progressKey } from "../progress/reporter.ts";
+import { createLivePublisher } from "../queue/outbox/live.ts";
+import { markMessage } from "../queue/outbox/marks.ts";
+import { flushOutbox, readSettledSince } from "../queue/outbox/outbox.ts";
+import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
+import type { SessionLease } from "../queue/session/lease.ts";
+import { rememberMessages } from "../queue/session/message-threads.ts";
+import type { Verbosity } from "../queue/session/verbosity.ts";
+import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
+import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
+import { createSessionRunner } from "../queue/turns/run-session.ts";
+import { watchStops } from "../queue/turns/stops.ts";
+import type { SessionRunner } from "../queue/turns/turn-worker.ts";
+import type { Observer } from "../telemetry/observer.ts";
+
+export interface TurnEngineDeps {
+  redis: Redis;
+  /** A connection of its own, for stop orders; closed with the engine. */
+  subscriber: Redis;
+  /** Runs the agent for one turn. */
+  runner: TurnRunner;
+  /** Where a platform's threads are written to. */
+  surface(platform: string): ChatSurface;
+  output: RateLimiter;
+  /** How long a session is kept after its last turn. */
+  expireSeconds: number;
+  /** How much of its turns a thread's channel shows, unless its people have chosen. Default: `normal`. */
+  verbosity?(thread: ThreadId): Verbosity | undefined;
+  /** Stands above everything that a turn shows. */
+  banner?: string;
+  /** Whether people can say what they think of an answer. Default: they cannot. */
+  asksRating?: boolean;
+  /** Hides secrets in everything that is shown. Default: shows the text as it is. */
+  mask?(text: string): string;
+  /** Wraps what it wants to see. */
+  observe?: Pick<Observer, "runner" | "display">;
+  /** How long a stop waits for the background jobs of other workers, ms. */
+  answerMs?: number;
+  /** Something that people see could not be shown; the turn goes on. */
+  onProblem(problem: string, error: unknown, where: { thread: ThreadId; turn?: string }): void;
+  onError(error: unknown): void;
+}
+
+export interface TurnEngine {
+  /** Drives one thread until its mailbox is empty. See `SessionRunner`. */
+  runSession: SessionRunner;
+  /** To be called when no session runs any more. */
+  close(): Promise<void>;
+}
+
+/**
+ * Puts together everything that a turn needs besides the agent: session runner, stop orders, background jobs, the
+ * reporter, outbox and marks. The worker, the benchmark and the tests all use it, so that what is measured and tested is
+ * what runs in production.
+ *
+ * @example
+ * const engine = await createTurnEngine({
+ *   redis,
+ *   subscriber: server.connect(),
+ *   runner,
+ *   surface: () => slack,
+ *   output: createRateLimiter(redis),
+ *   expireSeconds: 90 * 86_400,
+ *   onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
+ *   onError: (error) => log.error(error),
+ * });
+ * await engine.runSession("slack:T1:C1:1712.5", signal); // "done": its mailbox is empty
+ */
+export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine> {
+  const { redis, output, surface, onError, observe = {} } = deps;
+  const stops = await watchStops(redis, deps.subscriber, onError);
+  const runner = observe.runner?.(deps.runner) ?? deps.runner;
+  const background = createBackgroundJobs({
+    ...{ redis, stops, runner, onError },
+    worker: randomUUID(),
+    ...(deps.answerMs !== undefined && { answerMs: deps.answerMs }),
+  });
+  const runSession = createSessionRunner({
+    ...{ redis, stops, background, runner },
+    expireSeconds: deps.expireSeconds,
+    now: Date.now,
+    newId: () => randomUUID().slice(0, 8),
+    display(lease, turn) {
+      const reporter = openReporter(deps, lease, turn);
+      return observe.display?.(reporter, lease.thread, turn) ?? reporter;
+    },
+    flushOutbox: (lease, signal, progressQuiet) =>
+      flushOutbox(lease, {
+        ...{ redis, output, signal, progressQuiet },
+        surface: surface(parseThreadId(lease.thread).platform),
+        onProblem: (problem, error) => deps.onProblem(problem, error, { thread: lease.thread }),
+      }),
+  });
+  return { runSession, close: () => stops.close() };
+}
+
+/** Shows a turn in its thread. */
+function openReporter(deps: TurnEngineDeps, lease: SessionLease, turn: ShownTurn): TurnDisplay {
+  const { redis, output, surface, onError } = deps;
+  const { thread } = lease;
+  return createReporter({
+    ...{ output, thread, turn },
+    surface: surface(parseThreadId(thread).platform),
+    verbosity: turn.verbosity ?? deps.verbosity?.(thread) ?? "normal",
+    ...(deps.banner !== undefined && { banner: deps.banner }),
+    ...(deps.asksRating !== undefined && { asksRating: deps.asksRating }),
+    async onProgressPosted(ref) {
+      await lease.append([], { fields: { progress: JSON.stringify(ref) } });
+      await rememberMessages(redis, thread, [ref]);
+    },
+    overtaken: () => readSettledSince(redis, lease, progressKey(turn.id)),
+    mark: (ref, mark, signal) =>
+      markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal, {
+        isNew: !turn.resumed,
+      }),
+    publish: createLivePublisher(redis, thread, onError, lease),
+    mask: (text) => deps.mask?.(text) ?? text,
+    onProblem: (problem, error) => deps.onProblem(problem, error, { thread, turn: turn.id }),
+  });
+}

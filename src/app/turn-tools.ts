@@ -1,0 +1,43 @@
+import { createTaskTool, type SubAgentOptions } from "../agent/loop/sub-agent.ts";
+import { createGetSkillTool } from "../agent/skills/get-skill.ts";
+import type { Skill } from "../agent/skills/library.ts";
+import { askUser } from "../agent/tools/ask-user.ts";
+import { createSandboxTools, createSessionTools } from "../agent/tools/core.ts";
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
+import type { Tool } from "../agent/tools/tool.ts";
+import type { TurnRunner } from "../queue/turns/contracts.ts";
+import { type ChannelSettings, isListed } from "./channel-settings.ts";
+
+export interface TurnToolsOptions {
+  /** What the turn's calls and those of its sub-agents share. */
+  dispatch: Omit<DispatcherOptions, "tools" | "output">;
+  subAgent: Pick<SubAgentOptions, "model" | "meter" | "context" | "system">;
+  skills: readonly Skill[];
+  mcpTools: readonly Tool[];
+  /** Names of the tools that the channel allows. */
+  allowed: ChannelSettings["tools"] | undefined;
+  emit: Parameters<TurnRunner["run"]>[0]["emit"];
+}
+
+/** The tools of one turn: those of the sandbox, the session, its skills and servers, and sub-agents. */
+export function createTurnTools(options: TurnToolsOptions): Dispatcher {
+  const { dispatch, subAgent, skills, mcpTools, allowed, emit } = options;
+  const isAllowed = ({ name }: Tool) => isListed(allowed, name);
+  const makeTools = () => [
+    ...(dispatch.services.sandbox ? createSandboxTools() : []),
+    ...createSessionTools(),
+    ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
+    ...mcpTools,
+  ];
+  const task = createTaskTool({
+    ...subAgent,
+    tools: () => makeTools().filter(isAllowed),
+    onEvent: (callId, event) => emit({ type: "helper", callId, event }),
+    createDispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
+  });
+  return createDispatcher({
+    ...dispatch,
+    tools: [...makeTools(), askUser, task].filter(isAllowed),
+    output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
+  });
+}

@@ -1,0 +1,41 @@
+import type { InboundAction, IntakeResult } from "../chat/inbound.ts";
+import { threadId } from "../chat/threads.ts";
+import { type Ratings, readRatingAction } from "../queue/budgets/ratings.ts";
+import { readContinueAction } from "../queue/session/paused-turn.ts";
+import type { Continuing } from "./continue.ts";
+import type { QuestionDecisions } from "./question-decisions.ts";
+import type { Replies } from "./replies.ts";
+
+export interface ActionOptions {
+  /** Absent where answers do not ask for a rating. */
+  ratings?: Ratings;
+}
+
+/** Creates what takes presses of buttons: ratings, Continue, and the answers to questions. */
+export function createActionReceiver(
+  { ratings }: ActionOptions,
+  {
+    replies,
+    questions,
+    continuing,
+  }: { replies: Replies; questions: QuestionDecisions; continuing: Continuing },
+): (event: InboundAction) => Promise<IntakeResult> {
+  const rate = async ({ thread, author, action }: InboundAction): Promise<IntakeResult | undefined> => {
+    const rating = readRatingAction(action);
+    if (!rating || !ratings) return undefined;
+    const outcome = await ratings.rate(thread, author.id, rating);
+    if (outcome === "unknown-answer") return { kind: "ignored", why: "that answer is not known any more" };
+    const unchanged = outcome === "unchanged" && ({ unchanged: true } as const);
+    return { kind: "acted", thread: threadId(thread), reply: "Thank you, that is noted.", ...unchanged };
+  };
+
+  return async (event) => {
+    const rated = await rate(event);
+    if (rated) return rated;
+    const turn = readContinueAction(event.action);
+    const result =
+      turn === undefined ? await questions.decideByButton(event) : await continuing.press(event, turn);
+    if (result?.kind === "refused" && !event.tellsRefusal) await replies.reply(event, result.reply);
+    return result ?? { kind: "ignored", why: "there is no such button" };
+  };
+}

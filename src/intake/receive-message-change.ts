@@ -1,0 +1,44 @@
+import type { Redis } from "ioredis";
+import type { Quote } from "../agent/messages.ts";
+import type { InboundDeletion, InboundEdit, InboundMessage, IntakeResult } from "../chat/inbound.ts";
+import { threadId } from "../chat/threads.ts";
+import { deleteMessage, editMessage } from "../queue/session/message-changes.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+
+/** Passes the edit or deletion of a message on: to the mailbox where it still waits, otherwise to the turn. */
+export async function receiveMessageChange(
+  { redis, queue }: { redis: Redis; queue: Pick<TurnQueue, "wake"> },
+  event: InboundEdit | InboundDeletion,
+): Promise<IntakeResult> {
+  const thread = threadId(event.thread);
+  const { id, name } = event.author;
+  const change = { message: event.ref.message, author: { id, name }, at: event.at };
+  const outcome =
+    event.kind === "edit"
+      ? await editMessage(redis, thread, { ...change, text: event.text })
+      : await deleteMessage(redis, thread, change);
+  switch (outcome) {
+    case "too-late":
+      return { kind: "ignored", why: "nobody works on that message" };
+    case "passed-on":
+      // The turn may have ended in the meantime.
+      await queue.wake(thread);
+      return { kind: "amended", thread };
+    case "stopping":
+      // A turn that waits for people has no worker to notice.
+      await queue.wake(thread);
+      return { kind: "stopping", thread };
+    case "repeated":
+      await queue.wake(thread);
+      return { kind: "amended", thread, unchanged: true };
+    case "changed":
+    case "withdrawn":
+      return { kind: "amended", thread };
+  }
+}
+
+/** What the event says now, as data; empty for a deletion. */
+export function quoteOf(event: InboundMessage | InboundEdit | InboundDeletion): Quote {
+  const { id, name } = event.author;
+  return { author: { id, name }, text: event.kind === "delete" ? "" : event.text, at: event.at };
+}

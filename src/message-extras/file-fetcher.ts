@@ -1,0 +1,182 @@
+import { createHash } from "node:crypto";
+import { imageType, maxImageBytes } from "../agent/images.ts";
+import type { AttachmentHandle, Image } from "../agent/messages.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { numberName, sanitizeFileName } from "./file-name.ts";
+
+export interface FileLimits {
+  /** Files of one message. */
+  files: number;
+  /** Bytes of one file, and of all files of a message. */
+  fileBytes: number;
+  messageBytes: number;
+  /** For one file, in milliseconds. */
+  downloadMs: number;
+}
+
+/** Where files go and who sees them. */
+export interface Destination {
+  surface: ChatSurface;
+  /** Absent where there is no place for files. */
+  sandbox?: Sandbox;
+  /** Whether the model sees images. */
+  images: boolean;
+  signal: AbortSignal;
+}
+
+/** The folder of the workspace that files are written to. */
+const folder = "attachments";
+
+/** How many images of one message the model sees with it; it may open the others. */
+const shownImages = 8;
+
+/** How many files one process holds in memory at a time. */
+const atOnce = 4;
+
+/** Why a file could not be fetched; the text is for the model and for people. */
+class FileProblem extends Error {
+  override readonly name = "FileProblem";
+}
+
+/** Fetches the files of messages into workspaces. */
+export interface FileFetcher {
+  /** Gives one line for each file, and the images to show. A file that fails does not affect the others. Rejects when aborted. */
+  bring(files: readonly AttachmentHandle[], to: Destination): Promise<{ lines: string[]; images: Image[] }>;
+}
+
+/** @param onProblem receives unexpected failures; the model only learns that there was one */
+export function createFileFetcher(
+  limits: FileLimits,
+  onProblem: (problem: string, error: unknown) => void,
+): FileFetcher {
+  const slots = createSlots(atOnce);
+
+  return {
+    async bring(files, to) {
+      const lines: string[] = [];
+      const images: Image[] = [];
+      let bytes = 0;
+      for (const [index, file] of files.entries()) {
+        const release = await slots.enter();
+        try {
+          if (index >= limits.files) throw new FileProblem(`a message may bring ${limits.files} files`);
+          const { handle, data } = await fetchFile(file, to, limits, limits.messageBytes - bytes);
+          bytes += data.length;
+          const image = toImage(data, images.length < shownImages && to.images);
+          if (image) images.push(image);
+          lines.push(`- ${await place(handle, data, to, image !== undefined)}`);
+        } catch (error) {
+          to.signal.throwIfAborted();
+          const isExpected = error instanceof FileProblem;
+          if (!isExpected) onProblem("A file that came with a message could not be brought in.", error);
+          const why = isExpected ? error.message : "it could not be read; Heddle's log says why";
+          lines.push(`- not brought: ${sanitizeFileName(file.name)}: ${why}`);
+        } finally {
+          release();
+        }
+      }
+      return { lines, images };
+    },
+  };
+}
+
+async function fetchFile(
+  file: AttachmentHandle,
+  { surface, signal }: Destination,
+  limits: FileLimits,
+  left: number,
+): Promise<{ handle: AttachmentHandle; data: Buffer }> {
+  const deadline = AbortSignal.timeout(limits.downloadMs);
+  const either = AbortSignal.any([signal, deadline]);
+  try {
+    const handle = (await surface.details?.(file, either)) ?? file;
+    const most = Math.min(limits.fileBytes, left);
+    const tooLarge = () => {
+      const limit = most === limits.fileBytes ? "the limit of a file" : "what is left for one message";
+      return new FileProblem(`it is larger than ${formatMegabytes(most)}, ${limit}`);
+    };
+    if (handle.bytes > most) throw tooLarge();
+    if (!surface.download) throw new FileProblem("files of this platform cannot be read");
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of surface.download(handle, either)) {
+      bytes += chunk.length;
+      if (bytes > most) throw tooLarge();
+      chunks.push(chunk);
+    }
+    return { handle, data: Buffer.concat(chunks) };
+  } catch (error) {
+    if (error instanceof SurfaceError) throw new FileProblem(error.message);
+    if (deadline.aborted && !signal.aborted) {
+      throw new FileProblem(`it did not arrive within ${limits.downloadMs / 1_000} seconds`);
+    }
+    throw error;
+  }
+}
+
+/** Writes the file and says in one line where it is. */
+async function place(
+  { name, mediaType }: AttachmentHandle,
+  data: Buffer,
+  { sandbox, signal }: Destination,
+  isShown: boolean,
+): Promise<string> {
+  const shown = isShown ? "; you see it with this message" : "";
+  const kind = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(mediaType) ? `${mediaType}, ` : "";
+  const facts = `(${kind}${data.length} bytes${shown})`;
+  const safe = sanitizeFileName(name);
+  if (!sandbox) {
+    if (isShown) return `${safe} ${facts}`;
+    throw new FileProblem("there is no sandbox on this host, so there is no place for files");
+  }
+  const sha256 = createHash("sha256").update(data).digest("hex");
+  for (const free of listNames(safe, sha256)) {
+    const path = `${folder}/${free}`;
+    const written = await sandbox.writeFile(path, data, { ifSha256: null, signal });
+    if (written.ok) return `${path} ${facts}`;
+    if (written.reason !== "conflict") throw new FileProblem(written.message);
+    // Written before by a worker that died, or sent twice: the same content is the same file.
+    const same = await sandbox.writeFile(path, data, { ifSha256: sha256, signal });
+    if (same.ok) return `${path} ${facts}`;
+    if (same.reason !== "conflict" && same.reason !== "not-found") throw new FileProblem(same.message);
+  }
+  throw new FileProblem(
+    `${folder} holds too many files of this name; delete or rename some and send it again`,
+  );
+}
+
+/** How many files of one name are distinguished by a number; many platforms give every picture the same name. */
+const mostNumbered = 5;
+
+/** Names to try: each costs two calls to the sandbox, so after some numbers comes one derived from the content. */
+function listNames(name: string, sha256: string): string[] {
+  const numbered = Array.from({ length: mostNumbered }, (_, index) => numberName(name, String(index + 1)));
+  return [...numbered, numberName(name, sha256.slice(0, 12))];
+}
+
+function toImage(data: Buffer, wanted: boolean): Image | undefined {
+  const mediaType = wanted && data.length <= maxImageBytes ? imageType(data) : undefined;
+  return mediaType && { mediaType, data: data.toString("base64") };
+}
+
+function formatMegabytes(bytes: number): string {
+  return `${Math.round((bytes / 1_048_576) * 10) / 10} MB`;
+}
+
+/** A semaphore. */
+function createSlots(free: number): { enter(): Promise<() => void> } {
+  const waiting: (() => void)[] = [];
+  const leave = () => {
+    const next = waiting.shift();
+    if (next) next();
+    else free += 1;
+  };
+  return {
+    async enter() {
+      if (free > 0) free -= 1;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      return leave;
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import type { Egress } from "../egress/egress.ts";
+import type { EgressPolicy } from "../egress/policy.ts";
+import type { KillReport } from "../sandbox.ts";
+import { watchDisk } from "./disk.ts";
+import type { Host, ThreadFolder } from "./host.ts";
+import { buildProxyVariables, type ThreadNetwork } from "./network.ts";
+import type { Ending, Launched, Spawner, SpawnRequest } from "./spawner.ts";
+
+/** How bash reports a child that SIGXFSZ (25) killed for growing a file beyond its limit. */
+const fileLimitExitCode = 128 + 25;
+/** How long a thread's network stays when nothing runs in it, in milliseconds. */
+const idleNetworkMs = 30_000;
+
+/** A look at the files, also by somebody at the console, is no command to report. */
+type ProgramKind = "command" | "files";
+
+/** Runs the programs of one thread, watches its disk and keeps the network that they share. */
+export interface ProgramRunner {
+  /** Whether the thread has a way out. */
+  readonly hasEgress: boolean;
+  /** Starts a program that may write as much as the disk allows. */
+  start(request: Omit<SpawnRequest, "fileBytes">, kind: ProgramKind): Launched;
+  /** Opens the shared network. Undefined when it is open: nobody has to wait then. */
+  openNetwork(): Promise<unknown> | undefined;
+  isBusy(): boolean;
+  /** Stops looking at the disk unless something runs. False when something does. */
+  quiesce(): Promise<boolean>;
+  /** Whether something may have written since this was asked before. */
+  takeTouched(): boolean;
+  /** How often everything was killed: a stop in the meantime counts for what was about to start. */
+  kills(): number;
+  killAll(): Promise<KillReport>;
+  close(): Promise<KillReport>;
+}
+
+export function createProgramRunner(options: {
+  host: Host;
+  spawner: Spawner;
+  egress: Egress;
+  threadId: string;
+  folder: ThreadFolder;
+  network: ThreadNetwork;
+  /** bwrap arguments for what the operator shows to every sandbox, as of now. */
+  shown(): readonly string[];
+}): ProgramRunner {
+  const { host, spawner, egress, threadId, folder, network, shown } = options;
+  const running = new Map<Launched, ProgramKind>();
+  const disk = watchDisk(host, spawner, folder);
+  const policy = egress.policyOf(threadId);
+  const variables = policy ? buildProxyVariables(gitRewrites(policy)) : [];
+  let idle: NodeJS.Timeout | undefined;
+  let kills = 0;
+  let touched = false;
+
+  async function killAll(): Promise<KillReport> {
+    kills += 1;
+    const all = [...running];
+    const prove = (kind: ProgramKind) =>
+      spawner.proveDead(all.flatMap(([launched, what]) => (what === kind ? [launched] : [])));
+    const [commands, files] = await Promise.all([prove("command"), prove("files"), disk.cancel()]);
+    await network.close();
+    return { ...commands, survivors: commands.survivors + files.survivors };
+  }
+
+  return {
+    hasEgress: policy !== undefined,
+    start(request, kind) {
+      // A thread whose disk is full can still read and delete.
+      const full = disk.full();
+      const joins = network.current();
+      const started = spawner.launch(folder, {
+        ...request,
+        view: [...shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
+        joins,
+        fileBytes: full ? 0 : host.limits.fileBytes,
+      });
+      clearTimeout(idle);
+      running.set(started, kind);
+      touched = true;
+      const watch = disk.during(() => started.kill("disk"));
+      const ended = started.ended.then(async (ending): Promise<Ending> => {
+        running.delete(started);
+        if (running.size === 0) idle = setTimeout(() => void network.close(), idleNetworkMs).unref();
+        watch.stop();
+        if (ending.end === "stopped") return ending; // Nothing of the thread may run now, not even a look.
+        const look = disk.look();
+        if (!full) return ending;
+        await look; // What was deleted makes room for the next command.
+        return ending.exitCode === fileLimitExitCode ? { end: "disk", exitCode: null } : ending;
+      });
+      return { ...started, ended };
+    },
+    openNetwork() {
+      if (network.current() !== undefined) return undefined;
+      clearTimeout(idle); // It was to close an earlier one.
+      return network.open();
+    },
+    isBusy: () => running.size > 0,
+    async quiesce() {
+      if (running.size === 0) await disk.cancel();
+      return running.size === 0;
+    },
+    takeTouched() {
+      const before = touched;
+      touched = false;
+      return before;
+    },
+    kills: () => kills,
+    killAll,
+    close() {
+      clearTimeout(idle);
+      return killAll();
+    },
+  };
+}
+
+/** Lets git use a host with a credential as it is usually named: the proxy takes plain http there. */
+function gitRewrites({ credentials }: EgressPolicy): Record<string, string> {
+  const rewrites = credentials.flatMap(({ host }, index) => [
+    [`GIT_CONFIG_KEY_${index}`, `url.http://${host}/.insteadOf`],
+    [`GIT_CONFIG_VALUE_${index}`, `https://${host}/`],
+  ]);
+  return { ...Object.fromEntries(rewrites), GIT_CONFIG_COUNT: String(credentials.length) };
+}

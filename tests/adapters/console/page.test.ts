@@ -1,0 +1,28 @@
+/** The console's page as browsers get it; tests/browser uses it. */
+import { expect, test } from "vitest";
+import { readPage } from "../../../src/adapters/console/page.ts";
+
+const scripts = [...(await readPage())].filter(([address]) => address.endsWith(".js"));
+
+test("every module is served as JavaScript and imports nothing but other modules of the page", () => {
+  const addresses = new Set(scripts.map(([address]) => address));
+  expect(addresses).toContain("/main.js");
+  const missing = scripts.flatMap(([address, reply]) =>
+    [...String(reply().body).matchAll(/\b(?:from|import\() ?"([^"]+)"/g)]
+      .map(([, specifier = ""]) => new URL(specifier, `http://console${address}`).pathname)
+      .filter((target) => !addresses.has(target))
+      .map((target) => `${address} -> ${target}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("nobody is warned that Node's stripping of types is experimental", async () => {
+  const warnings: Error[] = [];
+  const collect = (warning: Error) => warnings.push(warning);
+  process.on("warning", collect);
+  for (const [, reply] of await readPage()) reply();
+  // Warnings are emitted with the next tick.
+  await new Promise(setImmediate);
+  process.off("warning", collect);
+  expect(warnings).toEqual([]);
+});
