@@ -22,7 +22,7 @@ export interface Variant<Name extends string> {
 }
 
 /**
- * Runs the variants in turns, so that whatever else the machine does meets all of them alike, and so that
+ * Interleaves the variants, so that whatever else the machine does affects all of them alike, and so that
  * ratios between them hold where the times themselves do not. Each round begins with another variant.
  *
  * @param warmUp rounds that run first and do not count

@@ -46,7 +46,7 @@ export function page(outcomes: readonly Outcome[], { quick }: { quick: boolean }
   ]);
   return [
     "# Benchmarks",
-    `Written by \`npm run bench${quick ? " -- --quick" : ""}\`${quick ? " (few rounds: rough figures)" : ""}; do not edit. Everything below is from one run on one machine, with variants run in turns, so read the ratios first. The parts are the real ones: Redis, bubblewrap, the program as a process, the libraries. Slack and the models are stand-ins on the loopback interface, in the process of the benchmark, which shares the machine's cores with what it measures.`,
+    `Written by \`npm run bench${quick ? " -- --quick" : ""}\`${quick ? " (few rounds: rough figures)" : ""}; do not edit. Everything below is from one run on one machine, with the variants interleaved, so read the ratios first. Redis, bubblewrap, the program (as a process) and the libraries are real. Slack and the models are stand-ins on the loopback interface, inside the benchmark's process, which shares the machine's cores with what it measures.`,
     markdownTable(machine()),
     "## Goals",
     markdownTable(goalTable(goals)),

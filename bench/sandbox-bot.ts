@@ -7,7 +7,7 @@ import { interleave, timed } from "./measure.ts";
 export interface SandboxReport {
   /** Resident memory of the bot, in bytes. */
   memory: number;
-  /** From the start of `true` until its end was known, ms. */
+  /** From the start of `true` until its exit was known, ms. */
   plain: number[];
   sandboxed: number[];
   /** The same for many starts at once: until the last end was known. */

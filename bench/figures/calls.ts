@@ -8,7 +8,7 @@ export const calls: Figure = {
   id: "calls",
   title: "Slack API calls in a turn",
   method:
-    "Calls that the Slack on the loopback interface received from the mention until the turn was over, by method: for an answer at once, and for turns that run commands of one second each and answer then.",
+    "Calls that the Slack stand-in received from the mention to the end of the turn, by method: for an immediate answer, and for turns that first run commands of one second each.",
   measure,
 };
 
@@ -41,7 +41,7 @@ async function measure(effort: Effort): Promise<Findings> {
           ...turns.map((turn) => String(turn.methods.get(method) ?? 0)),
         ]),
         ["all calls", ...turns.map((turn) => String(total(turn)))],
-        ["model requests beside", ...turns.map(({ requests }) => String(requests))],
+        ["model requests", ...turns.map(({ requests }) => String(requests))],
       ],
     },
   };

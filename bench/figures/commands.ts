@@ -10,7 +10,7 @@ export const commands: Figure = {
   id: "commands",
   title: "Redis commands",
   method:
-    "Commands that the program sends to Redis, as MONITOR shows them; what a script does inside is not counted. From a mention, which begins a thread in a channel that is known, to the model request, and from one model request of a turn to the next with one sandboxed command between them. Those of BullMQ are said apart.",
+    "Commands that the program sends to Redis, as MONITOR shows them; commands that a script runs are not counted. From a mention that starts a thread in a known channel to the model request, and from one model request of a turn to the next with one sandboxed command in between. BullMQ's share is listed separately.",
   measure,
 };
 
@@ -33,7 +33,7 @@ async function measure(effort: Effort): Promise<Findings> {
     const counts = { mention: count(mentions), step: count(steps.slice(2)) };
     return {
       table: {
-        columns: ["", "p50", "of them BullMQ's", "most"],
+        columns: ["", "p50", "BullMQ's share", "max"],
         rows: [
           ["from a mention to the model request", ...rowOf(counts.mention)],
           ["a step with one call", ...rowOf(counts.step)],

@@ -29,7 +29,7 @@ const histories = [10, 1_000] as const;
 export const libraries: Figure = {
   id: "libraries",
   title: "A step beside other agent libraries",
-  method: `From one model request to the next, as the model service sees it. One service on the loopback interface answers at once, over chat completions with streaming; each library is a process of its own with the same instructions and the same tool, and does turns of ${stepsInTurn} steps in turns with the others. The floor is a loop of some forty lines around the OpenAI SDK that stores and shows nothing; of the others only "Heddle, with journal and progress" stores each event before it goes on (in Redis) and shows it in a chat.`,
+  method: `From one model request to the next, as the model service sees it. One service on the loopback interface answers immediately, over chat completions with streaming. Each library runs in its own process with the same instructions and the same tool; runs of the libraries are interleaved, in turns of ${stepsInTurn} steps. The floor is a loop of some forty lines around the OpenAI SDK that stores and shows nothing; of the others, only "Heddle, with journal and progress" stores each event (in Redis) before it continues and shows it in a chat.`,
   measure,
 };
 
@@ -109,7 +109,7 @@ function present(
     table: {
       columns: [
         "",
-        ...histories.flatMap((history) => [`p50 at ${history}`, `p95 at ${history}`, "to floor"]),
+        ...histories.flatMap((history) => [`p50 at ${history}`, `p95 at ${history}`, "vs. floor"]),
         "start",
         "memory",
       ],

@@ -9,7 +9,7 @@ export const mention: Figure = {
   id: "mention",
   title: "From a mention",
   method:
-    "The program as one process beside a Slack on the loopback interface. Each mention begins a thread of its own, one after the other, each in another channel so that no budget of Slack's stands between. 👀 counts when Slack has the reaction, the model request when the service has read it, the answer when Slack has the message.",
+    "The program as one process, with a Slack stand-in on the loopback interface. Mentions come one after another, each starting a thread in a different channel so that no rate limit of Slack's interferes. 👀 is timed when Slack has received the reaction, the model request when the service has read it, the answer when Slack has received the message.",
   measure,
 };
 

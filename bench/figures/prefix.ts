@@ -8,7 +8,7 @@ export const prefix: Figure = {
   id: "prefix",
   title: "Prompt prefix",
   method:
-    "Two turns of one thread, with commands in both, over Anthropic's protocol and over chat completions. A request's tools, system prompt and messages are written as JSON in the order in which they were received, without the `cache_control` marks, which move; each text must be the beginning of the next one.",
+    "Two turns of one thread, with commands in both, over Anthropic's protocol and over chat completions. A request's tools, system prompt and messages are serialised as JSON in the order in which they were received, without the `cache_control` markers, which move; each serialisation must be a prefix of the next.",
   measure,
 };
 
@@ -18,7 +18,7 @@ async function measure(_effort: Effort): Promise<Findings> {
   const results = [await anthropic(), await openAI()];
   return {
     table: {
-      columns: ["protocol", "requests", "bytes of the last"],
+      columns: ["protocol", "requests", "bytes of the last one"],
       rows: results.map(({ protocol, texts }) => [
         protocol,
         String(texts.length),

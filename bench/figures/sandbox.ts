@@ -15,7 +15,7 @@ export const sandbox: Figure = {
   id: "sandbox",
   title: "Sandbox",
   method:
-    "From the request to run `true` until its end was known: in a sandbox (namespaces, filter, limits, proof that nothing is left) and by plain `bash -c true` from the same process, in turns; the same for 16 at once. Then the kill of four background jobs with four processes each, until nothing is left. Starting a process takes longer the more memory the parent has, so a small bot and a large one are measured.",
+    "From the request to run `true` until its exit is known: in a sandbox (namespaces, filter, limits, proof that nothing is left) and with plain `bash -c true` from the same process, interleaved; then the same with 16 at once. Finally, killing four background jobs with four processes each, until nothing is left. Starting a process takes longer the more memory the parent has, so a small bot and a large one are measured.",
   measure,
 };
 
@@ -34,7 +34,7 @@ async function measure(effort: Effort): Promise<Findings> {
           ["plain bash, p50", ...reports.map(({ plain }) => ms(spread(plain).p50))],
           ["sandbox, p50", ...reports.map(({ sandboxed }) => ms(spread(sandboxed).p50))],
           ["sandbox, p95", ...reports.map(({ sandboxed }) => ms(spread(sandboxed).p95))],
-          ["sandbox to plain bash", ...reports.map((report) => ratio(toPlain(report)))],
+          ["sandbox vs. plain bash", ...reports.map((report) => ratio(toPlain(report)))],
           [
             "16 at once, plain bash, p50",
             ...reports.map(({ plainTogether }) => ms(spread(plainTogether).p50)),
@@ -48,7 +48,7 @@ async function measure(effort: Effort): Promise<Findings> {
         ],
       },
       goals: reports.map((report) => ({
-        what: `sandbox to plain bash, bot of ${quantity(report.memory / 1e6, "MB")}`,
+        what: `sandbox vs. plain bash, bot of ${quantity(report.memory / 1e6, "MB")}`,
         measured: ratio(toPlain(report)),
         aim: "< 5×",
         met: toPlain(report) < 5,

@@ -5,7 +5,7 @@ import { interleave, spread } from "../measure.ts";
 import { openStage, type Stage } from "../served-thread.ts";
 
 const withSlack = "with Slack, a model service and a Redis";
-const coldCache = "with Slack, without compiled code kept";
+const coldCache = "with Slack, without the compile cache";
 const alone = "with the demo model and its own Redis";
 
 /** How long until the program is ready. */
@@ -13,7 +13,7 @@ export const start: Figure = {
   id: "start",
   title: "Start",
   method:
-    "From the start of the process to “Heddle is ready”, the proof of the sandbox included, in turns. As with `npm start`, Node keeps compiled code from run to run (`NODE_COMPILE_CACHE`), except where stated.",
+    "From the start of the process to “Heddle is ready”, including the sandbox probe; the variants are interleaved. As with `npm start`, Node caches compiled code between runs (`NODE_COMPILE_CACHE`), except where stated.",
   measure,
 };
 

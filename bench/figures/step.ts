@@ -14,7 +14,7 @@ const stepsInTurn = 20;
 export const step: Figure = {
   id: "step",
   title: "Own cost of a step",
-  method: `From the end of one model reply to the next model call, with a model in the same process that answers at once: the reply is stored, shown, its tool call checked, stored, run (adding two numbers), masked and stored, stop orders and follow-ups looked for, the next request measured against the window. Journal in Redis over a Unix socket, progress in a chat that may be edited every 5 ms. Turns of ${stepsInTurn} steps behind conversations of several lengths, in turns.`,
+  method: `From the end of one model reply to the next model call, with a model in the same process that answers immediately: the reply is stored and shown; its tool call is checked, stored and run (adding two numbers); the result is masked and stored; stop orders and follow-ups are checked for; and the next request is measured against the context window. The journal is in Redis over a Unix socket, and progress goes to a chat that may be edited every 5 ms. Turns of ${stepsInTurn} steps follow conversations of several lengths, interleaved.`,
   measure,
 };
 
@@ -39,7 +39,7 @@ async function measure(effort: Effort): Promise<Findings> {
     const growth = longest.p50 / shortest.p50;
     return {
       table: {
-        columns: ["messages before", "steps", "p50", "p95", "p50 to that at 10"],
+        columns: ["messages before", "steps", "p50", "p95", "p50 vs. 10 messages"],
         rows: spreads.map(({ name, count, p50, p95 }) => [
           name,
           String(count),
@@ -51,7 +51,7 @@ async function measure(effort: Effort): Promise<Findings> {
       goals: [
         { what: "own cost of a step, p50", measured: ms(shortest.p50), aim: "< 5 ms", met: shortest.p50 < 5 },
         {
-          what: "a step at 5,000 messages to one at 10",
+          what: "a step after 5,000 messages vs. after 10",
           measured: ratio(growth),
           aim: "≤ 1.5×",
           met: growth <= 1.5,

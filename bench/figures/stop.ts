@@ -10,7 +10,7 @@ export const stop: Figure = {
   id: "stop",
   title: "From 🛑",
   method:
-    "Somebody reacts to the question with 🛑 while the thread's sandbox runs a command with six children. Its processes are looked at every millisecond in /proc; the receipt counts when Slack has the message.",
+    "Somebody reacts to the question with 🛑 while the thread's sandbox runs a command with six children. Its processes are polled in /proc every millisecond; the receipt is timed when Slack has received the message.",
   measure,
 };
 
@@ -47,7 +47,7 @@ async function measure(effort: Effort): Promise<Findings> {
     ],
     checks: [
       {
-        rule: "no process of a stopped turn is alive when its receipt is there",
+        rule: "no process of a stopped turn is alive once its receipt is posted",
         holds: survivors === 0,
         seen: `${survivors} survivors of ${warmUp + dead.count} stops`,
       },

@@ -12,7 +12,7 @@ export const threads: Figure = {
   id: "threads",
   title: "Threads at once in one worker",
   method:
-    "A gateway and one worker process. As many people mention Heddle at once, each in another channel; the model holds its first reply back until every turn is in flight, then lets each run one command in its sandbox and answer in 200 pieces over a second. Event-loop lag is what `perf_hooks` sees inside the worker from the first mention to the last answer; memory is the largest resident size of the process that runs the turns, and at the end that of all processes that belong to the worker together (what they share counted once).",
+    "A gateway and one worker process. One person per thread mentions Heddle, all at the same time and each in a different channel. The model holds back its first reply until every turn is in flight, then has each run one command in its sandbox and streams an answer of 200 chunks over a second. Event-loop lag is measured by `perf_hooks` inside the worker from the first mention to the last answer; memory is the peak resident size of the process that runs the turns, and, for the helpers, that of all the worker's processes at the end (shared pages counted once).",
   measure,
 };
 
@@ -42,7 +42,7 @@ async function measure(effort: Effort): Promise<Findings> {
         "all answered",
         "memory before",
         "memory, peak",
-        "with its helpers",
+        "with helper processes",
         "lag p50",
         "lag p99",
         "lag max",

@@ -12,7 +12,7 @@ export const tokens: Figure = {
   id: "tokens",
   title: "Token counting",
   method:
-    "The o200k count of several texts by Heddle's counter, when it sees the text for the first time and when it sees it again (parts of a text come again in every conversation), by plain js-tiktoken, whose table Heddle uses, and by others, in turns.",
+    "Counting the o200k tokens of several texts with Heddle's counter, on first sight of a text and again (parts of a text recur in every conversation), with plain js-tiktoken, whose table Heddle uses, and with others; the counters are interleaved.",
   measure,
 };
 
@@ -48,9 +48,9 @@ async function measure(effort: Effort): Promise<Findings> {
     table: { columns: ["text", "tokens", ...names], rows },
     checks: [
       {
-        rule: "Heddle counts as js-tiktoken does (but for runs of hundreds of letters, which it counts in slices)",
+        rule: "Heddle's counts equal js-tiktoken's (except for runs of hundreds of letters, which it counts in slices)",
         holds: wrong.length === 0,
-        seen: wrong.length === 0 ? "every such text" : `not for ${wrong.join(", ")}`,
+        seen: wrong.length === 0 ? "all such texts" : `not for ${wrong.join(", ")}`,
       },
     ],
     missing,

@@ -10,7 +10,7 @@ const slots = 8;
 export const workers: Figure = {
   id: "workers",
   title: "Workers",
-  method: `A gateway and 1, 2 or 4 worker processes with ${slots} turns at once each; every turn is one model call that takes ${modelMs} ms, so that a worker can do at most ${(slots * 1_000) / modelMs} turns a second. All mentions come at once, each by another person in another channel; counted from the first mention to the last answer. Beyond what the cores of the machine can do, more workers do not help.`,
+  method: `A gateway and 1, 2 or 4 worker processes that each run ${slots} turns at once; every turn is one model call of ${modelMs} ms, so a worker can do at most ${(slots * 1_000) / modelMs} turns a second. All mentions arrive at once, each from a different person in a different channel; timed from the first mention to the last answer. Once the machine's cores are saturated, more workers do not help.`,
   measure,
 };
 
@@ -23,7 +23,7 @@ async function measure(effort: Effort): Promise<Findings> {
   const one = results[0]?.perSecond ?? Number.NaN;
   return {
     table: {
-      columns: ["workers", "turns per second", "to one worker"],
+      columns: ["workers", "turns per second", "vs. one worker"],
       rows: results.map(({ count, perSecond }) => [
         String(count),
         quantity(perSecond, "/s"),

@@ -16,8 +16,8 @@ export function reference(): Record<string, string> {
     "docs/configuration.md": `# Configuration
 
 Secrets and endpoints come from the environment or a file \`.env\`, everything else from \`heddle.yaml\`. A wrong key or
-value is refused at start with its path, what was expected and an example. This page is made from the schema by
-\`npm run reference\`; \`heddle.example.yaml\` has every setting with its default.
+value stops startup with its path, what was expected and an example. \`npm run reference\` generates this page from the
+schema; \`heddle.example.yaml\` has every setting with its default.
 
 ## Environment
 
@@ -26,7 +26,7 @@ ${table(rows(environment))}
 
 ${sections(settings)}`,
     "heddle.example.yaml": `# Every setting of heddle.yaml with its default. Copy what you want to change; keep secrets in .env.
-# Made from the schema by \`npm run reference\`; docs/configuration.md has the same as a table.
+# Generated from the schema by \`npm run reference\`; docs/configuration.md has the same as a table.
 
 ${example(settings, "")}`,
   };

@@ -26,7 +26,7 @@ export function findClosedDiscord({
 export const accessSchema = z
   .strictObject({
     administrators: ids.describe(
-      "people who may do whatever others may, and lift budgets; the console's user is always one",
+      "people who may do whatever others may, and extend budgets; the console's user is always one",
     ),
     slack: z
       .strictObject({
@@ -52,9 +52,9 @@ export const accessSchema = z
     ),
     botMessages: count(1, 100)
       .default(3)
-      .describe("messages of bots that a thread takes without one of a person between them"),
+      .describe("messages of bots that a thread accepts in a row, without one from a person"),
     stop: who.default("everyone").describe("who may stop a turn, of those who may write"),
     approve: who.default("requester").describe("who may approve what a turn asks for"),
-    continue: who.default("everyone").describe("who may let a turn go on that a limit has ended"),
+    continue: who.default("everyone").describe("who may continue a turn that a limit has ended"),
   })
   .prefault({});

@@ -7,7 +7,7 @@ const budget = z.strictObject({
     .number()
     .positive()
     .exactOptional()
-    .describe("US dollars; a model of unknown price counts as the dearest known"),
+    .describe("US dollars; a model of unknown price counts as the most expensive known one"),
   tokens: z
     .number()
     .int()
@@ -24,7 +24,7 @@ export const budgetsSchema = z.strictObject({
     .string()
     .refine(isTimeZone, "expected a time zone, e.g. UTC or Europe/Berlin")
     .default("UTC")
-    .describe("whose midnight begins a new day"),
+    .describe("time zone in which the day starts at midnight"),
   day: budget.prefault({}).describe("what all threads together may use in a day; without limit by default"),
   user: budget.prefault({}).describe("what each person may use in a day"),
   users: z
@@ -42,7 +42,7 @@ export const budgetsSchema = z.strictObject({
     .min(1)
     .max(1_000)
     .default(50)
-    .describe("what an administrator's “continue” adds to a used-up budget for the day"),
+    .describe("what an administrator's “continue” adds to an exhausted budget for the day"),
   keepDays: z.number().int().min(2).max(3_650).default(92).describe("how long the usage of a day is kept"),
 });
 

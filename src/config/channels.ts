@@ -5,19 +5,21 @@ const names = z.array(z.string().min(1));
 
 export const modelChoices = z
   .array(modelName)
-  .describe("models that people may choose by an option of the slash command");
+  .describe("models that people may choose with an option of the slash command");
 
 /** What is different in a channel. */
 export const channelsSchema = z
   .record(
     channelId,
     z.strictObject({
-      model: modelName.exactOptional().describe("answers here, whatever HEDDLE_MODEL says"),
+      model: modelName
+        .exactOptional()
+        .describe("the model for this channel; takes precedence over HEDDLE_MODEL"),
       modelChoices: modelChoices.exactOptional(),
       skills: names.exactOptional().describe("only these skills"),
       tools: names
         .exactOptional()
-        .describe("only these tools, e.g. read_file; a * at the end stands for anything: github__*"),
+        .describe("only these tools, e.g. read_file; a trailing * matches anything: github__*"),
       instructions: z.string().max(20_000).exactOptional().describe("added to agent.instructions"),
       verbosity: z
         .enum(["quiet", "normal", "full"])

@@ -17,7 +17,7 @@ export const environmentSchema = z.object({
   SLACK_SIGNING_SECRET: z
     .string()
     .optional()
-    .describe("Slack: takes events as signed requests instead of Socket Mode (Basic Information)"),
+    .describe("Slack: receives events as signed HTTP requests instead of Socket Mode (Basic Information)"),
   SLACK_CLIENT_ID: z
     .string()
     .optional()
@@ -30,19 +30,25 @@ export const environmentSchema = z.object({
     .string()
     .min(32, "expected at least 32 characters")
     .optional()
-    .describe("Slack: a random text of your own, under which bot tokens lie encrypted in Redis"),
-  SLACK_API_URL: url.optional().describe("Slack: another Web API address, e.g. http://127.0.0.1:9000/api/"),
+    .describe(
+      "Slack: a random text of your own, from which the key is derived that encrypts bot tokens in Redis",
+    ),
+  SLACK_API_URL: url
+    .optional()
+    .describe("Slack: Web API base URL, if not Slack's own, e.g. http://127.0.0.1:9000/api/"),
   DISCORD_TOKEN: z.string().min(1).optional().describe("Discord: bot token (Bot → Reset Token)"),
   DISCORD_API_URL: url
     .optional()
-    .describe("Discord: another address of the API without version, e.g. http://127.0.0.1:9000/api"),
-  DISCORD_CDN_URL: url.optional().describe("Discord: another address of the files that people attach"),
+    .describe(
+      "Discord: API base URL without the version, if not Discord's own, e.g. http://127.0.0.1:9000/api",
+    ),
+  DISCORD_CDN_URL: url.optional().describe("Discord: base URL of attached files, if not Discord's own"),
   ANTHROPIC_API_KEY: z.string().min(1).optional().describe("key for anthropic/* models"),
-  ANTHROPIC_BASE_URL: url.optional().describe("another address of the Anthropic Messages API"),
+  ANTHROPIC_BASE_URL: url.optional().describe("base URL of a service that speaks the Anthropic Messages API"),
   OPENAI_API_KEY: z.string().min(1).optional().describe("key for openai/* models"),
-  OPENAI_BASE_URL: url.optional().describe("another address of an OpenAI-compatible API"),
+  OPENAI_BASE_URL: url.optional().describe("base URL of an OpenAI-compatible API"),
   MINIMAX_API_KEY: z.string().min(1).optional().describe("key for minimax/* models"),
-  MINIMAX_BASE_URL: url.optional().describe("another address of MiniMax's Anthropic-compatible API"),
+  MINIMAX_BASE_URL: url.optional().describe("base URL of MiniMax's Anthropic-compatible API"),
   REDIS_URL: z
     .string()
     .regex(
@@ -56,7 +62,7 @@ export const environmentSchema = z.object({
     .string()
     .min(1)
     .optional()
-    .describe("the password of the sentinels, where they ask for one"),
+    .describe("the sentinels' own password, if they have one"),
   HEDDLE_MODEL: modelName
     .optional()
     .describe("anthropic/<id>, openai/<id>, minimax/<id> or demo; without it the first key found decides"),
@@ -72,11 +78,11 @@ export const environmentSchema = z.object({
     .string()
     .min(16, "expected at least 16 characters")
     .optional()
-    .describe("what the console asks for; required when HEDDLE_HOST is not a loopback address"),
+    .describe("token that the console asks for; required when HEDDLE_HOST is not a loopback address"),
   HEDDLE_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
-    .describe("which lines the log has: this level and graver ones"),
+    .describe("lowest level that is logged"),
   HEDDLE_METRICS_PORT: port
     .optional()
     .describe("port of /metrics where there is no console (--role worker), on HEDDLE_HOST; off unless set"),
@@ -87,7 +93,7 @@ export const environmentSchema = z.object({
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url
     .optional()
-    .describe("the same with its whole path, e.g. http://127.0.0.1:4318/v1/traces; it wins"),
+    .describe("the same with the full path, e.g. http://127.0.0.1:4318/v1/traces; takes precedence"),
   OTEL_EXPORTER_OTLP_HEADERS: z
     .string()
     .optional()
@@ -98,7 +104,7 @@ export const environmentSchema = z.object({
     .enum(["no-sandbox"])
     .optional()
     .describe("no-sandbox confirms sandbox.backend: none in heddle.yaml"),
-  NODE_ENV: z.string().optional().describe("production refuses what is for development only"),
+  NODE_ENV: z.string().optional().describe("production rejects what is for development only"),
 });
 
 export type Environment = z.infer<typeof environmentSchema>;

@@ -31,7 +31,7 @@ export const slackSchema = z
     marks: marks(slackReaction),
     http: z
       .strictObject({
-        host: z.string().min(1).default("127.0.0.1").describe("address that takes Slack's requests"),
+        host: z.string().min(1).default("127.0.0.1").describe("address that listens for Slack's requests"),
         port: count(0, 65_535).default(3000).describe("its port; 0 takes a free one"),
       })
       .prefault({}),

@@ -16,14 +16,14 @@ export const sandboxSchema = z
       .default("any")
       .describe("cgroup: refuse to run commands where no control group holds their limits"),
     commandSeconds: count(1, 600).default(120).describe("time limit of a command that asks for no other"),
-    commandSecondsMax: count(1, 600).default(600).describe("longest time that a command gets when it asks"),
+    commandSecondsMax: count(1, 600).default(600).describe("longest time limit that a command can ask for"),
     jobMinutes: count(1, 35_000).default(360).describe("time limit of a background job"),
     outputKb: count(16, 1_048_576)
       .default(4096)
-      .describe("output kept of a command that names no limit; ended at 16 times as much"),
+      .describe("output kept of a command that sets no limit; killed at 16 times as much"),
     jobOutputKb: count(16, 1_048_576)
       .default(8192)
-      .describe("output kept of a background job; ended at 16 times as much"),
+      .describe("output kept of a background job; killed at 16 times as much"),
     memoryMb: count(32, 1_048_576).default(2048).describe("memory of a command and its children"),
     processMemoryMb: count(32, 1_048_576).default(1024).describe("private memory of a single process"),
     processes: count(8, 100_000).default(200).describe("processes of a command"),
@@ -40,7 +40,7 @@ export const sandboxSchema = z
 export const egressSchema = z
   .strictObject({
     allow: hosts.describe(
-      "hosts that the commands of every thread reach (ports 80 and 443): example.com or *.example.com",
+      "hosts that commands of every thread may reach (ports 80 and 443): example.com or *.example.com",
     ),
     channels: z
       .record(channelId, z.strictObject({ allow: hosts.describe("hosts") }))
@@ -66,19 +66,19 @@ export const egressSchema = z
         }),
       )
       .default([])
-      .describe("headers that the proxy adds to requests, so that the sandbox never has their value"),
+      .describe("headers that the proxy adds to requests, so that the sandbox never sees their value"),
     connections: count(1, 1000).default(64).describe("connections of one thread at once"),
     mbPerDay: count(1, 1_048_576)
       .default(2048)
       .describe(
-        "what a thread may move in a day (UTC), both ways, through all workers together; nothing moves while it cannot be counted",
+        "what a thread may transfer in a day (UTC), both ways, through all workers together; nothing is transferred while it cannot be counted",
       ),
   })
   .prefault({});
 
 export const workspacesSchema = z
   .strictObject({
-    idleDays: count(1, 3650).default(30).describe("a workspace unused for this long becomes an archive"),
+    idleDays: count(1, 3650).default(30).describe("a workspace unused for this long is archived"),
     archiveDays: count(1, 3650).default(365).describe("an archive this old is removed"),
     store: z
       .string()

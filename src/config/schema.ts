@@ -13,11 +13,13 @@ const price = (what: string) => z.number().nonnegative().describe(what);
 export const settingsSchema = z.strictObject({
   model: modelName
     .optional()
-    .describe("anthropic/<id>, openai/<id>, minimax/<id> or demo; HEDDLE_MODEL in the environment wins"),
+    .describe(
+      "anthropic/<id>, openai/<id>, minimax/<id> or demo; HEDDLE_MODEL in the environment takes precedence",
+    ),
   fallbackModels: z
     .array(modelName)
     .default([])
-    .describe("asked in this order when the model is down, out of credit or gone"),
+    .describe("tried in this order when the model is down, out of credit or gone"),
   summaryModel: modelName
     .optional()
     .describe("writes the summaries of long conversations; without it the model itself"),
@@ -32,15 +34,15 @@ export const settingsSchema = z.strictObject({
       z.strictObject({
         contextTokens: count(1_000, 100_000_000)
           .exactOptional()
-          .describe("the window: prompt and reply together"),
+          .describe("context window: prompt and reply together"),
         maxOutputTokens: count(100, 10_000_000).exactOptional().describe("the longest reply"),
-        images: z.boolean().exactOptional().describe("whether it sees images"),
+        images: z.boolean().exactOptional().describe("whether it accepts images"),
         price: z
           .strictObject({
-            input: price("of the prompt, as far as no cache held it"),
+            input: price("of uncached prompt tokens"),
             output: price("of the reply"),
-            cacheRead: price("from the service's cache"),
-            cacheWrite: price("into the service's cache"),
+            cacheRead: price("of prompt tokens read from the cache"),
+            cacheWrite: price("of prompt tokens written to the cache"),
           })
           .exactOptional()
           .describe("US dollars per million tokens"),
@@ -48,7 +50,7 @@ export const settingsSchema = z.strictObject({
     )
     .default({})
     .describe(
-      "limits and prices of models that Heddle does not know, by name; these win over what the service says",
+      "limits and prices of models that Heddle does not know, by name; these take precedence over what the service says",
     ),
   agent: z
     .strictObject({
@@ -68,20 +70,24 @@ export const settingsSchema = z.strictObject({
         .min(0.6)
         .max(0.95)
         .default(0.8)
-        .describe("share of the model's window beyond which a conversation is made smaller"),
+        .describe("share of the model's context window above which a conversation is compacted"),
       retainRounds: count(0, 1_000)
         .default(10)
-        .describe("rounds (a message and all up to the next) that stay word for word, as far as they fit"),
-      retainSteps: count(1, 100).default(2).describe("steps of the work that stay word for word in any case"),
+        .describe(
+          "rounds (a message and everything up to the next) that are kept verbatim, as far as they fit",
+        ),
+      retainSteps: count(1, 100).default(2).describe("latest steps that are always kept verbatim"),
     })
     .prefault({}),
   retry: z
     .strictObject({
-      maxRetries: count(0, 20).default(3).describe("attempts of a model call after the first; 0 for none"),
+      maxRetries: count(0, 20)
+        .default(3)
+        .describe("retries of a model call after the first attempt; 0 for none"),
       baseMs: count(1, 60_000)
         .default(1_000)
-        .describe("the first pause is random below this; the bound doubles each time"),
-      capMs: count(1, 600_000).default(60_000).describe("no pause is longer, unless the service asks for it"),
+        .describe("the first back-off is a random time below this; the bound doubles each time"),
+      capMs: count(1, 600_000).default(60_000).describe("longest back-off, unless the service asks for more"),
       deadlineMs: count(1_000, 7_200_000)
         .default(600_000)
         .describe("all attempts of one model call together"),
@@ -96,9 +102,14 @@ export const settingsSchema = z.strictObject({
   channels: channelsSchema,
   attachments: z
     .strictObject({
-      files: count(0, 1_000).default(20).describe("files of one message that are brought in"),
+      files: count(0, 1_000).default(20).describe("most files that are taken from one message"),
       fileMb: z.number().positive().max(1_024).default(50).describe("largest file"),
-      messageMb: z.number().positive().max(10_240).default(200).describe("all files of one message together"),
+      messageMb: z
+        .number()
+        .positive()
+        .max(10_240)
+        .default(200)
+        .describe("largest total size of a message's files"),
       seconds: count(1, 3_600).default(120).describe("time limit for fetching one file"),
     })
     .prefault({}),
@@ -106,7 +117,9 @@ export const settingsSchema = z.strictObject({
     .strictObject({
       messages: count(0, 500)
         .default(50)
-        .describe("earlier messages that are read when the first mention comes in the middle of a thread"),
+        .describe(
+          "earlier messages that are included when the first mention comes in the middle of a thread",
+        ),
       characters: count(500, 200_000)
         .default(20_000)
         .describe("most characters of other people's words that go along with a message"),
@@ -143,7 +156,7 @@ export const settingsSchema = z.strictObject({
               .min(1)
               .max(300)
               .exactOptional()
-              .describe("the reason, told to people and to the model"),
+              .describe("the reason, shown to people and to the model"),
           }),
         )
         .default([])
@@ -153,7 +166,7 @@ export const settingsSchema = z.strictObject({
       default: z
         .enum(["allow", "ask", "deny"])
         .default("allow")
-        .describe("what holds for calls that no rule matches"),
+        .describe("action for calls that no rule matches"),
       questionMinutes: z
         .number()
         .positive()
@@ -183,7 +196,7 @@ export const settingsSchema = z.strictObject({
         .string()
         .min(1)
         .default("mcp.json")
-        .describe("the file that lists MCP servers, beside this one; it may be missing"),
+        .describe("the file that lists MCP servers, relative to this one; it may be missing"),
       connectSeconds: z.number().positive().default(10).describe("time limit of a connection"),
       executeSeconds: z.number().positive().default(60).describe("time limit of a call"),
       readSeconds: z.number().positive().default(120).describe("longest silence of an SSE stream"),
@@ -195,16 +208,18 @@ export const settingsSchema = z.strictObject({
   queue: z
     .strictObject({
       concurrency: count(1, 500).default(50).describe("turns at once in one worker process"),
-      perUser: count(1, 10_000).default(10).describe("turns at once that one person has asked for"),
+      perUser: count(1, 10_000).default(10).describe("turns at once for one person"),
       perChannel: count(1, 10_000).default(20).describe("turns at once in one channel"),
       total: count(1, 100_000).default(1_000).describe("turns at once in all workers together"),
-      lockSeconds: count(2, 300).default(15).describe("a worker silent for this long is replaced"),
+      lockSeconds: count(2, 300)
+        .default(15)
+        .describe("a worker without a heartbeat for this long loses its turns to others"),
       hangSeconds: count(1, 3600)
         .default(5)
         .describe("a worker that does not respond for this long is killed"),
       sweepSeconds: count(1, 3600)
         .default(60)
-        .describe("how often threads whose wake-up was lost are looked for"),
+        .describe("how often to look for threads whose wake-up was lost"),
     })
     .prefault({}),
   schedules: z
@@ -215,13 +230,15 @@ export const settingsSchema = z.strictObject({
         .positive()
         .max(1_440)
         .default(5)
-        .describe("least time between two turns that begin by themselves"),
+        .describe("shortest interval between two scheduled turns"),
     })
     .prefault({}),
   budgets: budgetsSchema.prefault({}),
   sessions: z
     .strictObject({
-      expireDays: count(1, 3650).default(90).describe("silence after which a session is forgotten"),
+      expireDays: count(1, 3650)
+        .default(90)
+        .describe("days without activity after which a session is deleted"),
     })
     .prefault({}),
   telemetry: z
@@ -242,7 +259,7 @@ export const settingsSchema = z.strictObject({
   demo: z
     .strictObject({
       scripts: z.string().optional().describe("folder with scripts of the demo model"),
-      stepDelayMs: count(0, 60_000).optional().describe("pause between the words that it streams"),
+      stepDelayMs: count(0, 60_000).optional().describe("pause between streamed words"),
     })
     .prefault({}),
 });

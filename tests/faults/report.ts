@@ -17,18 +17,18 @@ const words: Record<string, string> = {
   answered: "answered",
   stopped: "stopped",
   withdrawn: "withdrawn by a stop",
-  paused: "told that a limit had ended their turn",
-  failed: "told as failed",
-  calls: "tool calls that left their mark",
+  paused: "told that a limit ended their turn",
+  failed: "reported as failed",
+  calls: "tool calls that took effect",
   repeats: "posts marked as a possible repeat",
   kills: "processes killed (SIGKILL)",
   freezes: "processes frozen for longer than their lock (SIGSTOP)",
-  handovers: "processes asked to end (SIGTERM)",
-  medianHandoverMs: "ms until they had handed over and were gone, median",
-  slowestHandoverMs: "the slowest of them, ms",
-  redisKills: "kills of Redis",
-  slackFaults: "calls that Slack limited, failed or lost",
-  settledMs: "ms from the last message until all was quiet",
+  handovers: "processes sent SIGTERM",
+  medianHandoverMs: "handover until exit, median, ms",
+  slowestHandoverMs: "handover until exit, slowest, ms",
+  redisKills: "Redis kills",
+  slackFaults: "Slack calls rate-limited, failed or lost",
+  settledMs: "last message until everything had settled, ms",
 };
 
 const file = process.env["HEDDLE_FAULT_FIGURES"];
@@ -54,8 +54,8 @@ function figures(all: readonly Note[]): string {
   const points = new Set(kills.map(({ point }) => point.split(":")[0]));
   return [
     `${new Date().toISOString().slice(0, 10)}, ${versions()}, ${process.platform} ${process.arch}.`,
-    `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill to all quiet again, the start of the next process included: median ${inSeconds(recovery.median)} s, longest ${inSeconds(recovery.longest)} s; several at once share the machine.`,
-    `**Hand-over**: ${handovers.length} workers got SIGTERM in the middle of a command. They were gone in ${gone.median} ms (median) and ${gone.longest} ms (longest), and the next worker ran the next command after ${resumed.median} and ${resumed.longest} ms.`,
+    `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill until everything had settled, including the start of the next process: median ${inSeconds(recovery.median)} s, longest ${inSeconds(recovery.longest)} s; several run at once and share the machine.`,
+    `**Handover**: ${handovers.length} workers got SIGTERM in the middle of a command. They exited within ${gone.median} ms (median) and ${gone.longest} ms (longest), and the next worker ran the next command after ${resumed.median} and ${resumed.longest} ms.`,
     ...storms.map(storm),
   ].join("\n\n");
 }
