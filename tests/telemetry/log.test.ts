@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 function logged(error: string, terminal = false): string {
   const script = `
     import { createLog } from "./src/telemetry/log.ts";
-    import { createMasker } from "./src/agent/context/mask.ts";
+    import { createMasker } from "./src/agent/secrets/mask-secrets.ts";
     import { DiscordAPIError } from "discord.js";
     createLog("info", createMasker(["correct horse"]), { terminal: ${terminal} }).error({ err: ${error} }, "it failed");`;
   const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", script], {
