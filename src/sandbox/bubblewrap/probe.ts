@@ -21,6 +21,8 @@ const tooSlow: Problem = {
 
 /** Arguments: canary file, canary port, how long the daemon sleeps. Prints facts as `name=value`. Leaves a daemon behind on purpose. */
 const factsScript = `
+node --version >/dev/null 2>&1 &
+node=$!
 while read -r key value; do
   case $key in NoNewPrivs: | Seccomp: | CapEff:) echo "\${key%:}=$value" ;; esac
 done </proc/self/status
@@ -31,7 +33,7 @@ for path in / /usr /etc /dev /run; do { : >"$path/canary"; } 2>/dev/null && echo
 [ -e "$1" ] && echo "visible=canary file"
 (: <>"/dev/tcp/127.0.0.1/$2") 2>/dev/null && echo "visible=loopback of the host"
 for program in ${usefulPrograms.join(" ")}; do [ -x "$(command -v "$program")" ] || echo "missing=$program"; done
-node --version >/dev/null 2>&1 || echo "missing=node"
+wait "$node" || echo "missing=node"
 setsid sleep "$3" </dev/null >/dev/null 2>&1 &
 `;
 
