@@ -16,7 +16,7 @@ const usage =
   "Usage: heddle audit verify [--anchor <n>:<hash>] | show [--thread <thread>] | export [file.jsonl] [--thread <thread>].";
 
 /**
- * Proves that the audit log is whole, prints it for people, or writes it as JSON lines. Each reads the log from
+ * Verifies that the audit log is intact, prints it for people, or writes it as JSON lines. Each reads the log from
  * its first entry and proves it; exits with 1 where it is broken.
  */
 export async function command(args: string[]): Promise<number> {
@@ -75,7 +75,7 @@ async function read(
           break;
         case "whole":
           process.stderr.write(
-            `The audit log is whole: ${next.link.n} entries. Head ${anchorOf(next.link)}\n`,
+            `The audit log is intact: ${next.link.n} entries. Head ${anchorOf(next.link)}\n`,
           );
           code = 0;
           break;

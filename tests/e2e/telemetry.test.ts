@@ -120,7 +120,7 @@ test("One task is one trace across processes, counted by both, in the audit log,
   };
   const { code, output: told } = await audit("show");
   expect(code).toBe(0);
-  expect(told).toContain("The audit log is whole: 5 entries.");
+  expect(told).toContain("The audit log is intact: 5 entries.");
   const whats = [...told.matchAll(/Z {2}([a-z-]+)/g)].map(([, what]) => what);
   // The worker may begin before the gateway has written who asked.
   expect(new Set(whats.slice(0, 2))).toEqual(new Set(["asked", "turn-began"]));
@@ -145,7 +145,7 @@ test("One task is one trace across processes, counted by both, in the audit log,
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   // What it prints is of the thread alone; what it proves is the whole log.
   const { output: elsewhere } = await audit("show", "--thread", "local:console:console:nobody");
-  expect(elsewhere).toMatch(/^The audit log is whole: 5 entries\./m);
+  expect(elsewhere).toMatch(/^The audit log is intact: 5 entries\./m);
   expect(elsewhere).not.toMatch(/Z {2}[a-z]/);
   await on.redis.client().xdel("heddle:{audit}:log", "2-0");
   expect(await audit("verify")).toMatchObject({
