@@ -1,4 +1,4 @@
-import { compileGlob } from "../agent/policy/policy.ts";
+import { compileGlob } from "../agent/policy/command-pattern.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { ConfigError } from "../config/load.ts";

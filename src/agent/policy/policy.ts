@@ -1,6 +1,12 @@
 import { cutText } from "../text.ts";
 import type { Tool, ToolEffect } from "../tools/tool.ts";
-import { splitCommands } from "./shell-commands.ts";
+import {
+  type CommandPattern,
+  compileCommandPattern,
+  compileGlob,
+  type ListedCommand,
+} from "./command-pattern.ts";
+import { type ListedScript, listCommands } from "./shell-commands.ts";
 
 export type ToolAction = "allow" | "ask" | "deny";
 
@@ -35,42 +41,95 @@ export const allowAll: Policy = () => ({ action: "allow" });
 const strictness: Record<ToolAction, number> = { allow: 0, ask: 1, deny: 2 };
 
 /**
- * Judges calls by rules: the first that matches decides. Each simple command of a shell script is judged by
- * itself, and the strictest decision holds for the call, so an allowed script is one whose every command is
- * allowed. A guard rail against mistakes and not a boundary: a program can do what its command line does not say.
+ * Judges calls by rules: the first that matches decides. Each simple command of a shell script is judged by itself, and
+ * the strictest decision holds for the call, so an allowed script is one whose every command is allowed. Where a script
+ * runs what it does not say (`curl … | sh`), or is too long to be taken apart in its budget, the strictest of all the
+ * rules about the tool holds. A guard rail against mistakes and not a boundary: a program can do what its command line
+ * does not say. docs/rules.md says what a rule can see.
  */
 export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): Policy {
-  const compiled = rules.map((rule) => ({
+  const compiled: CompiledRule[] = rules.map((rule) => ({
     rule,
     tool: compileGlob(rule.tool),
-    command: rule.command === undefined ? undefined : compileGlob(rule.command),
+    command: rule.command === undefined ? undefined : compileCommandPattern(rule.command),
   }));
+  const list = rememberLists();
   return (tool, input) => {
     const mine = compiled.filter(
       (entry) => entry.tool(tool.name) && (entry.rule.effect ?? tool.effect) === tool.effect,
     );
-    const judge = (command: string | undefined): PolicyDecision => {
-      const found = mine.find((entry) => !entry.command || (command !== undefined && entry.command(command)));
-      const action = found?.rule.action ?? fallback;
-      if (action === "allow") return { action };
-      return { action, why: toSentence(found?.rule.why ?? explainByDefault(command ?? tool.name)) };
-    };
-    return listCommands(
-      input,
-      mine.some((entry) => entry.command),
-    )
-      .map(judge)
-      .reduce((one, other) => (strictness[other.action] > strictness[one.action] ? other : one));
+    const script = mine.some((entry) => entry.command) ? findScript(input) : undefined;
+    if (script === undefined) {
+      return decide(mine.find((entry) => !entry.command)?.rule, fallback, tool.name);
+    }
+    const { commands, isTold } = list(script);
+    const decisions = commands.map((command) =>
+      decide(mine.find((entry) => isAbout(entry, command))?.rule, fallback, command.text),
+    );
+    if (!isTold) decisions.push(decideUntold(mine, fallback, script));
+    return decisions.reduce((one, other) =>
+      strictness[other.action] > strictness[one.action] ? other : one,
+    );
   };
 }
 
-/** What is to be judged: never empty. Undefined stands for a call that is no command. */
-function listCommands(input: unknown, hasPatterns: boolean): [string | undefined, ...string[]] {
+interface CompiledRule {
+  rule: ToolRule;
+  tool: (name: string) => boolean;
+  command: CommandPattern | undefined;
+}
+
+function isAbout({ rule, command }: CompiledRule, listed: ListedCommand): boolean {
+  if (!command) return true;
+  return rule.action === "allow" ? command.allows(listed) : command.concerns(listed);
+}
+
+function decide(rule: ToolRule | undefined, fallback: ToolAction, what: string): PolicyDecision {
+  const action = rule?.action ?? fallback;
+  if (action === "allow") return { action };
+  return { action, why: toSentence(rule?.why ?? explainByDefault(what)) };
+}
+
+/** The strictest verdict that any rule about the tool has. */
+function decideUntold(mine: readonly CompiledRule[], fallback: ToolAction, script: string): PolicyDecision {
+  const strictest = mine
+    .map(({ rule }) => rule)
+    .reduce<ToolRule | undefined>(
+      (one, other) => (strictness[other.action] > strictness[one?.action ?? fallback] ? other : one),
+      undefined,
+    );
+  const action = strictest?.action ?? fallback;
+  if (action === "allow") return { action };
+  const why = `What it runs cannot be told from “${quoteShort(script)}”, so the strictest of the operator's rules holds`;
+  return { action, why: toSentence(strictest?.why ? `${why}: ${strictest.why}` : why) };
+}
+
+/** The script of a call that is a command. */
+function findScript(input: unknown): string | undefined {
   const isCommand = typeof input === "object" && input !== null && "command" in input;
-  if (!hasPatterns || !isCommand || typeof input.command !== "string") return [undefined];
-  // A script without any command, such as a comment, is judged as the empty one.
-  const [first = "", ...rest] = splitCommands(input.command);
-  return [first, ...rest];
+  return isCommand && typeof input.command === "string" ? input.command : undefined;
+}
+
+/** A call is judged several times before it runs, and its neighbours with it. */
+const rememberedScripts = 16;
+
+/** Lists the commands of a script, and remembers those of the last few. */
+function rememberLists(): (script: string) => ListedScript {
+  const known = new Map<string, ListedScript>();
+  return (script) => {
+    const found = known.get(script) ?? withoutNothing(listCommands(script));
+    known.delete(script);
+    known.set(script, found);
+    const [oldest] = known.keys();
+    if (known.size > rememberedScripts && oldest !== undefined) known.delete(oldest);
+    return found;
+  };
+}
+
+/** A script without any command, such as a comment, is judged as the empty one. */
+function withoutNothing({ commands, isTold }: ListedScript): ListedScript {
+  const nothing: ListedCommand = { words: [], text: "", assignments: [], writes: [], isOpen: false };
+  return { commands: commands.length > 0 ? commands : [nothing], isTold };
 }
 
 /** Other sentences follow it. */
@@ -79,22 +138,9 @@ function toSentence(text: string): string {
 }
 
 function explainByDefault(what: string): string {
-  return `the operator's rules say so for “${cutText(what.replaceAll(/\s+/g, " "), 80)}”.`;
+  return `the operator's rules say so for “${quoteShort(what)}”.`;
 }
 
-/** Whether a text is the pattern from its first to its last character. Linear in the text. */
-export function compileGlob(glob: string): (text: string) => boolean {
-  const [first = "", ...rest] = glob.split("*");
-  const last = rest.pop();
-  return (text) => {
-    if (last === undefined) return text === first;
-    if (!text.startsWith(first)) return false;
-    let at = first.length;
-    for (const part of rest) {
-      const found = text.indexOf(part, at);
-      if (found < 0) return false;
-      at = found + part.length;
-    }
-    return text.length - last.length >= at && text.endsWith(last);
-  };
+function quoteShort(what: string): string {
+  return cutText(what.slice(0, 400).replaceAll(/\s+/g, " "), 80);
 }

@@ -1,9 +1,20 @@
 /** Deeper nesting is not followed but taken apart roughly. */
 export const maxDepth = 12;
 
+/** A simple command as it stands in a script. */
+export interface ReadCommand {
+  words: string[];
+  /** Files that it writes by redirection. */
+  writes: string[];
+  /** What here-strings and here-documents give it; undefined for a document, whose text is not taken apart. */
+  given: (string | undefined)[];
+  /** The command before the nearest pipe that stands before it in the same list. */
+  fedBy: ReadCommand | undefined;
+}
+
 export interface ParsedScript {
-  /** The words of each simple command, those inside substitutions too; never empty. */
-  commands: string[][];
+  /** Each simple command, those inside substitutions too. */
+  commands: ReadCommand[];
   /** False when quotes or a here-document leave open where commands begin. */
   isCertain: boolean;
 }
@@ -12,11 +23,11 @@ export interface ParsedScript {
 export function readScript(script: string, depth: number): ParsedScript {
   const reader = new ScriptReader(script);
   reader.readList("", depth);
-  return { commands: reader.commands.filter((words) => words.length > 0), isCertain: reader.isCertain };
+  return { commands: reader.commands, isCertain: reader.isCertain };
 }
 
 class ScriptReader {
-  readonly commands: string[][] = [];
+  readonly commands: ReadCommand[] = [];
   isCertain = true;
   readonly #script: string;
   #at = 0;
@@ -27,33 +38,42 @@ class ScriptReader {
 
   /** Reads commands until `end`, or to the end of the script. */
   readList(end: string, depth: number): void {
-    const command = new CommandWords();
-    /** Of subshells. */
-    let parentheses = 0;
+    const list: ListState = { command: new CommandWords(), subshells: 0, last: undefined, fedBy: undefined };
     for (;;) {
       const char = this.#script[this.#at];
-      if (char === undefined || (char === end && parentheses === 0)) {
+      if (char === undefined || (char === end && list.subshells === 0)) {
         if (char !== end && end !== "") this.isCertain = false;
         this.#at += 1;
-        this.#endCommand(command);
+        this.#endCommand(list);
         return;
       }
-      if (/[;&|()\n]/.test(char)) {
-        this.#endCommand(command);
-        if (char === "(") parentheses += 1;
-        if (char === ")") parentheses = Math.max(0, parentheses - 1);
+      if (char === "&" && this.#script[this.#at + 1] === ">") {
         this.#at += 1;
+        this.#readRedirection(">", list.command);
+      } else if (/[;&|()\n]/.test(char)) {
+        this.#readSeparator(char, list);
       } else {
-        this.#readPiece(char, command, depth);
+        this.#readPiece(char, list.command, depth);
       }
     }
   }
 
-  #endCommand(command: CommandWords): void {
-    const words = command.take();
+  #readSeparator(char: string, list: ListState): void {
+    this.#endCommand(list);
+    if (char === "(") list.subshells += 1;
+    if (char === ")") list.subshells = Math.max(0, list.subshells - 1);
+    const isOr = char === "|" && this.#script[this.#at + 1] === "|";
+    if (char === "|" && !isOr) list.fedBy = list.last;
+    this.#at += isOr ? 2 : 1;
+  }
+
+  #endCommand(list: ListState): void {
+    const read: ReadCommand = { ...list.command.take(), fedBy: list.fedBy };
     // The parentheses of its patterns have no partner.
-    if (words.includes("case")) this.isCertain = false;
-    this.commands.push(words);
+    if (read.words.includes("case")) this.isCertain = false;
+    if (read.words.length === 0 && read.writes.length === 0) return;
+    this.commands.push(read);
+    list.last = read;
   }
 
   /** Reads what belongs to a command, or parts its words. */
@@ -92,7 +112,7 @@ class ScriptReader {
     const following = this.#script.slice(this.#at, this.#at + 3);
     const operator = /^(<<<|<<-?|[<>][&>|]?)/.exec(following)?.[0] ?? char;
     if (operator === "<<" || operator === "<<-") this.isCertain = false;
-    command.redirect();
+    command.redirect(operator);
     this.#at += operator.length;
   }
 
@@ -147,14 +167,27 @@ class ScriptReader {
   }
 }
 
+/** Where the reading of a list of commands stands. */
+interface ListState {
+  command: CommandWords;
+  /** How many are open. */
+  subshells: number;
+  last: ReadCommand | undefined;
+  /** The command before the latest pipe. */
+  fedBy: ReadCommand | undefined;
+}
+
 /** `ansi` is `$'…'`: the only single quotes in which a backslash may stand before the quote. */
 type Quotes = "single" | "double" | "ansi";
 
-/** The words of the command that is being read, without targets of redirections. */
+/** The words of the command that is being read, and apart from them the targets of its redirections. */
 class CommandWords {
   #words: string[] = [];
+  #writes: string[] = [];
+  #given: (string | undefined)[] = [];
   #word: string | undefined;
-  #isTarget = false;
+  /** The redirection whose target comes next. */
+  #operator: string | undefined;
 
   get isBetweenWords(): boolean {
     return this.#word === undefined;
@@ -166,26 +199,37 @@ class CommandWords {
 
   endWord(): void {
     if (this.#word === undefined) return;
-    if (!this.#isTarget) this.#words.push(this.#word);
-    this.#isTarget = false;
+    if (this.#operator === undefined) this.#words.push(this.#word);
+    else if (this.#operator === "<<<") this.#given.push(this.#word);
+    else if (this.#operator.startsWith("<<")) this.#given.push(undefined);
+    else if (isFileWrite(this.#operator, this.#word)) this.#writes.push(this.#word);
+    this.#operator = undefined;
     this.#word = undefined;
   }
 
   /** The next word is the target of a redirection; a number directly before it is a file descriptor. */
-  redirect(): void {
+  redirect(operator: string): void {
     if (/^\d+$/.test(this.#word ?? "")) this.#word = undefined;
     this.endWord();
-    this.#isTarget = true;
+    this.#operator = operator;
   }
 
-  /** Ends the command: gives its words, and begins the next one. */
-  take(): string[] {
+  /** Ends the command: gives what it has, and begins the next one. */
+  take(): Pick<ReadCommand, "words" | "writes" | "given"> {
     this.endWord();
-    const words = this.#words;
+    const taken = { words: this.#words, writes: this.#writes, given: this.#given };
     this.#words = [];
-    this.#isTarget = false;
-    return words;
+    this.#writes = [];
+    this.#given = [];
+    this.#operator = undefined;
+    return taken;
   }
+}
+
+/** Not to another descriptor (`2>&1`), nor to what keeps nothing. */
+function isFileWrite(operator: string, target: string): boolean {
+  if (!operator.includes(">") || /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/.test(target)) return false;
+  return !(operator === ">&" && /^(?:\d+-?|-)$/.test(target));
 }
 
 function isSubstitution(char: string, next: string | undefined): boolean {

@@ -1,4 +1,17 @@
-import { maxDepth, readScript } from "./read-script.ts";
+import { CommandList } from "./command-list.ts";
+import type { ListedCommand } from "./command-pattern.ts";
+import { maxDepth, type ReadCommand, readScript } from "./read-script.ts";
+import {
+  completers,
+  evaluators,
+  findSteeringVariable,
+  grammar,
+  headers,
+  nameProgram,
+  shells,
+  wrappers,
+} from "./shell-programs.ts";
+import { tellFed, tellSubstituted } from "./told-words.ts";
 
 /**
  * Splits a shell script into the commands that it runs, for rules about commands. It need not understand the shell, but
@@ -8,86 +21,199 @@ import { maxDepth, readScript } from "./read-script.ts";
 /** So many words of `sudo -u x env A=1 …` are taken for the beginning of a command. */
 const maxWrapped = 24;
 
-/** Words of the grammar that may stand before a command. */
-const grammar = new Set([
-  ...["{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac"],
-  ...["time", "coproc"],
-]);
-/** They begin a line that holds no command of its own: what it substitutes and what follows is found by itself. */
-const headers = new Set(["for", "case", "select"]);
-
-const shells = new Set(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "fish"]);
-
-/** Programs that may hand what is behind them to a shell. */
-const evaluators = new Set(["su", "ssh", "script", "watch", "parallel", "flock"]);
-
-/** Programs that run what is behind them, after options that we do not know. */
-const wrappers = new Set([
-  ...evaluators,
-  ...["sudo", "doas", "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt", "timeout"],
-  ...["xargs", "setsid", "stdbuf", "busybox", "find", "unshare", "chroot", "strace"],
-]);
-
-/**
- * Every simple command of the script, its words joined by one space, without quotes, redirections and leading
- * assignments. What is substituted (`$(…)`, backticks, `<(…)`), what `sh -c` and `eval` are given, and what follows
- * `sudo`, `env`, `xargs` and their like is listed too, besides the command that runs it.
- *
- * ```ts
- * splitCommands("cd x && sudo make > log"); // ["cd x", "sudo make", "make"]
- * ```
- */
-export function splitCommands(script: string): string[] {
-  const found: Found = new Map();
-  collect(script, 0, found);
-  return [...new Set(found.values())];
+export interface ListedScript {
+  commands: ListedCommand[];
+  /**
+   * False when it may run commands that it does not say (`curl … | sh`), or when looking for them would take longer than
+   * the budget allows.
+   */
+  isTold: boolean;
 }
 
-/** Commands by their words, NUL between them: a quoted one looks like several otherwise. */
-type Found = Map<string, string>;
+/**
+ * Every simple command of the script, without quotes, redirections and leading assignments. What is substituted
+ * (`$(…)`, backticks, `<(…)`), what `sh -c` and `eval` are given, what a pipe feeds into a shell or `xargs`, and what
+ * follows `sudo`, `env` and their like is listed too, besides the command that runs it. Takes time in proportion to the
+ * script, up to a limit beyond which it is not told.
+ *
+ * ```ts
+ * listCommands("cd x && sudo make > log").commands.map(({ text }) => text); // ["cd x", "sudo make", "make"]
+ * ```
+ */
+export function listCommands(script: string): ListedScript {
+  const list = new CommandList();
+  collect(script, 0, list);
+  return { commands: list.commands(), isTold: list.isTold };
+}
 
-/** It may stand for nothing at all, and then the words around it are what runs. */
-const expansion = /\$\([^()]*\)|`[^`]*`|\$\{[^{}]*\}|\$(?:\w+|[@*#?!-])/g;
+/** Variables may stand for nothing at all, and then the words around them are what runs. */
+const variable = /\$\{[^{}]*\}|\$(?:\w+|[@*#?!-])/g;
 
-function collect(script: string, depth: number, found: Found): void {
+/** What a command is known to come from besides its words. */
+interface Origin {
+  depth: number;
+  assignments: readonly string[];
+  writes: readonly string[];
+  isOpen: boolean;
+  /** The command as it stands in the script, with what is fed into it. */
+  read: ReadCommand | undefined;
+  /** How many of its words may still be taken for the beginning of a command. */
+  wrapped: number;
+}
+
+const plain: Origin = {
+  depth: 0,
+  assignments: [],
+  writes: [],
+  isOpen: false,
+  read: undefined,
+  wrapped: maxWrapped,
+};
+
+function collect(script: string, depth: number, list: CommandList): void {
+  if (!list.spend(script.length)) return;
   const { commands, isCertain } = readScript(script, depth);
-  for (const words of commands) {
-    derive(words, depth, found);
-    const bare = words.map((word) => word.replaceAll(expansion, "")).filter(Boolean);
-    // At the end of a command nothing is what it may stand for in any case.
-    if (bare.some((word, index) => word !== words[index])) derive(bare, depth, found);
-  }
-  if (isCertain && !commands.some(readsCommands)) return;
+  for (const command of commands) collectCommand(command, depth, list);
+  if (isCertain && !commands.some(({ words }) => readsCommands(words))) return;
   // A quote without its end, a here-document, a shell behind a pipe: the quotes may hide commands, so they do not count.
   // Looking back, so that a long number is not read again from each of its digits.
   const bare = script.replaceAll("<<<", ";").replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
   for (const piece of bare.split(/[;&|()`{}"'\n]/))
-    derive(piece.split(/\s+/).filter(Boolean), maxDepth, found);
+    derive(piece.split(/\s+/).filter(Boolean), { ...plain, depth: maxDepth }, list);
+}
+
+function collectCommand(command: ReadCommand, depth: number, list: CommandList): void {
+  const { words, writes } = command;
+  const origin: Origin = { ...plain, depth, writes, read: command };
+  derive(words, origin, list);
+  collectSubstituted(words, origin, list);
+}
+
+/** The command as it is when its substitutions and variables give what they are known to give, or nothing. */
+function collectSubstituted(words: readonly string[], origin: Origin, list: CommandList): void {
+  if (!words.some((word) => /[$`]/.test(word))) return;
+  const told = words.map(tellSubstituted);
+  const bare = told.map(({ text }) => text.replaceAll(variable, ""));
+  const isProgramHidden = !told[0]?.isTold && (bare[0] ?? "") === "";
+  if (isProgramHidden) list.isTold = false;
+  const split = bare
+    .flatMap((word, index) => (word === words[index] ? [word] : word.split(/\s+/)))
+    .filter(Boolean);
+  // At the end of a command nothing is what it may stand for in any case.
+  if (split.some((word, index) => word !== words[index])) derive(split, origin, list);
+  const hole = told.findIndex(({ isTold }) => !isTold);
+  if (hole > 0) derive(words.slice(0, hole), { ...origin, isOpen: true }, list);
 }
 
 /** The command itself, and those that it is known to run. */
-function derive(all: readonly string[], depth: number, found: Found, wrapped = maxWrapped): void {
-  let words = all;
-  for (let before = countWordsBefore(words); before > 0; before = countWordsBefore(words))
-    words = words.slice(before);
+function derive(all: readonly string[], origin: Origin, list: CommandList): void {
+  if (list.isSpent) return;
+  const { words, assignments } = skipBefore(all, origin);
   const [program, ...rest] = words;
-  if (program === undefined || headers.has(program)) return;
-  if (found.has(words.join("\0"))) return;
-  found.set(words.join("\0"), words.join(" "));
-  const name = program.replace(/^.*\//, "");
-  found.set([name, ...rest].join("\0"), [name, ...rest].join(" "));
-  if (wrappers.has(name)) {
-    for (let n = 0; n < Math.min(rest.length, wrapped); n += 1)
-      derive(rest.slice(n), depth, found, wrapped - n - 1);
+  if (program === undefined) {
+    // A variable of the shell itself holds for the commands behind it, and a file is emptied, without any program.
+    for (const word of assignments) list.add([word], { ...origin, assignments: [] });
+    if (origin.writes.length > 0) list.add([], origin);
+    return;
+  }
+  if (headers.has(program)) return;
+  const here = { ...origin, assignments };
+  if (!list.add(words, here)) return;
+  const name = nameProgram(program);
+  if (name !== program) list.add([name, ...rest], here);
+  if (wrappers.has(name)) deriveWrapped(name, rest, here, list);
+  if (completers.has(name)) deriveCompleted(name, rest, here, list);
+  deriveGiven(name, words, here, list);
+}
+
+/** Skips assignments and words of the grammar, and keeps the assignments that matter. */
+function skipBefore(all: readonly string[], origin: Origin) {
+  let at = 0;
+  let assignments = origin.assignments;
+  for (let before = countWordsBefore(all, at); before > 0; before = countWordsBefore(all, at)) {
+    const first = all[at] ?? "";
+    if (isAssignment(first) && findSteeringVariable(first))
+      assignments = [...assignments, first].slice(-maxAssignments);
+    at += before;
+  }
+  return { words: all.slice(at), assignments };
+}
+
+/** A command with more of them is no plain one either. */
+const maxAssignments = 8;
+
+function deriveWrapped(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
+  const isOpen = origin.isOpen || (completers.has(name) && !rest.some((word) => word.startsWith(":::")));
+  for (let n = 0; n < Math.min(rest.length, origin.wrapped); n += 1)
+    derive(rest.slice(n), { ...origin, isOpen, wrapped: origin.wrapped - n - 1 }, list);
+}
+
+/** What `xargs git` and `parallel git ::: …` run: the words that they are given belong to it. */
+function deriveCompleted(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
+  const mark = rest.findIndex((word) => word.startsWith(":::"));
+  const own = mark < 0 ? rest : rest.slice(0, mark);
+  const fed = origin.read && tellFed(origin.read);
+  const given = mark < 0 ? (fed ?? "").split(/\s+/) : rest.slice(mark + 1);
+  const words = given.filter((word) => word !== "" && !word.startsWith(":::"));
+  const from = own.findIndex((word) => !word.startsWith("-"));
+  // `parallel` alone runs what it reads.
+  if (from < 0) return name === "parallel" ? feedShell(origin, list) : undefined;
+  const completed: Origin = { ...origin, isOpen: false, wrapped: 0 };
+  for (let start = from; start < Math.min(own.length, from + maxOptions); start += 1) {
+    const command = own.slice(start).filter((word) => !word.includes("{}"));
+    derive([...command, ...words], completed, list);
+    for (const word of words) {
+      if (list.isSpent) return;
+      derive([...command, word], completed, list);
+    }
+  }
+  const hole = own.findIndex((word) => word.includes("{}"));
+  if (hole > from) derive(own.slice(from, hole), { ...completed, isOpen: true }, list);
+}
+
+/** Words before the command that xargs and parallel may have as values of their options. */
+const maxOptions = 4;
+
+/** What a shell and its like are given to run, as an argument or to read. */
+function deriveGiven(name: string, words: readonly string[], origin: Origin, list: CommandList): void {
+  const { depth } = origin;
+  const rest = words.slice(1);
+  const given = findScript(name, rest);
+  if (given !== undefined && given !== "{}") {
+    if (/^(?:\$\{?\w+\}?|\$[@*])$/.test(given.trim())) list.isTold = false;
+    if (depth < maxDepth) collect(given, depth + 1, list);
+    return;
+  }
+  const isShell = shells.has(name);
+  const source =
+    /^(?:source|\.)$/.test(name) || isShell ? rest.find((word) => word.startsWith("<(")) : undefined;
+  if (source !== undefined) {
+    const told = tellSubstituted(`$${source.slice(1)}`);
+    if (told.isTold && depth < maxDepth) collect(told.text, depth + 1, list);
+    if (!told.isTold) list.isTold = false;
+    return;
+  }
+  if (given === "{}" || readsCommands(words)) feedShell(origin, list);
+}
+
+/** A shell reads its commands. */
+function feedShell({ read, isOpen, depth }: Origin, list: CommandList): void {
+  const fed = read && tellFed(read);
+  if (fed === undefined) {
+    if (isOpen || read?.fedBy) list.isTold = false;
+    return;
   }
   if (depth >= maxDepth) return;
-  const given = findScript(name, rest);
-  if (given !== undefined) collect(given, depth + 1, found);
+  collect(fed, depth + 1, list);
+  // Behind `printf` or `xargs`, any of the words may begin a command.
+  const words = fed.split(/\s+/).filter(Boolean);
+  for (let n = 1; n < words.length && !list.isSpent; n += 1)
+    derive(words.slice(n), { ...plain, depth: maxDepth }, list);
 }
 
 /** Whether a shell reads its commands from what the script puts before it, as in `echo … | sh`. */
 function readsCommands(words: readonly string[]): boolean {
-  const isShell = (word: string) => shells.has(word.replace(/^.*\//, ""));
+  const isShell = (word: string) => shells.has(nameProgram(word));
   const has = (pattern: RegExp) => words.some((word) => pattern.test(word));
   // Only options behind it, and no name of a file.
   if (isShell(words.findLast((word) => !/^[-+]/.test(word)) ?? "")) return true;
@@ -105,10 +231,15 @@ function findScript(name: string, rest: readonly string[]): string | undefined {
   return option < 0 ? undefined : rest.slice(option + 1).find((word) => !/^[-+]/.test(word));
 }
 
-/** How many words stand before the command and are no part of it; 0 when it begins here. */
-function countWordsBefore([first = "", second, third]: readonly string[]): number {
+/** How many words at this place stand before the command and are no part of it; 0 when it begins here. */
+function countWordsBefore(words: readonly string[], at: number): number {
+  const first = words[at] ?? "";
   if (first === "function") return 2;
-  if (first === "coproc" && third === "{") return 2;
-  if (first === "time" && second === "-p") return 2;
-  return grammar.has(first) || /^\w+(\[[^\]]*\])?\+?=/.test(first) ? 1 : 0;
+  if (first === "coproc" && words[at + 2] === "{") return 2;
+  if (first === "time" && words[at + 1] === "-p") return 2;
+  return grammar.has(first) || isAssignment(first) ? 1 : 0;
+}
+
+function isAssignment(word: string): boolean {
+  return /^\w+(\[[^\]]*\])?\+?=/.test(word);
 }

@@ -6,6 +6,9 @@ import { defineSandboxTool, type ToolResult } from "./tool.ts";
 /** What the sandbox gives a command that asks for no time, and how much output it keeps, is the operator's choice. */
 const maxSeconds = 600;
 
+/** The kernel passes no longer argument; a longer script belongs into a file. Refused before any rule judges it. */
+const maxCommandChars = 128 * 1024 - 1;
+
 export const bash = defineSandboxTool({
   name: "bash",
   description:
@@ -13,7 +16,7 @@ export const bash = defineSandboxTool({
     "and processes left behind with & end with the call. The result has the exit code and both output streams. " +
     "For servers and long work use run_in_background.",
   input: z.object({
-    command: z.string().min(1),
+    command: z.string().min(1).max(maxCommandChars),
     timeout_seconds: z
       .number()
       .optional()

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createPolicy } from "../../../src/agent/policy/policy.ts";
-import { splitCommands } from "../../../src/agent/policy/shell-commands.ts";
+import { listCommands } from "../../../src/agent/policy/shell-commands.ts";
+
+const splitCommands = (script: string) => listCommands(script).commands.map(({ text }) => text);
 
 /** Ways to write something that runs the command `c`, as a whole script. */
 const around: Record<string, (c: string) => string> = {
