@@ -1,4 +1,7 @@
 /** The command line: names the command, loads only what it needs, and turns failures into one sentence. */
+import { endWithSupervisor } from "./app/supervised.ts";
+
+endWithSupervisor();
 
 interface Command {
   /** How it is called, and what it is for. */

@@ -1,11 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-
-/** In the environment of a process that is watched. */
-const mark = "HEDDLE_SUPERVISED";
-
-/** Fast enough to tell a hang within its second. */
-const beatMs = 250;
+import { setTimeout as delay } from "node:timers/promises";
+import { beatMs, type Report, supervisedMark } from "./supervised.ts";
 
 /** Until the first sign of life, the program is being loaded. */
 const startMs = 60_000;
@@ -16,17 +12,34 @@ export interface SupervisorOptions {
   args: readonly string[];
   /** A process that is silent for this long hangs, ms. */
   hangMs: number;
+  /** By default {@link defaultPauses}. */
+  pauses?: Pauses;
   warn(text: string): void;
 }
 
+/** Between a death and the next start, ms. The first death in a while costs none: turns wait for the next worker. */
+export interface Pauses {
+  /** Before the second start in a row; each further one takes twice as long. */
+  firstMs: number;
+  longestMs: number;
+  /** Whoever has served for so long begins a new row with its death. */
+  servedMs: number;
+}
+
+const defaultPauses: Pauses = { firstMs: 1_000, longestMs: 30_000, servedMs: 60_000 };
+
 /**
- * Runs the program in a second process and watches it. A worker whose event loop stands still, or that is
- * frozen, can neither stop a turn nor say so: it is killed, which ends its sandboxes too, and started anew. Its
- * turns are taken over, and a stop that waited for it is carried out there.
+ * Runs the program in a second process and watches it. A worker whose event loop stands still, or that is frozen, can
+ * neither stop a turn nor say so: it is killed, which ends its sandboxes too. A worker that was killed, or has died of
+ * a defect while it served, is started again like that one, in growing intervals. Its turns are taken over, and a stop
+ * that waited for it is carried out there.
  *
- * Resolves with the exit code of the program when it ends by itself; a signal that ends it ends this process too.
+ * What the program says by its exit code is not tried again: it has ended on purpose, or it could not start, which is
+ * for the operator and whoever restarts this process. Resolves with that code; a signal that asked the program to end
+ * ends this process too.
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
+  const { hangMs, pauses = defaultPauses, warn } = options;
   const ending = new AbortController();
   let child: ChildProcess | undefined;
   const passOn = (signal: NodeJS.Signals) => {
@@ -34,46 +47,97 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     child?.kill(signal);
   };
   process.on("SIGTERM", passOn).on("SIGINT", passOn);
-  for (;;) {
-    child = start(options);
-    const { code, signal, hung } = await watch(child, options.hangMs);
-    if (hung && !ending.signal.aborted) {
-      options.warn(
-        `A worker did not respond for ${options.hangMs / 1_000} s, so it was killed and is started anew.`,
-      );
-      continue;
+  for (let deaths = 0; ; ) {
+    const end = await run(options, (started) => (child = started));
+    child = undefined;
+    const cause = causeOfDeath(end, hangMs);
+    if (cause === undefined || ending.signal.aborted) {
+      process.off("SIGTERM", passOn).off("SIGINT", passOn);
+      if (end.signal) process.kill(process.pid, end.signal);
+      return end.code ?? 1;
     }
-    process.off("SIGTERM", passOn).off("SIGINT", passOn);
-    if (signal) process.kill(process.pid, signal);
-    return code ?? 1;
+    deaths = (end.servedMs ?? 0) >= pauses.servedMs ? 1 : deaths + 1;
+    const pauseMs = deaths === 1 ? 0 : Math.min(pauses.firstMs * 2 ** (deaths - 2), pauses.longestMs);
+    warn(`${cause}; it is started again ${pauseMs === 0 ? "at once" : `in ${pauseMs / 1_000} s`}.`);
+    await delay(pauseMs, undefined, { signal: ending.signal }).catch(() => undefined);
+    if (ending.signal.aborted) return 0;
+  }
+}
+
+/** How a process ended. */
+interface End {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  /** It was silent and had to be killed. */
+  hung: boolean;
+  /** For how long it has served, ms; undefined where it never did. */
+  servedMs?: number;
+  /** It could not even be started. */
+  problem?: string;
+}
+
+/** Why a process is gone that has not ended on purpose; undefined for one that has. */
+function causeOfDeath({ code, signal, hung, servedMs, problem }: End, hangMs: number): string | undefined {
+  if (hung) return `A worker did not respond for ${hangMs / 1_000} s, so it was killed`;
+  if (problem !== undefined) return `A worker could not be started (${problem})`;
+  switch (signal) {
+    case "SIGTERM":
+    case "SIGINT":
+    case "SIGHUP":
+      return undefined;
+    case null:
+      return code === 0 || servedMs === undefined
+        ? undefined
+        : `A worker ended with code ${code}, which its last lines explain`;
+    case "SIGKILL":
+      return "A worker was killed (SIGKILL: by somebody, or by the kernel for want of memory, which `journalctl -k` tells)";
+    case "SIGABRT":
+      return "A worker aborted (SIGABRT: its heap was full, or a defect, as its last lines tell)";
+    default:
+      return `A worker crashed (${signal})`;
   }
 }
 
 /**
  * What streams through hundreds of turns is garbage at once. V8 would let it pile up to several times of what lives;
- * with less room it collects as much, but earlier. `node --max-old-space-size=… src/main.ts start` gives more.
+ * with less room it collects as much, but earlier. `node --max-old-space-size=… src/heddle.js start` gives more.
  */
 const heap = ["--max-semi-space-size=4", "--max-old-space-size=1536"];
 
 function start({ entry, args }: SupervisorOptions): ChildProcess {
   return fork(entry, args, {
     execArgv: [...heap, ...process.execArgv],
-    env: { ...process.env, [mark]: "1" },
+    env: { ...process.env, [supervisedMark]: "1" },
     // A group of its own: Ctrl-C reaches it through us, and once.
     detached: true,
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
 }
 
-async function watch(
-  child: ChildProcess,
-  hangMs: number,
-): Promise<{ code: number | null; signal: NodeJS.Signals | null; hung: boolean }> {
+/** Starts the program and watches it until its end. */
+async function run(options: SupervisorOptions, started: (child: ChildProcess) => void): Promise<End> {
+  const lost: End = { code: null, signal: null, hung: false };
+  try {
+    const child = start(options);
+    started(child);
+    if (child.pid !== undefined) return await watch(child, options.hangMs);
+    const [error] = await once(child, "error");
+    return { ...lost, problem: String(error) };
+  } catch (error) {
+    // For want of memory it throws.
+    return { ...lost, problem: String(error) };
+  }
+}
+
+async function watch(child: ChildProcess, hangMs: number): Promise<End> {
   // Our own ticks are counted instead of the time: a machine that slept is no hang.
   let silent = -startMs / beatMs;
   let hung = false;
-  child.on("message", () => {
+  let servedSince: number | undefined;
+  // Only supervised.ts has the other end of the channel.
+  child.on("message", (report: Report) => {
     silent = 0;
+    if (report === "serving") servedSince = performance.now();
   });
   const timer = setInterval(() => {
     silent += 1;
@@ -84,17 +148,8 @@ async function watch(
   // The exit event's own arguments.
   const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
   clearInterval(timer);
-  return { code, signal, hung };
-}
-
-/** Whether somebody watches this process. From then on it says that it is alive, and ends with its supervisor. */
-export function isSupervised(): boolean {
-  const { channel } = process;
-  if (process.env[mark] !== "1" || !channel) return false;
-  delete process.env[mark];
-  // Nobody could end this process if it hung.
-  process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
-  channel.unref();
-  setInterval(() => process.send?.("alive", () => undefined), beatMs).unref();
-  return true;
+  return {
+    ...{ code, signal, hung },
+    ...(servedSince !== undefined && { servedMs: performance.now() - servedSince }),
+  };
 }

@@ -8,47 +8,77 @@ import { openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
 import { ConfigError } from "../config/load.ts";
 import { startHeartbeat } from "../queue/turns/worker-presence.ts";
+import { reportServing } from "../app/supervised.ts";
 import type { Role } from "./roles.ts";
+
+/** What has been started and is to be closed. */
+interface Started {
+  context?: AppContext;
+  parts: Set<Part>;
+}
+
+interface Part extends Running {
+  /** What its end may take time for, for people who wait for it. */
+  ends: string;
+}
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */
 export async function serve(role: Role, setup: CommandContext): Promise<never> {
-  const models = await openModels(setup.config, setup.log);
-  const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
-  const context = await createAppContext(setup, { measures: role !== "worker" || metricsPort !== undefined });
-  const parts: Running[] = [];
-  let url = "";
+  const { log } = setup;
+  const started: Started = { parts: new Set() };
+  // Before anything takes turns: what has begun is handed over, also where the rest does not come up.
+  const signalled = waitForSignal((again) => {
+    const ends = [...started.parts].map((part) => part.ends);
+    const pending = ends.join(" and ") || "the connections to Redis to close";
+    log.warn(`${again} again: still waiting for ${pending}. Nothing is cut short; this ends by itself.`);
+  });
+  let signal: string;
   try {
-    if (role !== "gateway") parts.push(await startWorker(context, models));
-    if (role !== "worker") {
-      const gateway = await startGateway(context, models.model);
-      parts.unshift(gateway);
-      url = gateway.url;
-    } else if (metricsPort !== undefined) {
-      parts.push(await startMetrics(context, metricsPort));
-    }
-    parts.push(
-      await startHeartbeat({
-        redis: context.redis,
-        host: hostname(),
-        onError: (error) => setup.log.warn({ err: error }, "the heartbeat was not written"),
-      }),
-    );
+    signal = await Promise.race([signalled, startAll(role, setup, started).then(() => signalled)]);
   } catch (error) {
-    await closeAll(parts, context);
+    await closeAll(started);
     throw error;
   }
-  const signalled = new Promise<string>((resolve) => {
-    process.once("SIGTERM", () => resolve("SIGTERM"));
-    process.once("SIGINT", () => resolve("SIGINT"));
+  log.info(`${signal}: handing over running turns and stopping.`);
+  await closeAll(started);
+  // What a platform was asked and has not answered must not keep the process.
+  process.exit(0);
+}
+
+/** Resolves with the first signal that asks for the end; all later ones are only told of. */
+function waitForSignal(onFurther: (signal: string) => void): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const hear = (signal: string) => {
+      if (asked) onFurther(signal);
+      asked = true;
+      resolve(signal);
+    };
+    process.on("SIGTERM", hear).on("SIGINT", hear);
   });
+}
+
+async function startAll(role: Role, setup: CommandContext, started: Started): Promise<void> {
+  const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
+  const models = await openModels(setup.config, setup.log);
+  const context = await createAppContext(setup, { measures: role !== "worker" || metricsPort !== undefined });
+  started.context = context;
+  const add = (ends: string, { close }: Running) => started.parts.add({ ends, close });
+  let url = "";
+  if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
+  if (role !== "worker") {
+    const gateway = await startGateway(context, models.model);
+    add("the connections to chat platforms and console to close", gateway);
+    url = gateway.url;
+  } else if (metricsPort !== undefined) {
+    add("the metrics to close", await startMetrics(context, metricsPort));
+  }
+  const onError = (error: unknown) => setup.log.warn({ err: error }, "the heartbeat was not written");
+  add("the heartbeat to end", await startHeartbeat({ redis: context.redis, host: hostname(), onError }));
   // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
   flushCompileCache();
   process.stdout.write(banner(context, models.model.id, url));
-  const signal = await signalled;
-  setup.log.info(`${signal}: handing over running turns and stopping.`);
-  await closeAll(parts, context);
-  // What a platform was asked and has not answered must not keep the process.
-  process.exit(0);
+  reportServing();
 }
 
 /** `/metrics` of a worker, which has no console. @throws ConfigError */
@@ -77,9 +107,9 @@ async function startMetrics({ config, telemetry, log }: AppContext, port: number
 }
 
 /** All at once: a platform that a gateway waits for must not hold up the turns that others are to go on with. */
-async function closeAll(parts: readonly Running[], context: AppContext): Promise<void> {
-  await Promise.all(parts.map((part) => part.close()));
-  await context.close();
+async function closeAll({ context, parts }: Started): Promise<void> {
+  await Promise.all([...parts].map((part) => part.close().then(() => parts.delete(part))));
+  await context?.close();
 }
 
 function banner({ server, sandbox, config }: AppContext, model: string, url: string): string {

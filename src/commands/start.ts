@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
-import { isSupervised, supervise } from "../app/supervisor.ts";
+import { isSupervised } from "../app/supervised.ts";
+import { supervise } from "../app/supervisor.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { roles } from "./roles.ts";
 

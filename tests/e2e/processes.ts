@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { listDescendants } from "../../src/sandbox/thread/processes.ts";
 
@@ -14,7 +14,7 @@ export function processesWith(text: string, under?: number): number[] {
   return pids.filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
 }
 
-function commandLine(pid: number): string {
+export function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
   } catch {
@@ -35,4 +35,27 @@ export function uniqueSleep(): { command: string; seconds: string } {
 export async function running(command: string, under?: number): Promise<void> {
   const isIt = (pid: number) => commandLine(pid).trim() === command;
   while (!processesWith(command, under).some(isIt)) await delay(20);
+}
+
+/** The processes of this machine that work in a folder: in it, or with its path in command line or environment. */
+export function processesOf(folder: string): number[] {
+  const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
+  const places = [commandLine, environment, workingFolder];
+  return pids.filter((pid) => pid !== process.pid && places.some((of) => of(pid).includes(folder)));
+}
+
+function environment(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8");
+  } catch {
+    return ""; // It ended in between, or is another user's.
+  }
+}
+
+function workingFolder(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return "";
+  }
 }
