@@ -99,7 +99,8 @@ test("SIGTERM during the pause ends the supervisor at once", async () => {
 /** How an orphan ended and what it said until nobody held its output any more. */
 async function endOf(child: ChildProcess): Promise<unknown[]> {
   onTestFinished(() => void child.kill("SIGKILL"));
-  const said = Promise.all([child.stdout, child.stderr].map((stream) => stream && text(stream)));
+  const outputs = [child.stdout, child.stderr].filter((stream) => stream !== null);
+  const said = Promise.all(outputs.map((stream) => text(stream)));
   const [code, signal] = (await once(child, "exit")) as unknown[];
   return [code ?? signal, (await said).join("")];
 }

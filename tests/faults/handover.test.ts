@@ -7,10 +7,12 @@ import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { setStage, type Stage } from "./serve.ts";
 
+/** Nobody dies with a lock here. */
+const lockSeconds = 30;
+
 let stage: Stage;
 beforeAll(async () => {
-  // Nobody dies with a lock here.
-  if (hasRedisServer) stage = await setStage({ lockSeconds: 30 });
+  if (hasRedisServer) stage = await setStage({ lockSeconds });
 });
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
@@ -23,6 +25,36 @@ test("A worker that is asked to end in the middle of a command is gone at once, 
   let [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
   for (let round = 1; round <= (full ? 10 : 1); round += 1)
     [gateway, worker] = await handOver(round, gateway, worker);
+}, 180_000);
+
+test("A hand-over that takes its time is not cut short by further signals, which say what is waited for", async () => {
+  const { slack, redis } = stage;
+  const [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const { command, seconds } = uniqueSleep();
+  const question = await slack
+    .user("ada")
+    .says(slack.channel("general"), `<@BOT> task 90 calls 1 pause ${seconds}`);
+  await running(command);
+  const [, pid] = /^process_id:(\d+)/m.exec(await redis.client.info("server")) ?? [];
+  process.kill(Number(pid), "SIGSTOP");
+  worker.signal("SIGTERM");
+  worker.signal("SIGINT");
+  await worker.line(/again: still waiting for running turns to be handed over/);
+  worker.signal("SIGTERM");
+  process.kill(Number(pid), "SIGCONT");
+  expect(await worker.ended).toBe(0);
+  const endedAt = performance.now();
+  const next = await stage.start("worker");
+  await running(command);
+  // Else it would have waited for the lock of the dead one.
+  expect(performance.now() - endedAt).toBeLessThan(lockSeconds * 1_000);
+  await slack.user("ada").reacts("octagonal_sign", question);
+  await quiet(stage, [stage.threadOf(question)], patienceMs);
+  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  for (const program of [gateway, next]) {
+    program.signal("SIGKILL");
+    await program.ended;
+  }
 }, 180_000);
 
 /** One worker hands over to the next, and one gateway dies; returns those that take their places. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
-import { patienceMs } from "../e2e/program.ts";
+import { patienceMs, type Program } from "../e2e/program.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
@@ -21,7 +21,7 @@ afterAll(async () => {
 test("A stop ends what a frozen worker runs, and the thread gets its receipt from the next one", async () => {
   const { slack } = stage;
   const { command, seconds } = uniqueSleep();
-  const [, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), `<@BOT> task 1 calls 1 pause ${seconds}`);
@@ -39,4 +39,32 @@ test("A stop ends what a frozen worker runs, and the thread gets its receipt fro
   expect(check(await gather(stage, [question])).broken).toEqual([]);
   expect(worker.output()).toContain(`did not respond for ${hangSeconds} s`);
   expect(workingPid(worker)).not.toBe(frozen);
+  await end(gateway, worker);
 });
+
+test("A worker that is killed is started again by its supervisor, and the next one goes on", async () => {
+  const { slack } = stage;
+  const { command, seconds } = uniqueSleep();
+  const [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const question = await slack
+    .user("ada")
+    .says(slack.channel("general"), `<@BOT> task 2 calls 2 pause ${seconds}`);
+  await running(command);
+  process.kill(workingPid(worker), "SIGKILL");
+  await worker.line(/A worker was killed \(SIGKILL.*it is started again at once/);
+  // The first call is over with an unknown outcome; the second one is the next worker's.
+  await expect.poll(() => workingPid(worker), { timeout: patienceMs }).not.toBe(worker.pid);
+  await running(command, workingPid(worker));
+  await slack.user("bob").reacts("octagonal_sign", question);
+  await quiet(stage, [stage.threadOf(question)], patienceMs);
+  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  await end(gateway, worker);
+});
+
+/** So that no other test's work is theirs. */
+async function end(...programs: Program[]): Promise<void> {
+  for (const program of programs) {
+    program.signal("SIGTERM");
+    expect(await program.ended).toBe(0);
+  }
+}
