@@ -15,7 +15,7 @@ FROM ${NODE_IMAGE}
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git poppler-utils python3 socat tini \
   && rm -rf /var/lib/apt/lists/* \
-  && printf '#!/bin/sh\nexec node /app/src/main.ts "$@"\n' >/usr/local/bin/heddle \
+  && printf '#!/bin/sh\nexec node /app/src/heddle.js "$@"\n' >/usr/local/bin/heddle \
   && chmod 0755 /usr/local/bin/heddle \
   && mkdir /config \
   && install --directory --owner=node --group=node /data
