@@ -24,7 +24,7 @@ const commands: Record<string, Command> = {
     load: () => import("./commands/doctor.ts"),
   },
   health: {
-    usage: "  heddle health                              exit 0 if Heddle is running on this host",
+    usage: "  heddle health                              exit 0 if this Heddle is running",
     load: () => import("./commands/health.ts"),
   },
   manifest: {

@@ -7,6 +7,7 @@ import { reportUnreadable } from "../queue/redis/unreadable.ts";
 import { hasWorker } from "../queue/turns/worker-presence.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
+import { readInstance } from "./instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
 
@@ -52,6 +53,7 @@ export async function startGateway(
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),
+    instance: readInstance(config),
     hasWorker: () => hasWorker(redis),
     onUnreadable: (place, why) => reportUnreadable(redis, place, why),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),

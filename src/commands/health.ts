@@ -1,10 +1,11 @@
 import { hostname } from "node:os";
+import { readInstance } from "../app/instance.ts";
 import { openRedis } from "../app/redis.ts";
 import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 
 /**
- * For the health check of a container: exits with 0 while the Heddle of this host says in Redis that it serves.
+ * For the health check of a container: exits with 0 while this Heddle says in Redis that it serves, and not any other one of this host.
  * The heartbeat needs the event loop and Redis, so a gateway and a worker are asked in the same way.
  */
 export async function command(args: string[]): Promise<number> {
@@ -13,7 +14,7 @@ export async function command(args: string[]): Promise<number> {
   const server = await openRedis(config, { info() {}, warn() {} });
   try {
     const redis = server.connect();
-    const serves = await isAlive(redis, hostname());
+    const serves = await isAlive(redis, readInstance(config));
     const workers = (await hasWorker(redis)) ? "" : "; no worker serves anywhere";
     process.stdout.write(`${hostname()}: ${serves ? "serving" : "no sign of life for 15 s"}${workers}\n`);
     return serves ? 0 : 1;

@@ -1,14 +1,14 @@
 import { flushCompileCache } from "node:module";
-import { hostname } from "node:os";
 import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
 import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
 import { startGateway } from "../app/gateway.ts";
+import { readInstance } from "../app/instance.ts";
 import { openModels } from "../app/models.ts";
+import { reportServing } from "../app/supervised.ts";
 import { startWorker } from "../app/worker.ts";
 import { ConfigError } from "../config/load.ts";
 import { startHeartbeat } from "../queue/turns/worker-presence.ts";
-import { reportServing } from "../app/supervised.ts";
 import type { Role } from "./roles.ts";
 
 /** What has been started and is to be closed. */
@@ -74,7 +74,10 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
     add("the metrics to close", await startMetrics(context, metricsPort));
   }
   const onError = (error: unknown) => setup.log.warn({ err: error }, "the heartbeat was not written");
-  add("the heartbeat to end", await startHeartbeat({ redis: context.redis, host: hostname(), onError }));
+  add(
+    "the heartbeat to end",
+    await startHeartbeat({ redis: context.redis, instance: readInstance(setup.config), onError }),
+  );
   // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
   flushCompileCache();
   process.stdout.write(banner(context, models.model.id, url));

@@ -1,6 +1,9 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { freePort } from "../fakes/free-port.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { newPlace, type Place } from "./program.ts";
+import { examine, newPlace, type Place } from "./program.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -13,7 +16,7 @@ afterEach(async () => {
   await redis.stop();
 });
 
-test("heddle health tells whether the Heddle of this host serves", async () => {
+test("heddle health tells whether this Heddle serves, and not another one of the same host", async () => {
   const environment = { REDIS_URL: redis.path };
   const before = place.start(["health"], environment);
   expect([await before.ended, before.output()]).toEqual([1, expect.stringContaining("no sign of life")]);
@@ -25,4 +28,35 @@ test("heddle health tells whether the Heddle of this host serves", async () => {
     0,
     expect.stringMatching(/serving; no worker serves anywhere/),
   ]);
+  for (const other of [{ HEDDLE_PORT: "8421" }, { HEDDLE_DATA_DIR: "elsewhere" }]) {
+    const health = place.start(["health"], { ...environment, ...other });
+    expect([await health.ended, health.output()]).toEqual([1, expect.stringContaining("no sign of life")]);
+  }
+});
+
+test("doctor tells a taken port, as start does, and whether a Heddle has it: this one or another", async () => {
+  const port = await freePort();
+  const environment = { REDIS_URL: redis.path, HEDDLE_PORT: String(port) };
+  const console = async (more: Record<string, string> = {}) => {
+    const doctor = await examine(() => place.start(["doctor"], { ...environment, ...more }));
+    return doctor.output().match(/^. console .*$/m)?.[0];
+  };
+  expect(await console()).toMatch(/^✓ console +127\.0\.0\.1:\d+ is free$/);
+
+  const stranger = createServer((_request, response) => void response.end("hello")).listen(port, "127.0.0.1");
+  await once(stranger, "listening");
+  const taken =
+    /The console cannot listen on 127\.0\.0\.1:\d+, because another program does: end it, or set HEDDLE_PORT/;
+  expect(await console()).toMatch(new RegExp(`^✗ console +${taken.source}`));
+  const start = place.start(["start", "--role", "gateway"], environment);
+  expect([await start.ended, start.output()]).toEqual([1, expect.stringMatching(taken)]);
+  stranger.closeAllConnections();
+  stranger.close();
+  await once(stranger, "close");
+
+  await place.start(["start", "--role", "gateway"], environment).line(/Heddle is ready/);
+  expect(await console()).toMatch(/^✓ console .* is served by this Heddle, which is running$/);
+  expect(await console({ HEDDLE_DATA_DIR: "elsewhere" })).toMatch(
+    /^✗ console .*because another Heddle does: end it/,
+  );
 });

@@ -12,6 +12,7 @@ import { Conversations, type OnUnreadable } from "./conversations.ts";
 import { answerProbe } from "./health.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 import { consoleAuthor, createConsoleIntake } from "./intake.ts";
+import { listen, nameOf } from "./listen.ts";
 import { LiveStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import { readPage } from "./page.ts";
@@ -29,6 +30,8 @@ export interface ConsoleAdapterOptions {
   files: WorkspaceFiles;
   operations: Operations;
   status(): Promise<ConsoleStatus>;
+  /** Which Heddle this is, for `/healthz`. */
+  instance: string;
   /** Whether any worker takes turns. */
   hasWorker(): Promise<boolean>;
   metrics?: MetricsPage;
@@ -113,7 +116,12 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, () => Reply>,
-  { hasWorker, metrics, log }: Pick<ConsoleAdapterOptions, "hasWorker" | "metrics" | "log">,
+  {
+    instance,
+    hasWorker,
+    metrics,
+    log,
+  }: Pick<ConsoleAdapterOptions, "instance" | "hasWorker" | "metrics" | "log">,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.authGuard.checkOrigin(request);
@@ -123,7 +131,7 @@ function createConsoleServer(
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path)?.() ?? (await answerProbe(path, hasWorker));
+    const answered = page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 
@@ -149,27 +157,4 @@ function createConsoleServer(
   );
   server.maxConnections = maxConnections;
   return server;
-}
-
-async function listen(server: Server, port: number, host: string): Promise<number> {
-  try {
-    server.listen(port, host);
-    await once(server, "listening");
-  } catch (cause) {
-    const why = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    throw new Error(
-      why === "EADDRINUSE"
-        ? `The console cannot listen on ${host}:${port}, because another program does, perhaps a Heddle: end it, or set HEDDLE_PORT to a free port.`
-        : `The console cannot listen on ${host}:${port} (${why}): correct HEDDLE_HOST or HEDDLE_PORT.`,
-      { cause },
-    );
-  }
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : port;
-}
-
-/** A name by which a browser on this machine reaches the console. */
-function nameOf(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "localhost";
-  return host.includes(":") ? `[${host}]` : host;
 }

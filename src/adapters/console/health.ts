@@ -6,7 +6,7 @@ const timeoutMs = 700;
 
 /**
  * Answers the probes of orchestrators and load balancers; undefined for any other path. They need no token and reveal
- * nothing about the installation.
+ * nothing about the installation; its own processes know themselves by `instance`.
  *
  * | path     | 200                                        | 503                            |
  * | -------- | ------------------------------------------ | ------------------------------ |
@@ -15,9 +15,10 @@ const timeoutMs = 700;
  */
 export async function answerProbe(
   path: string,
+  instance: string,
   hasWorker: () => Promise<boolean>,
 ): Promise<Reply | undefined> {
-  if (path === "/healthz") return replyJson(200, { alive: true });
+  if (path === "/healthz") return replyJson(200, { alive: true, instance });
   if (path !== "/readyz") return undefined;
   const silence = delay(timeoutMs, undefined, { ref: false });
   const found = await Promise.race([hasWorker(), silence]).catch(() => undefined);

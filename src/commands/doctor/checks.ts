@@ -1,8 +1,10 @@
 import manifest from "../../../package.json" with { type: "json" };
+import { checkConsole } from "../../adapters/console/listen.ts";
 import { checkAccess } from "../../agent/llm/check-access.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
+import { readInstance } from "../../app/instance.ts";
 import { furtherModels } from "../../app/models.ts";
 import { openRedis } from "../../app/redis.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";
@@ -26,6 +28,7 @@ export const checks: readonly { what: string; run: Check }[] = [
   { what: "redis", run: checkRedis },
   { what: "sandbox", run: checkSandbox },
   { what: "disk", run: checkDataDisk },
+  { what: "console", run: checkConsoleAddress },
   { what: "slack", run: checkSlackApp },
   { what: "discord", run: checkDiscordApp },
   { what: "mcp", run: checkMcp },
@@ -152,6 +155,11 @@ function usesOf(missing: readonly string[], { settings }: Config, loaded: readon
 
 async function checkDataDisk({ config }: CommandContext): Promise<Finding[]> {
   return [await checkDisk(config.dataDir, config.settings.sandbox.freeMb * 1024 ** 2)];
+}
+
+async function checkConsoleAddress({ config }: CommandContext): Promise<Finding[]> {
+  const { HEDDLE_HOST: host, HEDDLE_PORT: port, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
+  return [await checkConsole({ host, port, token, instance: readInstance(config) })];
 }
 
 async function checkSlackApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {

@@ -66,8 +66,8 @@ export const keys = {
   marking: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:writers`,
   /** When a gateway last listened to a workspace, ms. */
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
-  /** Present while the Heddle of that host serves. */
-  alive: (host: string) => `heddle:alive:${host}`,
+  /** Present while that installation of Heddle serves; see app/instance.ts. */
+  alive: (instance: string) => `heddle:alive:${instance}`,
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 
@@ -91,7 +91,7 @@ export const keys = {
   /** What a person thinks of a turn's answer. */
   rated: (thread: ThreadId, turn: string, person: string) => session(thread, `rated:${turn}:${person}`),
 
-  /** Set: ids of the workers that serve or have died without a word. */
+  /** Set: ids of the workers that serve, and for a while of those that have died without a word. */
   workers: "heddle:workers",
   /** JSON of what a worker says of itself; gone when it is silent. */
   worker: (id: string) => `heddle:worker:${id}`,

@@ -5,25 +5,30 @@ import { keys } from "../redis/keys.ts";
 const beatMs = 5_000;
 /** Three lost beats, s. Redis counts the time, so that clocks need not agree. */
 const silentSeconds = 15;
+/** A set that no worker has renewed for so long holds dead ones only, s. */
+const setSeconds = 60;
+/** How many members of the set a worker looks at with each beat. */
+const mostLookedAt = 10;
 
 interface Presence {
   close(): Promise<void>;
 }
 
-/** Says in Redis, for as long as the event loop turns, that the Heddle of this host serves. */
+/** Says in Redis, for as long as the event loop turns, that this Heddle serves. */
 export async function startHeartbeat(options: {
   redis: Redis;
-  host: string;
+  /** Which one, see app/instance.ts. */
+  instance: string;
   onError(error: unknown): void;
 }): Promise<Presence> {
-  const { redis, host } = options;
-  const stop = await beat(options, () => redis.set(keys.alive(host), "1", "EX", silentSeconds));
+  const { redis, instance } = options;
+  const stop = await beat(options, () => redis.set(keys.alive(instance), "1", "EX", silentSeconds));
   return { close: async () => stop() };
 }
 
-/** Whether the Heddle of that host has been heard of in the last 15 s. */
-export async function isAlive(redis: Redis, host: string): Promise<boolean> {
-  return (await redis.exists(keys.alive(host))) === 1;
+/** Whether that Heddle has been heard of in the last 15 s. */
+export async function isAlive(redis: Redis, instance: string): Promise<boolean> {
+  return (await redis.exists(keys.alive(instance))) === 1;
 }
 
 /**
@@ -42,6 +47,11 @@ export async function startPresence(options: {
   const stop = await beat(options, async () => {
     await redis.set(keys.worker(id), JSON.stringify(describe()), "EX", silentSeconds);
     await redis.sadd(keys.workers, id);
+    // With the last worker goes the set.
+    await redis.expire(keys.workers, setSeconds);
+    // Those that died without a word, some at a time: with many workers all of them look.
+    const some = await redis.srandmember(keys.workers, mostLookedAt);
+    await dropSilent(redis, some);
   });
   return {
     async close() {
@@ -53,8 +63,13 @@ export async function startPresence(options: {
 
 /** What the workers that were heard of in the last 15 s say of themselves, as JSON. */
 export async function readPresence(redis: Redis): Promise<{ id: string; report: string }[]> {
+  return await dropSilent(redis, await redis.smembers(keys.workers));
+}
+
+/** Takes those of the workers off the list that were not heard of in the last 15 s, and returns the others. */
+async function dropSilent(redis: Redis, ids: readonly string[]): Promise<{ id: string; report: string }[]> {
   const found: { id: string; report: string }[] = [];
-  for (const id of await redis.smembers(keys.workers)) {
+  for (const id of ids) {
     const report = await redis.get(keys.worker(id));
     if (report === null) await redis.srem(keys.workers, id);
     else found.push({ id, report });

@@ -19,7 +19,7 @@ const address = "/api/threads/abcdefgh12345678/messages";
 test("a console whose port is taken says what to do", async () => {
   await using console = await open();
   await expect(open({ port: Number(new URL(console.url).port) })).rejects.toThrow(
-    /cannot listen on 127\.0\.0\.1:\d+, because another program does, .*set HEDDLE_PORT to a free port\.$/,
+    /cannot listen on 127\.0\.0\.1:\d+, because another Heddle does: .*set HEDDLE_PORT to a free port\.$/,
   );
 });
 

@@ -11,14 +11,14 @@ const onError = (error: unknown) => {
 test("/healthz answers everybody, also where the console needs its token", async () => {
   await using console = await startConsole({ host: "0.0.0.0", token: "correct-horse-battery" });
   const { status, json } = await call(console.url, "/healthz", { headers: { host: "10.0.0.7:8420" } });
-  expect([status, json()]).toEqual([200, { alive: true }]);
+  expect([status, json()]).toEqual([200, { alive: true, instance: "the-loom" }]);
   expect((await call(console.url, "/healthz", { method: "POST" })).status).toBe(404);
 });
 
 test("/readyz waits for a worker; a gateway's own heartbeat is not enough", async () => {
   await using console = await startConsole();
   const redis = console.redis.client();
-  const gateway = await startHeartbeat({ redis, host: "gateway-1", onError });
+  const gateway = await startHeartbeat({ redis, instance: "gateway-1", onError });
   const without = await call(console.url, "/readyz");
   expect([without.status, without.body]).toEqual([503, expect.stringContaining("No worker serves")]);
 
@@ -34,7 +34,7 @@ test("/readyz waits for a worker; a gateway's own heartbeat is not enough", asyn
 test("whoever stops beating is forgotten after 15 s", async () => {
   await using console = await startConsole();
   const redis = console.redis.client();
-  const gateway = await startHeartbeat({ redis, host: "gateway-1", onError });
+  const gateway = await startHeartbeat({ redis, instance: "gateway-1", onError });
   const worker = await startPresence({ redis, describe: () => ({}), onError });
   const [id = ""] = await redis.smembers(keys.workers);
   for (const key of [keys.alive("gateway-1"), keys.worker(id)]) {
@@ -43,6 +43,18 @@ test("whoever stops beating is forgotten after 15 s", async () => {
     expect(seconds).toBeLessThanOrEqual(15);
   }
   await Promise.all([gateway.close(), worker.close()]);
+});
+
+test("workers that died without a word leave the list by themselves, also the last of them", async () => {
+  await using console = await startConsole();
+  const redis = console.redis.client();
+  await redis.sadd(keys.workers, "dead-1", "dead-2", "dead-3");
+  const worker = await startPresence({ redis, describe: () => ({}), onError });
+  expect(await redis.smembers(keys.workers)).toEqual([expect.not.stringContaining("dead")]);
+  const seconds = await redis.ttl(keys.workers);
+  expect(seconds).toBeGreaterThan(15);
+  expect(seconds).toBeLessThanOrEqual(60);
+  await worker.close();
 });
 
 test("/readyz says without waiting for Redis that it does not answer", async ({ skip }) => {

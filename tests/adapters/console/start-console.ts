@@ -114,6 +114,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     },
     operations,
     status: async () => status,
+    instance: "the-loom",
     hasWorker: async () => (await readPresence(client)).length > 0,
     log: { error: (error: unknown) => errors.push(error) },
   });
