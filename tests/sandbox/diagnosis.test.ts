@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { diagnose } from "../../src/sandbox/bubblewrap/diagnosis.ts";
+import { describeFileProblem } from "../../src/sandbox/bubblewrap/probe.ts";
 
 const said = "bwrap: setting up uid map: Permission denied";
 
@@ -37,4 +38,15 @@ test.each<[string, Record<string, string>, boolean, RegExp, RegExp]>([
   const problem = diagnose(said, { setting: (name) => settings[name], isContainer: () => isContainer });
   expect(problem).toEqual({ what: expect.stringMatching(what), fix: expect.stringMatching(fix) });
   expect(problem.what).toContain(said);
+});
+
+test("a full disk is said in one sentence, with a fix that helps", () => {
+  const full = { ok: false, reason: "disk-full", message: "a.txt does not fit: the disk is full." } as const;
+  expect(describeFileProblem(full)).toEqual({
+    what: "Files cannot be read and written in the sandbox: a.txt does not fit: the disk is full.",
+    fix: expect.stringMatching(/^Make room on the disk of the data folder/),
+  });
+  const missing = { ok: false, reason: "failed", message: "The sandbox cannot run find." } as const;
+  expect(describeFileProblem(missing).fix).toBe("Install GNU coreutils and findutils.");
+  expect(describeFileProblem(undefined).what).toMatch(/: the content differs\.$/);
 });

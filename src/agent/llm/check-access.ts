@@ -90,6 +90,8 @@ export async function checkAccess(account: ServiceAccount, signal: AbortSignal):
 function describeConnectionProblem(cause: unknown, { aborted }: AbortSignal): string {
   return (
     readNetworkCode(cause) ??
-    (aborted ? "no answer in time" : cause instanceof Error ? cause.message : String(cause))
+    (aborted
+      ? "no answer in time"
+      : (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, ""))
   );
 }

@@ -2,6 +2,7 @@ import manifest from "../../../package.json" with { type: "json" };
 import { checkConsole } from "../../adapters/console/listen.ts";
 import { checkAccess } from "../../agent/llm/check-access.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
+import { readNetworkCode } from "../../agent/network-code.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { readInstance } from "../../app/instance.ts";
@@ -202,7 +203,8 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
     if (servers.length === 0) return [{ level: "note", text: "no servers: mcp.json would name them" }];
     return servers.map(({ server, state, tools, problem }): Finding => {
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
-      const why = problem ? `. ${problem.charAt(0).toUpperCase()}${problem.slice(1)}` : "";
+      const words = problem?.replace(/\.$/, "");
+      const why = words ? `. ${words.charAt(0).toUpperCase()}${words.slice(1)}` : "";
       const fix = isFine ? "" : `; correct its entry in ${setup.config.settings.mcp.config}, or disable it`;
       const text = `${server}: ${state}, ${tools.length} tools${why}${fix}`;
       return { level: isFine ? "ok" : "warning", text };
@@ -242,7 +244,7 @@ async function checkClock(
       try {
         return checkClockSkew(name, await httpClockAheadMs(url, soon));
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = readNetworkCode(error) ?? (soon.aborted ? "no answer in time" : String(error));
         return { level: "note", text: `could not be compared with that of ${name} (${why})` };
       }
     }),

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { RedisUnavailable } from "./unavailable.ts";
 
 export interface Inspection {
   /** Such as `Redis 7.0.15`. */
@@ -18,7 +19,11 @@ const lastWrites = [
   ["rdb_last_bgsave_status", "its snapshot"],
 ] as const;
 
-/** Reads what the server says of itself. CONFIG is not asked: managed services forbid it. */
+/**
+ * Reads what the server says of itself. CONFIG is not asked: managed services forbid it.
+ *
+ * @throws RedisUnavailable for a version that is too old; the client is disconnected then
+ */
 export async function inspectServer(client: Redis): Promise<Inspection> {
   let info: string;
   try {
@@ -28,9 +33,13 @@ export async function inspectServer(client: Redis): Promise<Inspection> {
     const unchecked = `Redis refuses INFO (${words}), so its version, eviction policy and persistence are unchecked.`;
     return { name: "Redis of unknown version", cluster: false, warnings: [unchecked] };
   }
-  return judge(
-    new Map([...info.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, key = "", value = ""]) => [key, value])),
+  const facts = new Map(
+    [...info.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, key = "", value = ""]) => [key, value]),
   );
+  const tooOld = judgeVersion(facts);
+  if (tooOld === undefined) return judge(facts);
+  client.disconnect();
+  throw new RedisUnavailable(tooOld);
 }
 
 /** How far the server's clock is ahead of ours, in milliseconds, give or take half the way there and back. */
@@ -40,16 +49,24 @@ export async function measureClockAheadMs(client: Redis, now: () => number): Pro
   return seconds * 1_000 + microseconds / 1_000 - (asked + now()) / 2;
 }
 
-function judge(info: ReadonlyMap<string, string>): Inspection {
+function nameServer(info: ReadonlyMap<string, string>): string {
   const valkey = info.get("valkey_version");
-  const version = info.get("redis_version") ?? "0";
-  const name = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`;
-  const warnings: string[] = [];
+  return valkey === undefined ? `Redis ${info.get("redis_version")}` : `Valkey ${valkey}`;
+}
 
+/** Why this version cannot be used; undefined where it can, or is not told. */
+function judgeVersion(info: ReadonlyMap<string, string>): string | undefined {
+  const version = info.get("redis_version");
+  if (version === undefined) return undefined;
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
-    warnings.push(`${name} is older than ${oldest.join(".")}, which BullMQ needs: upgrade it.`);
-  }
+  const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1]);
+  if (!isOld) return undefined;
+  return `${nameServer(info)} is older than ${oldest.join(".")}, which Heddle needs: upgrade it, or name another server in REDIS_URL.`;
+}
+
+function judge(info: ReadonlyMap<string, string>): Inspection {
+  const name = nameServer(info);
+  const warnings: string[] = [];
   const policy = info.get("maxmemory_policy");
   if (policy !== undefined && policy !== "noeviction") {
     warnings.push(

@@ -30,7 +30,7 @@ export async function connectRemote(settings: RemoteSettings): Promise<RedisServ
   const link = await connectWithRetry(target, patience);
   if (!link.ok) {
     throw new RedisUnavailable(
-      `Redis at ${place} (REDIS_URL) is not usable: ${link.cause}. ${remedy(link.cause)}`,
+      `Redis at ${place} (REDIS_URL) is not usable: ${inPlainWords(link.cause)}. ${remedy(link.cause)}`,
     );
   }
   const { control } = link;
@@ -59,9 +59,20 @@ async function readCertificates(file: string): Promise<string> {
   }
 }
 
+/** What the server says about logins is a page about its protocol, or names its own settings. */
+function inPlainWords(cause: string): string {
+  return cause
+    .replace(/NOAUTH[^]*/, "it wants a password")
+    .replace(/WRONGPASS[^]*/, "it does not know this user with this password")
+    .replace(/(?:ERR )?AUTH <?\w*>? ?called[^]*/, "it has no password, and REDIS_URL gives one");
+}
+
 /** What to do, from what the server or the connection said. */
 function remedy(cause: string): string {
-  if (/WRONGPASS|NOAUTH|AUTH called|NOPERM/.test(cause)) {
+  if (cause.includes("NOAUTH")) {
+    return "Put it into REDIS_URL (redis://:password@host:6379, or user:password; REDIS_SENTINEL_PASSWORD for sentinels).";
+  }
+  if (/WRONGPASS|AUTH .*called|NOPERM/.test(cause)) {
     return "Put the right user and password into REDIS_URL (REDIS_SENTINEL_PASSWORD for sentinels).";
   }
   if (/certificate|altnames/i.test(cause)) {

@@ -20,7 +20,8 @@ const thisMachine: Machine = {
 };
 
 /** Why bwrap could not even start, in the order of how often that is it. */
-export function diagnose(said: string, runtime: Machine = thisMachine): Problem {
+export function diagnose(words: string, runtime: Machine = thisMachine): Problem {
+  const said = words.trim().replace(/\.$/, "");
   if (runtime.setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
     return {
       what: `AppArmor restricts user namespaces (${said}).`,

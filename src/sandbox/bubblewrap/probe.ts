@@ -4,7 +4,7 @@ import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
-import { type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
+import { type FileFailure, type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
 import { listProcessesNaming } from "../thread/processes.ts";
 import { shellCommand } from "../thread/shell.ts";
@@ -159,13 +159,7 @@ async function fileProblems(deps: SandboxDeps, folder: ThreadFolder): Promise<Pr
   await rm(path, { force: true });
   await sandbox.close();
   if (!worked) {
-    const message = [written, read, listed].map((result) => (result.ok ? "" : result.message)).find(Boolean);
-    return [
-      {
-        what: `Files cannot be read and written in the sandbox: ${message ?? "the content differs"}.`,
-        fix: "Install GNU coreutils and findutils, and look whether the disk is full.",
-      },
-    ];
+    return [describeFileProblem([written, read, listed].find((result) => !result.ok))];
   }
   if (uid === 0 || uid !== (folder.owner?.uid ?? process.getuid?.())) {
     return [
@@ -176,6 +170,18 @@ async function fileProblems(deps: SandboxDeps, folder: ThreadFolder): Promise<Pr
     ];
   }
   return [];
+}
+
+/** @param failed what the first tool that failed says; absent when they read something else than was written */
+export function describeFileProblem(failed: FileFailure | undefined): Problem {
+  const why = failed?.message.replace(/\.$/, "") ?? "the content differs";
+  return {
+    what: `Files cannot be read and written in the sandbox: ${why}.`,
+    fix:
+      failed?.reason === "disk-full"
+        ? "Make room on the disk of the data folder, or set HEDDLE_DATA_DIR to a folder on another one."
+        : "Install GNU coreutils and findutils.",
+  };
 }
 
 function warnings(egress: Egress): Problem[] {
