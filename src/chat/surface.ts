@@ -79,6 +79,8 @@ export interface ChatSurface {
   details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;
   /** The content of a file that came with a message. */
   download?(file: AttachmentHandle, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Told of a file that was read, or never will be: nobody asks for its content again. */
+  release?(file: AttachmentHandle): Promise<void>;
   /** What people wrote in the thread before that message, oldest first, at most `limit` messages. */
   earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<ContextMessage[]>;
   /** What people call the channel; undefined where it has no name. */

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { consoleMessageRef } from "../adapters/console/conversations.ts";
+import { consoleMessageRef } from "../adapters/console/refs.ts";
 import { consoleAuthor, createConsoleIntake, createConsoleThread } from "../adapters/console/intake.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { Question } from "../agent/questions.ts";

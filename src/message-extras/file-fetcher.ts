@@ -31,6 +31,9 @@ const folder = "attachments";
 /** How many images of one message the model sees with it; it may open the others. */
 const shownImages = 8;
 
+/** Their bytes: what the model sees is kept in the journal, in Redis, and goes along with each request. */
+const shownImageBytes = 8 * 1024 * 1024;
+
 /** How many files one process holds in memory at a time. */
 const atOnce = 4;
 
@@ -56,15 +59,19 @@ export function createFileFetcher(
     async bring(files, to) {
       const lines: string[] = [];
       const images: Image[] = [];
-      let bytes = 0;
+      let [bytes, imageBytes] = [0, 0];
       for (const [index, file] of files.entries()) {
         const release = await slots.enter();
         try {
           if (index >= limits.files) throw new FileProblem(`a message may bring ${limits.files} files`);
           const { handle, data } = await fetchFile(file, to, limits, limits.messageBytes - bytes);
           bytes += data.length;
-          const image = toImage(data, images.length < shownImages && to.images);
-          if (image) images.push(image);
+          const hasRoom = images.length < shownImages && imageBytes + data.length <= shownImageBytes;
+          const image = toImage(data, hasRoom && to.images);
+          if (image) {
+            images.push(image);
+            imageBytes += data.length;
+          }
           lines.push(`- ${await place(handle, data, to, image !== undefined)}`);
         } catch (error) {
           to.signal.throwIfAborted();

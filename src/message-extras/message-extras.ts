@@ -79,6 +79,16 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
     return { text: `Files that came with this message:\n${lines.join("\n")}`, images };
   };
 
+  /** What came with a message is read once, whatever became of it. */
+  const releaseFiles = async (id: ThreadId, files: readonly AttachmentHandle[]): Promise<void> => {
+    const surface = options.surface(parseThreadId(id).platform);
+    try {
+      for (const file of files) await surface.release?.(file);
+    } catch (error) {
+      options.onProblem("A file that was read could not be deleted; it goes by itself later.", error);
+    }
+  };
+
   const readExtras = async (
     id: ThreadId,
     message: UserMessage,
@@ -121,6 +131,7 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
           const pending = readExtras(thread, message, reading, isFirst);
           const extras = await untilAborted(pending, reading.signal);
           await reading.store(extras);
+          await releaseFiles(thread, message.enclosed.files ?? []);
           result.push(addExtras(message, extras));
         } catch (error) {
           if (!reading.signal.aborted) throw error;

@@ -25,6 +25,7 @@ interface Setting {
   images?: boolean;
   fromStart?: boolean;
   signal?: AbortSignal;
+  limits?: { fileBytes: number; messageBytes: number };
 }
 
 /** Opens what came with a message; returns what the model reads, and what was stored. */
@@ -33,7 +34,7 @@ async function read(enclosed: Enclosed, setting: Setting = {}) {
   const stored: JournalRecord[] = [];
   const problems: unknown[] = [];
   const enclosures = createMessageExtras({
-    files: { files: 3, fileBytes: 1_000, messageBytes: 1_500, downloadMs: 5_000 },
+    files: { files: 3, fileBytes: 1_000, messageBytes: 1_500, downloadMs: 5_000, ...setting.limits },
     room: { messages: 10, characters: 1_000 },
     surface: () => chat.surface,
     mayAsk: (_place, { standing }) => standing === "member",
@@ -82,6 +83,29 @@ describe("Files that came with a message", () => {
       "one",
       "two",
     ]);
+  });
+
+  test("are released once what was found in them is stored, those that were not brought too", async () => {
+    const { sandbox } = await workspace();
+    const chat = memoryChat({ files: { a: [Buffer.from("1")] } });
+    const released: string[] = [];
+    chat.surface.release = async ({ handle }) => void released.push(handle);
+    const { text, stored } = await read({ files: [file("a"), file("gone")] }, { sandbox, chat });
+    expect(text).toContain("- not brought: gone");
+    expect([stored.length, released]).toEqual([1, ["a", "gone"]]);
+  });
+
+  test("may be images that are too large to be shown all at once: the others are brought", async () => {
+    const { sandbox } = await workspace();
+    const image = Buffer.concat([png, Buffer.alloc(3_000_000)]);
+    const chat = memoryChat({ files: { a: [image], b: [image], c: [image] } });
+    const limits = { fileBytes: 4_000_000, messageBytes: 20_000_000 };
+    const { seen, text } = await read(
+      { files: [file("a"), file("b"), file("c")] },
+      { sandbox, chat, limits },
+    );
+    expect(seen.images).toHaveLength(2);
+    expect(text).toContain("attachments/c (text/csv, 3000108 bytes)");
   });
 
   test("of a name that many have are told apart by their content", async () => {

@@ -19,6 +19,7 @@ import { readPage } from "./page.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
 import { maxStreams } from "./streams.ts";
 import { TimelineStreams } from "./timeline-streams.ts";
+import { Uploads } from "./uploads.ts";
 
 export interface ConsoleAdapterOptions {
   redis: Redis;
@@ -43,6 +44,9 @@ export interface ConsoleAdapterOptions {
 /** Far more than the page of one person ever needs. */
 const maxConnections = 4 * maxStreams;
 
+/** How often files that no message has named are looked for, in milliseconds. */
+const sweepMs = 5 * 60_000;
+
 /** How long a pending request may delay a stop, in milliseconds. */
 const graceMs = 5000;
 
@@ -53,7 +57,13 @@ const graceMs = 5000;
 export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapter & { readonly url: string } {
   const { redis, host, port, token, files, operations, log } = options;
   let running:
-    | { server: Server; live: LiveStreams; timelineStreams: TimelineStreams; url: string }
+    | {
+        server: Server;
+        live: LiveStreams;
+        timelineStreams: TimelineStreams;
+        url: string;
+        sweeping: NodeJS.Timeout;
+      }
     | undefined;
 
   return {
@@ -68,12 +78,18 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
       if (unsafe) throw new Error(unsafe);
 
       const conversations = new Conversations(redis, Date.now, options.onUnreadable);
+      const uploads = new Uploads(redis, Date.now);
+      const sweep = () =>
+        void uploads
+          .sweep()
+          .catch((error: unknown) => log.error({ err: error }, "old files could not be deleted"));
       const onStreamError = (error: unknown) =>
         log.error({ err: error }, "a live stream of the console failed");
       const live = new LiveStreams(conversations, redis.duplicate(), onStreamError);
       const timelineStreams = new TimelineStreams(operations.threads, onStreamError);
       const services: Services = {
         conversations,
+        uploads,
         intake: createConsoleIntake({ redis, intake }),
         author: consoleAuthor(),
         live,
@@ -90,6 +106,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
           server,
           live,
           timelineStreams,
+          sweeping: setInterval(sweep, sweepMs).unref(),
           url: `http://${nameOf(host)}:${await listen(server, port, host)}`,
         };
       } catch (error) {
@@ -100,8 +117,9 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
 
     async stop() {
       if (!running) return;
-      const { server, live, timelineStreams } = running;
+      const { server, live, timelineStreams, sweeping } = running;
       running = undefined;
+      clearInterval(sweeping);
       const closed = once(server, "close");
       server.close();
       live.close();

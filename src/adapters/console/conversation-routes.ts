@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { consoleThread, isThreadId } from "./conversations.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
+import { consoleThread, isThreadId } from "./refs.ts";
 import { type ApiCall, replyNotFound, type Route, withBody } from "./route.ts";
 import type { Services } from "./services.ts";
 
@@ -62,16 +62,21 @@ function stream({ live }: Services, { response, query }: ApiCall): Reply | null 
   return replyProblem(503, "Too many pages are open: close some of them.");
 }
 
-async function postMessage({ conversations, intake, author }: Services, call: ApiCall): Promise<Reply> {
+async function postMessage({ uploads, intake, author }: Services, call: ApiCall): Promise<Reply> {
   const [id = ""] = call.parameters;
   if (!isThreadId(id)) return replyProblem(404, "There is no such thread.");
   const shape = { schema: messageBody, maxBytes: maxBodyBytes, otherwise: "The message was not taken" };
   return await withBody(call, shape, async ({ text, key, attachments }) => {
-    const files = await Promise.all(attachments.map((file) => conversations.kept(id, file)));
-    if (files.includes(null))
-      return replyProblem(400, "The message was not taken: one of its files is not there.");
+    const files = await Promise.all(attachments.map((file) => uploads.claim(id, file)));
     const known = files.filter((file) => file !== null);
-    return replyJson(200, await intake.say(consoleThread(id), text, author, key, known));
+    if (known.length < files.length) {
+      const why = "one of its files is not there, as a file waits an hour for its message. Attach it again.";
+      return replyProblem(400, `The message was not taken: ${why}`);
+    }
+    const result = await intake.say(consoleThread(id), text, author, key, known);
+    if (result.kind === "refused" || result.kind === "ignored")
+      await Promise.all(known.map((file) => uploads.release(file)));
+    return replyJson(200, result);
   });
 }
 

@@ -1,18 +1,16 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { ChainableCommander, Redis } from "ioredis";
-import type { AttachmentHandle } from "../../agent/messages.ts";
+import type { Redis } from "ioredis";
 import type { MessageMark } from "../../chat/outbound.ts";
 import { readThreadCommand } from "../../chat/thread-command.ts";
-import { type MessageRef, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { makeTitle } from "../../chat/title.ts";
 import {
   type ConsoleChange,
   type ConsoleContent,
   type ConsoleMessage,
-  parseKeptFile,
   parseMessage,
 } from "./console-message.ts";
+import { filesKey, keptForMs, makeRoomForShared, prefixOf, run } from "./uploads.ts";
 
 /**
  * The console's conversations. They are stored in Redis because the worker that writes an answer and the process that
@@ -20,16 +18,9 @@ import {
  * the state itself, so the last read is right in whatever order announcements arrive.
  *
  * A thread's keys share one slot: `heddle:{id}:local:messages` (hash: message id to JSON), `:thread` (hash:
- * title, activeAt, state, places), `:files` (hash: message id to bytes) and `:incoming` (hash: files that people
- * send along). `heddle:local:threads` is the index
- * (sorted set by last activity), `heddle:local:changes` the channel.
+ * title, activeAt, state, places) and those of its files (uploads.ts). `heddle:local:threads` is the index (sorted set by
+ * last activity), `heddle:local:changes` the channel.
  */
-
-interface KeptFile {
-  name: string;
-  mediaType: string;
-  data: Buffer;
-}
 
 /** A line of the list of threads. `state` is the newest mark that a message of the thread was given. */
 export interface ThreadSummary {
@@ -44,37 +35,15 @@ export const changesChannel = "heddle:local:changes";
 
 const index = "heddle:local:threads";
 
-/** A thread is forgotten after this long without activity, in milliseconds. */
-const keptForMs = 30 * 24 * 60 * 60 * 1000;
-
-/** The largest file that the console stores, in bytes. It is held in Redis, thus in memory. */
-export const maxUploadBytes = 16 * 1024 * 1024;
+/** A thread keeps its newest messages. The oldest go some at a time, as all must be read to know which they are. */
+const mostMessages = 2_000;
+const trimmedAtOnce = 200;
 
 const titleChars = 80;
 
 const marks: readonly MessageMark[] = ["taken", "waiting", "answered", "stopped", "failed"];
 
 const replaceMessage = readFileSync(new URL("replace-message.lua", import.meta.url), "utf8");
-
-/** The whole address of a console thread: `id` is the only part that differs. */
-export function consoleThread(id: string): ThreadRef {
-  return { platform: "local", workspace: "console", channel: "main", thread: id };
-}
-
-/** A console message's ref carries its thread, so that it can be found again by the ref alone. */
-export function consoleMessageRef(thread: string, message: string): MessageRef {
-  return { platform: "local", workspace: "console", channel: "main", message: `${thread}.${message}` };
-}
-
-export function parseMessageRef(ref: MessageRef): { thread: string; message: string } {
-  const [thread = "", message = ""] = ref.message.split(".");
-  return { thread, message };
-}
-
-/** Whether `id` may name a thread: it becomes a part of Redis keys and of the page's addresses. */
-export function isThreadId(id: string): boolean {
-  return /^[a-z0-9]{8,32}$/.test(id);
-}
 
 /** Told of a place whose value cannot be read, and why. */
 export type OnUnreadable = (place: string, why: string) => void;
@@ -110,6 +79,8 @@ export class Conversations {
     if (data) commit.hsetnx(keys.files, id, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
     for (const name of Object.values(keys)) commit.pexpire(name, keptForMs);
     await run(commit);
+    if (data) await makeRoomForShared(this.#redis, { thread, message: id, bytes: data.byteLength, at });
+    await this.#forgetOldest(thread);
 
     await this.#redis.zadd(index, at, thread);
     await this.#redis.zremrangebyscore(index, 0, at - keptForMs);
@@ -169,33 +140,6 @@ export class Conversations {
     );
   }
 
-  /** Stores a file that a later message of the thread will name; returns its id. */
-  async keep(thread: string, { name, mediaType, data }: KeptFile): Promise<string> {
-    const { incoming } = keysOf(thread);
-    const id = randomBytes(10).toString("hex");
-    const about = JSON.stringify({ name, mediaType, bytes: data.length });
-    await run(
-      this.#redis
-        .multi()
-        .hset(incoming, `${id} about`, about, `${id} data`, data)
-        .pexpire(incoming, keptForMs),
-    );
-    return id;
-  }
-
-  /** The handle of a file that was stored with `keep`; null when there is none. */
-  async kept(thread: string, id: string): Promise<AttachmentHandle | null> {
-    const about = await this.#redis.hget(keysOf(thread).incoming, `${id} about`);
-    const parsed = about === null ? undefined : parseKeptFile(about);
-    return parsed?.ok ? { ...parsed.value, handle: `${thread}.${id}` } : null;
-  }
-
-  /** The bytes of a file that was stored with `keep`, by its handle. */
-  async keptData(handle: string): Promise<Buffer | null> {
-    const [thread = "", id = ""] = handle.split(".");
-    return await this.#redis.hgetBuffer(keysOf(thread).incoming, `${id} data`);
-  }
-
   /** The bytes of a file message. */
   async file(thread: string, id: string): Promise<Buffer | null> {
     return await this.#redis.hgetBuffer(keysOf(thread).files, id);
@@ -216,6 +160,19 @@ export class Conversations {
     return summaries.filter((summary) => summary !== null);
   }
 
+  async #forgetOldest(thread: string): Promise<void> {
+    const keys = keysOf(thread);
+    if ((await this.#redis.hlen(keys.messages)) < mostMessages + trimmedAtOnce) return;
+    const oldest = (await this.messages(thread)).slice(0, -mostMessages).map(({ id }) => id);
+    if (oldest.length === 0) return;
+    await run(
+      this.#redis
+        .multi()
+        .hdel(keys.messages, ...oldest)
+        .hdel(keys.files, ...oldest),
+    );
+  }
+
   #parse(thread: string, id: string, json: string): ConsoleMessage | undefined {
     const parsed = parseMessage(json);
     if (parsed.ok) return parsed.value;
@@ -228,14 +185,9 @@ export class Conversations {
   }
 }
 
-function keysOf(thread: string): { messages: string; thread: string; files: string; incoming: string } {
-  const prefix = `heddle:{${threadId(consoleThread(thread))}}:local:`;
-  return {
-    messages: `${prefix}messages`,
-    thread: `${prefix}thread`,
-    files: `${prefix}files`,
-    incoming: `${prefix}incoming`,
-  };
+function keysOf(thread: string): { messages: string; thread: string; files: string } {
+  const prefix = prefixOf(thread);
+  return { messages: `${prefix}messages`, thread: `${prefix}thread`, files: filesKey(thread) };
 }
 
 function textOf(content: ConsoleContent): string {
@@ -246,12 +198,5 @@ function textOf(content: ConsoleContent): string {
       return content.name;
     default:
       return content.markdown;
-  }
-}
-
-/** A transaction reports the failure of a single command inside its result. */
-async function run(transaction: ChainableCommander): Promise<void> {
-  for (const [error] of (await transaction.exec()) ?? []) {
-    if (error) throw error;
   }
 }

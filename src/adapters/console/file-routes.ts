@@ -2,11 +2,12 @@ import { basename } from "node:path/posix";
 import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
 import { threadExists } from "./conversation-routes.ts";
-import { consoleThread, isThreadId, maxUploadBytes } from "./conversations.ts";
 import { readBody, type Reply, replyDownload, replyJson, replyProblem } from "./http.ts";
 import { isSession } from "./operation-routes.ts";
+import { consoleThread, isThreadId } from "./refs.ts";
 import { type ApiCall, replyNotFound, type Route } from "./route.ts";
 import type { Services } from "./services.ts";
+import { maxUploadBytes } from "./uploads.ts";
 
 /**
  * Files of threads. ID is a console thread's or, for the workspace, that of a thread of any platform.
@@ -16,7 +17,7 @@ import type { Services } from "./services.ts";
  * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace |
  * | GET  /api/threads/ID/file?path=PATH | a file of the workspace                |
  * | GET  /api/threads/ID/uploads/ID     | the file that came with a message      |
- * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file that a message will name |
+ * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file that a message names within the hour; 429 when too many wait |
  */
 export const fileRoutes: readonly Route[] = [
   { method: "GET", path: "/api/threads/:thread/files", answer: listFiles },
@@ -54,11 +55,13 @@ async function readUpload(services: Services, { parameters }: ApiCall): Promise<
   if (!(await threadExists(services, id))) return replyNotFound();
   const [found] = await services.conversations.find(id, [message]);
   const data = await services.conversations.file(id, message);
-  if (found?.kind !== "file" || !data) return replyProblem(404, "There is no such file.");
+  if (found?.kind !== "file") return replyProblem(404, "There is no such file.");
+  if (!data)
+    return replyProblem(404, "The console no longer holds this file: look for it in the thread's workspace.");
   return replyDownload(found.name, data);
 }
 
-async function postAttachment({ conversations }: Services, call: ApiCall): Promise<Reply> {
+async function postAttachment({ uploads }: Services, call: ApiCall): Promise<Reply> {
   const {
     request,
     query,
@@ -71,7 +74,8 @@ async function postAttachment({ conversations }: Services, call: ApiCall): Promi
   const body = await readBody(request, "application/octet-stream", maxUploadBytes);
   if (!body.ok) return body.reply;
   const mediaType = query.get("type") || "application/octet-stream";
-  return replyJson(200, { id: await conversations.keep(id, { name, mediaType, data: body.data }) });
+  const kept = await uploads.keep(id, { name, mediaType, data: body.data });
+  return kept.ok ? replyJson(200, { id: kept.id }) : replyProblem(429, kept.why);
 }
 
 function fileProblem(failure: FileFailure): Reply {

@@ -4,7 +4,8 @@ import type { Redis } from "ioredis";
 import type { AttachmentHandle } from "../../agent/messages.ts";
 import type { Author, Intake, IntakeResult } from "../../chat/inbound.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
-import { consoleMessageRef, consoleThread, Conversations } from "./conversations.ts";
+import { Conversations } from "./conversations.ts";
+import { consoleMessageRef, consoleThread } from "./refs.ts";
 
 /** What a person at the console or at the terminal can do. The methods reject when the {@link Intake} does. */
 export interface ConsoleIntake {

@@ -7,6 +7,7 @@ import type { Conversations } from "./conversations.ts";
 import type { ConsoleIntake } from "./intake.ts";
 import type { LiveStreams } from "./live.ts";
 import type { TimelineStreams } from "./timeline-streams.ts";
+import type { Uploads } from "./uploads.ts";
 
 /** What a person should know about this Heddle before trusting it with work. */
 export interface ConsoleStatus {
@@ -24,6 +25,7 @@ export interface ConsoleStatus {
 /** What the API needs to answer. */
 export interface Services {
   conversations: Conversations;
+  uploads: Uploads;
   intake: ConsoleIntake;
   author: Author;
   live: LiveStreams;

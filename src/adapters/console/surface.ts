@@ -3,19 +3,17 @@ import { cutMarkdown, splitMarkdown } from "../../chat/markdown.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import type { ConsoleContent } from "./console-message.ts";
-import {
-  consoleMessageRef,
-  consoleThread,
-  Conversations,
-  maxUploadBytes,
-  parseMessageRef,
-} from "./conversations.ts";
+import { Conversations } from "./conversations.ts";
+import { consoleMessageRef, consoleThread, parseMessageRef } from "./refs.ts";
+import { maxUploadBytes, Uploads } from "./uploads.ts";
 
 const messageChars = 100_000;
 
 /** A way to write into console threads, from any process that reaches the same Redis. */
 export function createConsoleSurface(options: { redis: Redis; now?: () => number }): ChatSurface {
-  const conversations = new Conversations(options.redis, options.now ?? Date.now);
+  const { redis, now = Date.now } = options;
+  const conversations = new Conversations(redis, now);
+  const uploads = new Uploads(redis, now);
 
   const change = async (ref: MessageRef, to: (content: ConsoleContent) => ConsoleContent): Promise<void> => {
     const { thread, message } = parseMessageRef(ref);
@@ -79,9 +77,13 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
     },
 
     async *download(file) {
-      const data = await conversations.keptData(file.handle);
+      const data = await uploads.read(file.handle);
       if (!data) throw new SurfaceError("gone", "The console no longer has this file.");
       yield data;
+    },
+
+    async release(file) {
+      await uploads.release(file);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { consoleThread } from "../../../src/adapters/console/conversations.ts";
+import { consoleThread } from "../../../src/adapters/console/refs.ts";
 import {
   consoleAuthor,
   createConsoleIntake,
@@ -160,6 +160,21 @@ describe("sending files along", () => {
     const said = await call(console.url, `/api/threads/${thread}/messages`, { method: "POST", json });
     expect(said.status).toBe(200);
     expect(await conversation()).toMatchObject({ thread: { title: "plan.pdf" } });
+  });
+
+  test("the eleventh of files of 15 MB that no message has named is refused with a sentence", async () => {
+    const body = "x".repeat(15_000_000);
+    const answers = [];
+    for (let n = 0; n < 11; n++) answers.push(await send(`?name=${n}`, body));
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(200), 429]);
+    expect(answers.at(-1)?.json()).toEqual({ error: expect.stringContaining("Send those with a message") });
+  });
+
+  test("what a refused message brought is not kept", async () => {
+    console.intake.result = () => ({ kind: "refused", reply: "Not today." });
+    const id = idOf(await send("?name=a.csv"));
+    await sayWith([id]);
+    expect((await sayWith([id])).status).toBe(400);
   });
 
   test("a file of another thread does not come along", async () => {

@@ -25,3 +25,17 @@ test("A conversation shows what it can read, and keeps and tells of the rest", a
     `Message later of the console's thread ${thread}: it is of a version that this Heddle does not know`,
   );
 });
+
+test("A conversation that goes on for ever keeps its newest 2,000 messages", async () => {
+  const redis = server.client();
+  const conversations = new Conversations(redis, Date.now);
+  const thread = "abcdefgh5678";
+  const old = Array.from({ length: 2_199 }, (_, place) => [
+    `old${place}`,
+    JSON.stringify({ id: `old${place}`, place: place - 5_000, at: 1, kind: "notice", markdown: "Tick." }),
+  ]);
+  await redis.hset(`heddle:{local:console:main:${thread}}:local:messages`, ...old.flat());
+  await conversations.add(thread, "one", { kind: "person", name: "Ada", text: "Hello." });
+  const left = await conversations.messages(thread);
+  expect([left.length, left[0]?.id, left.at(-1)]).toMatchObject([2_000, "old200", { text: "Hello." }]);
+});

@@ -3,6 +3,7 @@ import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../console-message.ts";
 import { sessionAddress, threadAddress } from "../addresses.ts";
 import {
+  ApiError,
   type Connection,
   connect,
   type ConversationEvents,
@@ -137,6 +138,8 @@ async function send(text: string, key: string, chosen: File[]): Promise<boolean>
     for (const file of chosen) attachments.push(await fileId(thread, file));
     await postMessage(thread, text, key, attachments);
   } catch (error) {
+    // Its files may be too old by now: the next attempt sends them again.
+    if (error instanceof ApiError && error.status === 400) for (const file of chosen) sent.delete(file);
     showToast(messageOf(error));
     return false;
   }
