@@ -6,6 +6,8 @@ folder=${1:?name the folder of the backup}
 
 $compose up --detach valkey
 # Valkey reads nothing but its append-only file, so the snapshot becomes the base of one; then it starts anew.
+# The shell in the container expands these.
+# shellcheck disable=SC2016
 $compose exec -T valkey sh -ec '
   until [ "$(valkey-cli ping)" = PONG ]; do sleep 1; done
   if [ "$(valkey-cli dbsize)" != 0 ]; then echo "Valkey is not empty." >&2; exit 1; fi

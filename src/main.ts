@@ -83,6 +83,10 @@ const expectedErrors = new Set([
   "DemoScriptError",
 ]);
 
+/** Of `start`, whose configuration only a person can correct, so that nobody starts it again and again. EX_CONFIG of sysexits.h. */
+const badConfigurationCode = 78;
+const configurationErrors = new Set(["ConfigError", "McpConfigError"]);
+
 async function main(argv: string[]): Promise<number> {
   // Whoever reads the output may go before its end, as `head` does: what is to be done is done all the same.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -109,15 +113,16 @@ async function main(argv: string[]): Promise<number> {
 }
 
 /** Prints a failure that a person can put right and gives its exit code; a defect is thrown on. */
-function explainFailure(error: unknown, { usage: how }: Command): number {
+function explainFailure(error: unknown, command: Command): number {
   if (error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")) {
     // After its first sentence Node explains its parser.
-    process.stderr.write(`heddle: ${error.message.split(/\.(\s|$)/)[0]}.\n\n${how}\n`);
+    process.stderr.write(`heddle: ${error.message.split(/\.(\s|$)/)[0]}.\n\n${command.usage}\n`);
     return 2;
   }
   if (error instanceof Error && expectedErrors.has(error.name)) {
     process.stderr.write(`heddle: ${error.message}\n`);
-    return error.name === "UsageError" ? 2 : 1;
+    if (error.name === "UsageError") return 2;
+    return command === commands["start"] && configurationErrors.has(error.name) ? badConfigurationCode : 1;
   }
   throw error;
 }

@@ -1,6 +1,8 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
+import { findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
+import { ConfigError } from "../config/load.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";
@@ -23,6 +25,8 @@ export async function startGateway(
 ): Promise<Running & { url: string }> {
   const { config, log, redis, server, intake } = context;
   const { environment } = config;
+  const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, environment.HEDDLE_CONSOLE_TOKEN);
+  if (unsafe) throw new ConfigError(unsafe);
   const adapters = await openAdapters({
     config,
     log,

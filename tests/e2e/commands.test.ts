@@ -135,7 +135,7 @@ describe("heddle start", () => {
     ];
     await writeFile(config, JSON.stringify({ tools: { rules }, channels: { "slack:T1:C1": wrong } }));
     const program = heddle(["start"], { HEDDLE_CONFIG: config });
-    expect(await program.ended).toBe(1);
+    expect(await program.ended).toBe(78);
     expect(program.output().match(/there is no \w+ \S+;/g)).toEqual([
       "there is no tool Bash;",
       "there is no tool mcp_*;",
