@@ -200,9 +200,25 @@ export interface WorkerReport {
   mcp: { server: string; state: string; tools: string[]; problem?: string }[];
 }
 
+/** What of it is largest: some journals and mailboxes. Sizes are bytes. */
+export interface StorageReport {
+  memory?: { used: number; limit?: number };
+  sessions: number;
+  journals: StoredList[];
+  mailboxes: StoredList[];
+}
+
+export interface StoredList {
+  thread: ThreadId;
+  title?: string;
+  records: number;
+  bytes?: number;
+}
+
 export interface SystemReport {
   redis: { kind: "url" | "system" | "embedded"; describe: string; warnings: string[] };
   queue: { waiting: number; active: number; delayed: number; failed: number };
+  storage: StorageReport;
   workers: WorkerReport[];
   /** What commands may use, in words. */
   limits: { name: string; value: string }[];

@@ -1,10 +1,11 @@
 import type { Redis } from "ioredis";
 import type { RedisServer } from "../queue/redis/server.ts";
 import { listUnreadable } from "../queue/redis/unreadable.ts";
+import { type ListSize, readSizes } from "../queue/session/sizes.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import type { Mask } from "./excerpt.ts";
-import type { SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
+import type { StoredList, SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
 import { readWorkers } from "./workers.ts";
 
 /** The skills that there are, as the agent's library lists them. */
@@ -30,17 +31,24 @@ export async function reportSystem(options: {
   mask: Mask;
 }): Promise<SystemReport> {
   const { redis, server, queue, skills, limits, threads, mask } = options;
-  const [depth, present, library, unreadable] = await Promise.all([
+  const [depth, present, library, unreadable, sizes] = await Promise.all([
     queue.depth(),
     readWorkers(redis),
     skills.current(),
     listUnreadable(redis),
+    readSizes(redis),
   ]);
+  const withTitles = (lists: ListSize[]) => Promise.all(lists.map((list) => withTitle(list, threads)));
   const workers = present.toSorted((a, b) => a.startedAt - b.startedAt);
   const warnings = [...server.warnings, ...unreadable];
   return {
     redis: { kind: server.kind, describe: mask(server.describe), warnings: warnings.map(mask) },
     queue: depth,
+    storage: {
+      ...sizes,
+      journals: await withTitles(sizes.journals),
+      mailboxes: await withTitles(sizes.mailboxes),
+    },
     workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => titled(worker, threads))),
     limits: limitsInWords(limits),
     skills: library.skills.map(({ name, description }) => ({ name, description: mask(description) })),
@@ -54,6 +62,11 @@ async function titled(worker: WorkerReport, threads: Pick<ThreadIndex, "find">):
     return { ...turn, ...(title && { title }) };
   });
   return { ...worker, running: await Promise.all(running) };
+}
+
+async function withTitle(list: ListSize, threads: Pick<ThreadIndex, "find">): Promise<StoredList> {
+  const title = (await threads.find(list.thread))?.title;
+  return { ...list, ...(title && { title }) };
 }
 
 function limitsInWords(limits: SandboxLimits): SystemReport["limits"] {

@@ -60,6 +60,7 @@ describe("The metrics", () => {
       'heddle_tool_calls_total{tool="bash",status="stopped"} 2',
       'heddle_tool_duration_seconds_count{tool="bash"} 2',
       "heddle_redis_up 1",
+      expect.stringMatching(/^heddle_redis_memory_used_bytes /),
     ]);
     expect(await metrics.render()).toContain('heddle_stop_duration_seconds_bucket{le="0.05"} 1');
   });
@@ -158,6 +159,10 @@ describe("The metrics", () => {
         "heddle_turns_running 1",
         "heddle_outbox_entries 1",
         expect.stringMatching(/^heddle_mailbox_oldest_age_seconds 6\d/),
+        expect.stringMatching(/^heddle_redis_memory_used_bytes \d{6,}/),
+        "heddle_sessions 1",
+        "heddle_largest_mailbox_records 2",
+        expect.stringMatching(/^heddle_largest_mailbox_bytes \d{3}/),
       ]),
     );
     await redis.flushall();

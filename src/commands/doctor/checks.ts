@@ -15,6 +15,7 @@ import { type Config, unknownVariables } from "../../config/load.ts";
 import { chooseModel, namedModel } from "../../config/model-choice.ts";
 import { measureClockAheadMs } from "../../queue/redis/inspect.ts";
 import { listUnreadable } from "../../queue/redis/unreadable.ts";
+import { type ListSize, readSizes, type StorageSizes } from "../../queue/session/sizes.ts";
 import { checkDisk } from "../../sandbox/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "./clock.ts";
 
@@ -104,6 +105,7 @@ async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
     const warnings = [...server.warnings, ...(await listUnreadable(redis))];
     return [
       { level: "ok", text: server.describe },
+      describeSizes(await readSizes(redis)),
       ...warnings.map((text): Finding => ({ level: "warning", text })),
       ...(config.environment.REDIS_URL
         ? [checkClockSkew("Redis", await measureClockAheadMs(redis, Date.now))].filter(isTrouble)
@@ -112,6 +114,33 @@ async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
   } finally {
     await server.close();
   }
+}
+
+/** So much of its memory is left for what people write in the next hours. */
+const fullShare = 0.8;
+
+/** How full Redis is, and what of it is largest. */
+export function describeSizes({ memory, sessions, journals, mailboxes }: StorageSizes): Finding {
+  const mebibytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MiB`;
+  const limit = memory?.limit === undefined ? "no limit" : `of ${mebibytes(memory.limit)}`;
+  const largest = (what: string, [list]: readonly ListSize[]) => {
+    if (!list) return [];
+    const size = list.bytes === undefined ? "" : `, ${mebibytes(list.bytes)}`;
+    return [`largest ${what}: ${list.records} records${size} (${list.thread})`];
+  };
+  const parts = [
+    ...(memory ? [`${mebibytes(memory.used)} used, ${limit}`] : []),
+    `${sessions} sessions`,
+    ...largest("journal", journals),
+    ...largest("mailbox", mailboxes),
+  ];
+  const isNearlyFull = memory?.limit !== undefined && memory.used > fullShare * memory.limit;
+  return isNearlyFull
+    ? {
+        level: "warning",
+        text: `nearly full: ${parts.join("; ")}. Raise maxmemory, or lower sessions.expireDays.`,
+      }
+    : { level: "ok", text: parts.join("; ") };
 }
 
 const isTrouble = ({ level }: Finding) => level !== "ok";

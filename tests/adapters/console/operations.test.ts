@@ -401,6 +401,7 @@ test("the report of the system has Redis, the queue, skills, limits, and workers
     redis: { kind: console.redis.server.kind },
     queue: { waiting: 0, active: 0, delayed: 0, failed: 0 },
     workers: [{ host: "loom-1", sandbox: { problems: [{ fix: "Install it." }] }, mcp: [{ tools: ["buy"] }] }],
+    storage: { sessions: expect.any(Number), journals: expect.any(Array), mailboxes: expect.any(Array) },
     skills: expect.arrayContaining([expect.objectContaining({ name: "csv-report" })]),
     limits: expect.arrayContaining([{ name: "Time of a command", value: "120 s" }]),
   });

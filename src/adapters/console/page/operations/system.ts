@@ -1,9 +1,9 @@
 /** The installation: queue, workers and what they run, sandbox, MCP servers, skills. */
-import type { SystemReport, WorkerReport } from "../../../../operations/operations.ts";
+import type { StoredList, SystemReport, WorkerReport } from "../../../../operations/operations.ts";
 import type { Problem } from "../../../../sandbox/sandbox.ts";
 import { sessionAddress } from "../addresses.ts";
 import { getSystem } from "../api.ts";
-import { type Child, element, icon, type IconName, timeElement } from "../dom.ts";
+import { type Child, element, formatBytes, icon, type IconName, timeElement } from "../dom.ts";
 import { formatCount, pluralize } from "../format.ts";
 import { chip, emptyNote, facts, failure, section, table } from "./report.ts";
 
@@ -192,15 +192,37 @@ function skillsOf({ skills, skillProblems }: SystemReport): HTMLElement {
   );
 }
 
-function redisOf({ redis: { kind, describe, warnings } }: SystemReport): HTMLElement {
+function redisOf({ redis: { kind, describe, warnings }, storage }: SystemReport): HTMLElement {
+  const { memory, sessions, journals, mailboxes } = storage;
+  const limit = memory?.limit === undefined ? "no limit" : `of ${formatBytes(memory.limit)}`;
   return section(
     "Redis",
     facts([
       ["Server", describe],
       ["Kind", redisWords[kind]],
+      ...(memory ? [["Memory", `${formatBytes(memory.used)}, ${limit}`] satisfies [string, string]] : []),
+      ["Sessions", formatCount(sessions)],
     ]),
+    ...listTable("Largest journals", journals),
+    ...listTable("Largest mailboxes", mailboxes),
     ...problemList(warnings.map((warning) => [warning])),
   );
+}
+
+/** Nothing where there is none. */
+function listTable(title: string, lists: StoredList[]): HTMLElement[] {
+  if (lists.length === 0) return [];
+  const rows = lists.map(({ thread, title: name, records, bytes }) => [
+    element("a", { href: sessionAddress(thread), title: thread }, name ?? thread),
+    formatCount(records),
+    bytes === undefined ? "unknown" : formatBytes(bytes),
+  ]);
+  const columns: [string, boolean][] = [
+    [title, false],
+    ["Records", true],
+    ["Size", true],
+  ];
+  return [table(title, columns, rows)];
 }
 
 function describeProblem({ what, fix }: Problem): Child[] {
