@@ -11,6 +11,8 @@ type NamedId = `${string}:${string}:${string}`;
 const keptSeconds = 90 * 86_400;
 /** So many are remembered as told. */
 const capacity = 10_000;
+/** So many names are kept. Of more, any make room: who is not named is shown by id until something is heard of them. */
+const mostNames = 20_000;
 
 /**
  * Remembers what people and channels are called, for whoever looks at their ids later. A platform is asked for the
@@ -25,7 +27,12 @@ export function createNameCache(redis: Redis, surface: (platform: string) => Cha
     return true;
   };
   const store = async (id: NamedId, name: string | undefined): Promise<void> => {
-    if (name) await redis.multi().hset(keys.names, id, name).expire(keys.names, keptSeconds).exec();
+    if (!name) return;
+    await redis.multi().hset(keys.names, id, name).expire(keys.names, keptSeconds).exec();
+    if ((await redis.hlen(keys.names)) <= mostNames) return;
+    const [, some] = await redis.hscan(keys.names, 0, "COUNT", 100);
+    const others = some.filter((field, index) => index % 2 === 0 && field !== id);
+    if (others.length > 0) await redis.hdel(keys.names, ...others);
   };
   return {
     async heard(id: ThreadId, author: Author): Promise<void> {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { listLastDays, readUsage } from "../../src/queue/budgets/usage.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { findUnboundedKeys } from "../queue/redis/key-table.ts";
 import { modelEnvironment } from "./environment.ts";
 import { newPlace, type Place } from "./program.ts";
 import { acts, settings } from "./scenario/acts.ts";
@@ -66,5 +67,9 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
     const rows = redis ? await readUsage(redis.client(), listLastDays("UTC", Date.now(), 2)) : [];
     const opinions = rows.filter(({ dimension }) => dimension === "model").map(({ ratings }) => ratings);
     expect(opinions).toContainEqual({ liked: 0, disliked: 1 });
+  });
+
+  test("and every key that is left in Redis is documented, and expires or is bounded in another way", async () => {
+    expect(redis && (await findUnboundedKeys(redis.client()))).toEqual([]);
   });
 });

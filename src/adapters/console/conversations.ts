@@ -65,7 +65,7 @@ export class Conversations {
     const keys = keysOf(thread);
     const id = createHash("sha256").update(key).digest("hex").slice(0, 20);
     const at = this.#now();
-    const place = await this.#redis.hincrby(keys.thread, "places", 1);
+    const place = await this.#takePlace(keys.thread);
     const message: ConsoleMessage = { id, place, at, ...content };
 
     const title = makeTitle(textOf(content), titleChars);
@@ -158,6 +158,14 @@ export class Conversations {
     const ids = await this.#redis.zrevrange(index, 0, 199);
     const summaries = await Promise.all(ids.map((id) => this.thread(id)));
     return summaries.filter((summary) => summary !== null);
+  }
+
+  async #takePlace(thread: string): Promise<number> {
+    // Together: whoever dies behind it leaves nothing that stays for ever.
+    const counted = await this.#redis.multi().hincrby(thread, "places", 1).pexpire(thread, keptForMs).exec();
+    const [[error, place] = []] = counted ?? [];
+    if (error) throw error;
+    return Number(place);
   }
 
   async #forgetOldest(thread: string): Promise<void> {

@@ -31,6 +31,8 @@ export interface EndedJobs {
 
 /** As long as an order. */
 const reportSeconds = 86_400;
+/** Longer than `sandbox.jobMinutes` can be, in seconds. */
+const jobsSeconds = 30 * 86_400;
 
 /** What a worker has ended. */
 interface Report {
@@ -112,7 +114,8 @@ function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "re
   }
 
   async function hold(thread: ThreadId, since: number, left: Promise<unknown>): Promise<void> {
-    await redis.hset(keys.jobs(thread), worker, since);
+    // Whoever dies with its jobs leaves its name behind, in a thread that may have no further turn.
+    await redis.multi().hset(keys.jobs(thread), worker, since).expire(keys.jobs(thread), jobsSeconds).exec();
     const holding: Held = { unwatch() {} };
     held.set(thread, holding);
     holding.unwatch = await stops.watch(thread, (order) => {

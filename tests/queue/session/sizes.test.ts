@@ -27,7 +27,8 @@ describe.each([
       const entries = Array.from({ length: records }, () => "x".repeat(1_000));
       if (records > 0) await redis.rpush(keys.log(id, generation), ...entries);
     }
-    if (waiting > 0) await redis.rpush(keys.mail(id), ...Array.from({ length: waiting }, () => "y".repeat(1_000)));
+    if (waiting > 0)
+      await redis.rpush(keys.mail(id), ...Array.from({ length: waiting }, () => "y".repeat(1_000)));
     return id;
   }
 
