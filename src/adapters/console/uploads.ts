@@ -25,7 +25,7 @@ export interface FileQuota {
 const mebibyte = 1024 * 1024;
 
 /** Each for the files that people send, and for those that the agent shares. */
-export const fileQuota: FileQuota = { threadBytes: 150 * mebibyte, allBytes: 512 * mebibyte };
+const fileQuota: FileQuota = { threadBytes: 150 * mebibyte, allBytes: 512 * mebibyte };
 
 /** A small file counts as so many bytes, so that the number of files is bounded too. */
 const leastCharge = 64 * 1024;

@@ -97,7 +97,7 @@ async function bytesOf(redis: Redis, lists: readonly string[]): Promise<number |
   try {
     // Redis looks at five parts of a list, so the time does not grow with it.
     const each = await Promise.all(lists.map((list) => redis.memory("USAGE", list, "SAMPLES", 5)));
-    return each.reduce<number>((sum, bytes) => sum + Number(bytes ?? 0), 0);
+    return each.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0);
   } catch {
     return undefined;
   }
