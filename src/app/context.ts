@@ -50,6 +50,8 @@ export interface AppContext extends CommandContext {
   budgets: Budgets;
   intake: Intake;
   surface(platform: string): ChatSurface;
+  /** Those that are configured, and the console's. */
+  platforms: readonly string[];
   skills: SkillLibrary;
   sandbox: SandboxHealth;
   access: Access;
@@ -137,6 +139,7 @@ export async function createAppContext(
     budgets,
     intake,
     surface,
+    platforms: [...surfaces.keys()],
     skills,
     sandbox,
     access,

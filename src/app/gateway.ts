@@ -6,6 +6,7 @@ import { ConfigError } from "../config/load.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";
+import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { hasWorker } from "../queue/turns/worker-presence.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
@@ -16,6 +17,12 @@ import { readSandboxLimits } from "./sandbox.ts";
 /** Something that the operator has to put right before Heddle can start. */
 class StartError extends Error {
   override readonly name = "StartError";
+}
+
+/** Records that this gateway has yet to look for what it missed: workers wait for it with interrupted turns. */
+export async function announceCatchUp({ redis, platforms }: AppContext): Promise<void> {
+  const downtime = createDowntime(redis, Date.now);
+  for (const platform of platforms) await downtime.markAway(platform);
 }
 
 /** Connects to the chat platforms and serves the console. */

@@ -12,6 +12,7 @@ import { rememberMessages } from "../queue/session/message-threads.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
 import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
+import { createCatchUpHold } from "../queue/turns/hold-for-catch-up.ts";
 import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { watchStops } from "../queue/turns/stops.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
@@ -38,6 +39,8 @@ export interface TurnEngineDeps {
   mask?(text: string): string;
   /** Wraps what it wants to see. */
   observe?: Pick<Observer, "runner" | "display">;
+  /** How long a turn that goes on waits for a gateway, see `CatchUpHold`. Default 5,000 ms. */
+  catchUpMs?: number;
   /** How long a stop waits for the background jobs of other workers, ms. */
   answerMs?: number;
   /** Something that people see could not be shown; the turn goes on. */
@@ -80,7 +83,7 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
     ...(deps.answerMs !== undefined && { answerMs: deps.answerMs }),
   });
   const runSession = createSessionRunner({
-    ...{ redis, stops, background, runner },
+    ...{ redis, stops, background, runner, catchUpHold: createCatchUpHold(redis, deps.catchUpMs) },
     expireSeconds: deps.expireSeconds,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

@@ -47,6 +47,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     ...{ redis, output, surface, observe, onError },
     subscriber: server.connect(),
     runner,
+    catchUpMs: queueSettings.catchUpSeconds * 1_000,
     expireSeconds: sessions.expireDays * 86_400,
     verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),

@@ -1,7 +1,8 @@
 import type { BaseLogger } from "pino";
+import { heartbeatMs } from "./downtime.ts";
 
 /** How often it is recorded that the adapter is connected. */
-const heartbeatMs = 10_000;
+const presenceMs = 10_000;
 /** How soon an event that could not be stored is looked for. */
 const retryMs = 1_000;
 
@@ -12,14 +13,25 @@ export interface CatchUp {
   disconnected(): void;
   /** An event was delivered but could not be stored. */
   missed(): void;
-  /** Abandons a catch-up that may be waiting for rate limits: the next process that connects repeats it. */
-  close(): void;
+  /**
+   * Abandons a catch-up that may be waiting for rate limits: the next process that connects repeats it. Resolves when
+   * it is recorded that nobody listens here.
+   */
+  close(): Promise<void>;
 }
 
 /** What an adapter does to catch up. */
 export interface CatchUpWork {
-  /** Hands in what was missed. When it rejects, all of it is retried: intake drops duplicates. */
-  catchUp(): Promise<void>;
+  /**
+   * Hands in what threads with work under way have missed, stops above all, for workers wait for it with turns that
+   * were interrupted; gives what then hands in the rest. When either rejects, all of it is retried: intake drops
+   * duplicates.
+   */
+  catchUp(): Promise<() => Promise<void>>;
+  /** Records that work under way has missed nothing, and that a stop would be heard. Called regularly while that is so. */
+  markListening(): Promise<void>;
+  /** Records that stops may be missed from now on. */
+  markAway(): Promise<void>;
   /** Records that everything sent until now was delivered or will be. Called regularly while that is so. */
   markConnected(): Promise<void>;
 }
@@ -38,12 +50,32 @@ export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: Bas
   /** Counts gaps: a catch-up that started before the latest gap does not cover it. */
   let gaps = 0;
   let coveredGaps = -1;
+  /** The same for what concerns work under way. */
+  let coveredOpen = -1;
   let running: Promise<void> | undefined;
   let retry: NodeJS.Timeout | undefined;
+  const isListening = () => isConnected && !isClosed && coveredOpen === gaps;
+  const tellListening = async () => {
+    if (isListening()) await work.markListening();
+    // It may have been lost meanwhile.
+    if (!isListening()) await work.markAway();
+  };
+  const tellAway = async () => {
+    try {
+      await work.markAway();
+    } catch (error) {
+      log.debug({ err: error }, `Heddle could not record that it does not hear ${platform}.`);
+    }
+  };
   const run = async () => {
     try {
       const until = gaps;
-      if (coveredGaps !== until) await work.catchUp();
+      if (coveredGaps !== until) {
+        const handInRest = await work.catchUp();
+        coveredOpen = until;
+        await tellListening();
+        await handInRest();
+      }
       coveredGaps = until;
       // An abandoned catch-up has not read everything.
       if (isConnected && !isClosed && gaps === until) await work.markConnected();
@@ -56,7 +88,11 @@ export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: Bas
   const tick = () => {
     if (isConnected && !isClosed) running ??= run();
   };
-  const timer = setInterval(tick, heartbeatMs);
+  const timer = setInterval(tick, presenceMs);
+  const heartbeat = setInterval(() => {
+    // A worker that hears nothing of it waits a little longer, which is all.
+    if (isListening()) tellListening().catch(() => undefined);
+  }, heartbeatMs);
   return {
     connected(isGapless) {
       isConnected = true;
@@ -65,6 +101,7 @@ export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: Bas
     },
     disconnected() {
       isConnected = false;
+      void tellAway();
     },
     missed() {
       gaps += 1;
@@ -73,10 +110,12 @@ export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: Bas
         tick();
       }, retryMs);
     },
-    close() {
+    async close() {
       clearInterval(timer);
+      clearInterval(heartbeat);
       clearTimeout(retry);
       isClosed = true;
+      await tellAway();
     },
   };
 }

@@ -2,7 +2,7 @@ import { flushCompileCache } from "node:module";
 import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
 import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
-import { startGateway } from "../app/gateway.ts";
+import { announceCatchUp, startGateway } from "../app/gateway.ts";
 import { readInstance } from "../app/instance.ts";
 import { openModels } from "../app/models.ts";
 import { reportServing } from "../app/supervised.ts";
@@ -65,6 +65,7 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   started.context = context;
   const add = (ends: string, { close }: Running) => started.parts.add({ ends, close });
   let url = "";
+  if (role !== "worker") await announceCatchUp(context);
   if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
   if (role !== "worker") {
     const gateway = await startGateway(context, models.model);

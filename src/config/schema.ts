@@ -214,6 +214,11 @@ export const settingsSchema = z.strictObject({
       lockSeconds: count(2, 300)
         .default(15)
         .describe("a worker without a heartbeat for this long loses its turns to others"),
+      catchUpSeconds: count(0, 60)
+        .default(5)
+        .describe(
+          "after a restart an interrupted turn waits at most so long until a gateway has looked for a stop that nobody heard",
+        ),
       hangSeconds: count(1, 3600)
         .default(5)
         .describe("a worker that does not respond for this long is killed"),

@@ -42,6 +42,8 @@ interface StageOptions {
   hangSeconds?: number;
   /** After which another worker goes on; by default short, for tests that wait for it. */
   lockSeconds?: number;
+  /** How long an interrupted turn waits for a gateway. */
+  catchUpSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
   /** By default one of its own, a single server. The stage stops it. */
@@ -55,6 +57,7 @@ export async function setStage({
   hangSeconds = 10,
   lockSeconds = 2,
   concurrency = 50,
+  catchUpSeconds = 5,
   redis: given,
   replies = replyTo,
 }: StageOptions = {}): Promise<Stage> {
@@ -63,7 +66,7 @@ export async function setStage({
   await chmod(folder, 0o755);
   const config = join(folder, "heddle.yaml");
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
-  const queue = `queue: { lockSeconds: ${lockSeconds}, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency} }`;
+  const queue = `queue: { lockSeconds: ${lockSeconds}, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency}, catchUpSeconds: ${catchUpSeconds} }`;
   // Never used up: only so that model calls are reserved and settled.
   const budgets = "budgets: { day: { cost: 1000 } }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;

@@ -100,7 +100,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ c
   const close = async () => {
     queue.close();
     closing.abort();
-    for (const catchUp of shards.values()) catchUp.close();
+    await Promise.all([...shards.values()].map((catchUp) => catchUp.close()));
     await gateway.close();
     await queue.done();
   };
@@ -169,23 +169,24 @@ function createCatchUpWork(
   const { downtime, log } = options;
   const rest = createRest(options, { timeoutMs: 20_000, patient: true });
   const shardName = () => `shard-${shard}-of-${client.options.shardCount ?? 1}`;
+  const listGuilds = () =>
+    [...client.guilds.cache.values()].filter(({ shardId }) => shardId === shard).map(({ id }) => id);
+  // Discord sends direct messages to the first shard.
+  const workspaces = () => [...listGuilds(), ...(shard === 0 ? [directWorkspace] : [])];
   return {
+    markListening: () => downtime.markListening("discord", workspaces()),
+    markAway: () => downtime.markAway("discord", workspaces()),
     markConnected: () => downtime.markConnected("discord", shardName()),
     async catchUp() {
       const since = await downtime.lastConnectedAt("discord", shardName());
-      if (since === undefined) return;
-      const guilds = [...client.guilds.cache.values()]
-        .filter(({ shardId }) => shardId === shard)
-        .map(({ id }) => id);
-      // Discord sends direct messages to the first shard.
-      const direct = shard === 0 ? [directWorkspace] : [];
+      if (since === undefined) return async () => undefined;
       const directs = shard === 0 ? await downtime.threads("discord", directWorkspace) : [];
       const deps = {
-        ...{ rest, guilds, directs: directs.map(({ thread }) => thread) },
-        open: await downtime.open("discord", [...guilds, ...direct]),
+        ...{ rest, guilds: listGuilds(), directs: directs.map(({ thread }) => thread) },
+        open: await downtime.open("discord", workspaces()),
         ...{ reader, people, signal, log },
       };
-      await readMissedEvents(deps, since, receive);
+      return readMissedEvents(deps, since, receive);
     },
   };
 }

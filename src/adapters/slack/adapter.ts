@@ -7,7 +7,7 @@ import { openSocketTransport } from "./connection/socket.ts";
 import type { TeamConnection } from "./connection/team.ts";
 import { openTeamRegistry, type TeamRegistry } from "./connection/teams.ts";
 import { createWebClient } from "./connection/web.ts";
-import { readMissedEvents } from "./inbound/catch-up.ts";
+import { type CatchUpOptions, readMissedEvents } from "./inbound/catch-up.ts";
 import { showHome } from "./inbound/home.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
 import { listenToTasks } from "./inbound/tasks.ts";
@@ -78,13 +78,13 @@ async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ clo
       disconnected: () => catchUp.disconnected(),
     });
   } catch (error) {
-    catchUp.close();
+    await catchUp.close();
     throw error;
   }
   return {
     async close() {
       closing.abort();
-      catchUp.close();
+      await catchUp.close();
       await transport.close(() => app.finish());
     },
   };
@@ -101,19 +101,26 @@ function createCatchUpWork(
   const forAll = async (work: (team: TeamConnection) => Promise<void>) => {
     for (const team of await teams.connections()) await work(team);
   };
+  const optionsOf = ({ botToken, identity, reader }: TeamConnection): CatchUpOptions => ({
+    client: createWebClient({ ...options, botToken }, { timeoutMs: 20_000, retries: 5, patient: true }),
+    downtime,
+    teamId: identity.teamId,
+    reader,
+    receive: (event) => intake.receive(event),
+    signal,
+    log,
+  });
+  const teamIds = async () => (await teams.connections()).map(({ identity }) => identity.teamId);
   return {
-    catchUp: () =>
-      forAll(({ botToken, identity, reader }) =>
-        readMissedEvents({
-          client: createWebClient({ ...options, botToken }, { timeoutMs: 20_000, retries: 5, patient: true }),
-          downtime,
-          teamId: identity.teamId,
-          reader,
-          receive: (event) => intake.receive(event),
-          signal,
-          log,
-        }),
-      ),
+    markListening: async () => downtime.markListening("slack", await teamIds()),
+    markAway: async () => downtime.markAway("slack", await teamIds()),
+    async catchUp() {
+      const rests: (() => Promise<void>)[] = [];
+      await forAll(async (team) => void rests.push(await readMissedEvents(optionsOf(team))));
+      return async () => {
+        for (const handInRest of rests) await handInRest();
+      };
+    },
     markConnected: () => forAll(({ identity }) => downtime.markConnected("slack", identity.teamId)),
   };
 }

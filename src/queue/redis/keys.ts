@@ -64,6 +64,8 @@ export const keys = {
   marked: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:state`,
   /** Sorted set: who writes it to the platform at this moment. */
   marking: (ref: MessageRef) => `heddle:{mark:${placeOf(ref)}}:writers`,
+  /** Hash: workspace to the time, ms, until which a gateway vouches that it hears what people do there. */
+  listening: (platform: string) => `heddle:listening:${platform}`,
   /** When a gateway last listened to a workspace, ms. */
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
   /** Present while that installation of Heddle serves; see app/instance.ts. */

@@ -1,7 +1,8 @@
 import type { Redis } from "ioredis";
-import type { Downtime } from "../../chat/downtime.ts";
+import { type Downtime, heartbeatMs } from "../../chat/downtime.ts";
 import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { readRedisTime } from "../redis/time.ts";
 import { listOpenMessages } from "./open-messages.ts";
 
 /** An event can be lost on its way although somebody listened, for instance by a gateway that died with it. */
@@ -12,6 +13,9 @@ const longestMs = 23 * 3_600_000;
 const threadsMs = 7 * 86_400_000;
 const mostThreads = 200;
 
+/** A gateway may be so late with its next sign, ms. Not much more: a killed one is taken to listen for as long. */
+const lateMs = 3_500;
+
 /** Keeps in Redis when gateways listened, and which threads people may have written into meanwhile. */
 export function createDowntime(redis: Redis, now: () => number): Downtime {
   return {
@@ -21,6 +25,19 @@ export function createDowntime(redis: Redis, now: () => number): Downtime {
     },
     async markConnected(platform, workspace) {
       await redis.set(keys.present(platform, workspace), now());
+    },
+    async markListening(platform, workspaces) {
+      if (workspaces.length === 0) return;
+      const until = (await readRedisTime(redis)) + heartbeatMs + lateMs;
+      await redis.hset(keys.listening(platform), Object.fromEntries(workspaces.map((id) => [id, until])));
+      await redis.pexpire(keys.listening(platform), longestMs);
+    },
+    async markAway(platform, workspaces) {
+      const known = await redis.hkeys(keys.listening(platform));
+      const away = workspaces ? known.filter((id) => workspaces.includes(id)) : known;
+      if (away.length === 0) return;
+      const time = await readRedisTime(redis);
+      await redis.hset(keys.listening(platform), Object.fromEntries(away.map((id) => [id, time])));
     },
     async threads(platform, workspace) {
       const active = await redis.zrange(

@@ -12,6 +12,7 @@ import type { SessionLease } from "../session/lease.ts";
 import type { RenderDecision } from "../session/open-questions.ts";
 import type { Verbosity } from "../session/verbosity.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
+import type { CatchUpHold } from "./hold-for-catch-up.ts";
 import type { StopWatch } from "./stops.ts";
 
 /** The contracts between whoever drives a turn, whoever runs it and whoever shows it. */
@@ -99,6 +100,8 @@ export interface ShownTurn {
 export interface SessionRunnerOptions {
   redis: Redis;
   stops: StopWatch;
+  /** Keeps turns from going on before stops that nobody has heard yet were looked for. */
+  catchUpHold: CatchUpHold;
   background: BackgroundJobs;
   runner: TurnRunner;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;

@@ -21,7 +21,7 @@ import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts"
 import { parkTurn } from "./park-turn.ts";
 import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
-import { isOver } from "./stops.ts";
+import { isOver, readStop } from "./stops.ts";
 import type { SessionRunner, SessionRunResult } from "./turn-worker.ts";
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
@@ -51,6 +51,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
 async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
   try {
     if (Object.keys(session.lease.found.outbox).length > 0) await session.flush(Promise.resolve(true));
+    await hearMissedStops(session);
     while (!session.job.aborted) {
       const result = await runNextTurn(session);
       if (result === "shutdown") break;
@@ -62,6 +63,15 @@ async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
     // Whoever closes the worker closes the connections next.
     await Promise.allSettled(session.rest);
   }
+}
+
+/** Makes sure that a stop which was placed while nobody listened is heard before anything is done. */
+async function hearMissedStops({ lease, options, job, orders, replay }: ClaimedSession): Promise<void> {
+  const isInterrupted = replay.history().turn !== undefined;
+  if (!(await options.catchUpHold.wait(lease.thread, isInterrupted, job))) return;
+  // The word of it may still be on its way.
+  const stop = await readStop(options.redis, lease.thread);
+  if (stop) orders.hear(stop);
 }
 
 /** The phases of a turn. `next`: there may be another one. `shutdown`: this worker is to leave the turn to another. */

@@ -4,6 +4,7 @@ import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
+import { readRedisTime } from "../redis/time.ts";
 import { readStopOrder } from "../session/stored.ts";
 
 /** Tells running turns and background jobs of this process about stop orders. */
@@ -108,17 +109,12 @@ export async function orderStop(
 /** How long ago the order was recorded, ms, by the one clock that all processes share. */
 export async function msSinceOrder(redis: Redis, { heardAt }: StopOrder): Promise<number | undefined> {
   if (heardAt === undefined) return undefined;
-  return Math.max(0, (await redisTime(redis)) - heardAt);
+  return Math.max(0, (await readRedisTime(redis)) - heardAt);
 }
 
 /** The order as it is recorded. */
 export async function stampOrder(redis: Redis, order: StopOrder): Promise<StopOrder> {
-  return { ...order, heardAt: await redisTime(redis) };
-}
-
-async function redisTime(redis: Redis): Promise<number> {
-  const [seconds = 0, microseconds = 0] = (await redis.time()).map(Number);
-  return seconds * 1_000 + Math.floor(microseconds / 1_000);
+  return { ...order, heardAt: await readRedisTime(redis) };
 }
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {

@@ -55,6 +55,8 @@ export function recordingIntake(): RecordingIntake {
 export const nobodyWasHere: Downtime = {
   lastConnectedAt: async () => undefined,
   markConnected: async () => undefined,
+  markListening: async () => undefined,
+  markAway: async () => undefined,
   threads: async () => [],
   open: async () => [],
 };

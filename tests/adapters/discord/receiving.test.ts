@@ -616,6 +616,7 @@ describe("the connection", () => {
     const steps: string[] = [];
     await startAdapter(discord, {
       downtime: {
+        ...nobodyWasHere,
         lastConnectedAt: async () => {
           steps.push("looked");
           return undefined;

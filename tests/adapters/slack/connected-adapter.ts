@@ -39,6 +39,8 @@ const noBudget: DayBudgets = { of: async () => [] };
 export const nobodyWasHere: Downtime = {
   lastConnectedAt: async () => undefined,
   markConnected: async () => undefined,
+  markListening: async () => undefined,
+  markAway: async () => undefined,
   threads: async () => [],
   open: async () => [],
 };

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
-import { startHttpAdapter, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
+import { nobodyWasHere, startHttpAdapter, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
 
 async function scene(options: FakeSlackOptions = {}) {
   const slack: FakeSlack = await startFakeSlack(options);
@@ -93,6 +93,7 @@ test("messages that were missed are looked for at the start", async () => {
   const noted = Promise.withResolvers<void>();
   const looked: string[] = [];
   await startHttpAdapter({ botToken: slack.botToken }, slack.url, {
+    ...nobodyWasHere,
     lastConnectedAt: async (_platform, workspace) => void looked.push(workspace),
     markConnected: async () => noted.resolve(),
     threads: async () => [],

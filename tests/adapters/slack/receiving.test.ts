@@ -383,6 +383,7 @@ describe("catching up", () => {
     const intake = recordingIntake();
     const thread = { platform: "slack", workspace: slack.teamId, channel: general.id, thread: before.ts };
     const adapter = adapterFor(slack, {
+      ...nobodyWasHere,
       lastConnectedAt: async () => since,
       markConnected: async () => noted.resolve(),
       threads: async () => [thread],
@@ -435,6 +436,7 @@ describe("catching up", () => {
     const noted = Promise.withResolvers<void>();
     const intake = recordingIntake();
     const adapter = adapterFor(slack, {
+      ...nobodyWasHere,
       lastConnectedAt: async () => since,
       markConnected: async () => noted.resolve(),
       threads: async () => [thread],
@@ -495,6 +497,7 @@ describe("catching up", () => {
     const { slack } = await startAdapter(
       {},
       {
+        ...nobodyWasHere,
         lastConnectedAt: async () => void looks.push("looked"),
         markConnected: async () => void looks.push("present"),
         threads: async () => [],

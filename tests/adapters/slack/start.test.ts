@@ -8,6 +8,7 @@ import { botScopes, slackManifest } from "../../../src/adapters/slack/installati
 import { resolveTransport, resolveTeams } from "../../../src/adapters/slack/installation/resolve-teams.ts";
 import type { Intake } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { nobodyWasHere } from "./connected-adapter.ts";
 
 const intake: Intake = { receive: async () => ({ kind: "duplicate" }) };
 
@@ -38,6 +39,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
     apiUrl: slack.url,
     stopReactions: [],
     downtime: {
+      ...nobodyWasHere,
       lastConnectedAt: async () => undefined,
       markConnected: async () => undefined,
       threads: async () => [],

@@ -58,15 +58,35 @@ interface CatchUpState extends CatchUpDeps {
  * happened to messages that are being worked on or wait: edits, deletions, a 🛑. Intake drops what it knows. Archived
  * threads are not read: writing in one reopens it.
  *
- * The phases: read channels, receive messages, receive changes of open messages, receive stops. Rejects when Discord
- * cannot be reached; then the caller retries all of it.
+ * The phases: read threads with work under way, then all other channels and threads; of each receive messages, changes
+ * of open ones, and stops. Rejects when Discord cannot be reached; then the caller retries all of it.
+ *
+ * @returns what does the second phase
  */
 export async function readMissedEvents(
   deps: CatchUpDeps,
   since: number,
   receive: (event: InboundEvent) => Promise<unknown>,
-): Promise<void> {
-  const state: CatchUpState = {
+): Promise<() => Promise<void>> {
+  const state = createState(deps, since, receive);
+  const busy = await readBusyThreads(state);
+  await receiveMessages(state, busy);
+  for (const message of deps.open) await receiveChanges(state, message);
+  await receiveReactions(state, busy);
+  return async () => {
+    const known = new Set(busy.map(({ id }) => id));
+    const others = (await readMessages(state)).filter(({ id }) => !known.has(id));
+    await receiveMessages(state, others);
+    await receiveReactions(state, others);
+  };
+}
+
+function createState(
+  deps: CatchUpDeps,
+  since: number,
+  receive: (event: InboundEvent) => Promise<unknown>,
+): CatchUpState {
+  return {
     ...deps,
     since,
     start: toSnowflake(since),
@@ -74,11 +94,29 @@ export async function readMissedEvents(
       if (event && !deps.signal.aborted) await receive(event);
     },
   };
-  const messages = await readMessages(state);
-  for (const message of messages) await state.receive(await deps.reader.readCreated(message));
-  for (const message of deps.open) await receiveChanges(state, message);
+}
+
+async function receiveMessages(
+  { reader, receive }: CatchUpState,
+  messages: readonly HistoryMessage[],
+): Promise<void> {
+  for (const message of messages) await receive(await reader.readCreated(message));
+}
+
+async function receiveReactions(state: CatchUpState, messages: readonly HistoryMessage[]): Promise<void> {
   for (const message of messages)
     await unlessRefused(state, `Message ${message.id}`, () => receiveStops(state, message));
+}
+
+/** What was written since the start in threads with work under way, in the order of time. */
+async function readBusyThreads(state: CatchUpState): Promise<HistoryMessage[]> {
+  const messages: HistoryMessage[] = [];
+  const threads = new Map(state.open.map(({ thread }) => [thread.thread, thread]));
+  for (const { thread, workspace } of threads.values()) {
+    const guild = workspace === directWorkspace ? undefined : workspace;
+    await unlessRefused(state, `Thread ${thread}`, () => readChannel(state, messages, thread, guild));
+  }
+  return messages.toSorted((a, b) => compareByTime(a.id, b.id));
 }
 
 /** What was written since the start in all channels, in the order of time. */

@@ -22,6 +22,8 @@ interface CatchUpState {
   /** `ts` of the moment since which events may have been missed. */
   start: string;
   history: ConversationHistory;
+  /** Channel and `ts` of the messages that were handed in, with all that happened to them. */
+  received: Set<string>;
   reader: EventReader;
   /** Hands an event in, unless there is none or the catch-up was aborted. */
   receive(event: InboundEvent | undefined): Promise<void>;
@@ -33,48 +35,64 @@ interface CatchUpState {
  * it knows. Only the conversations that the bot is in are read, and the threads that it worked in lately; a mention in
  * any other old thread is not found.
  *
- * The phases: list the threads, read channels, read threads, receive messages, changes and reactions. Rejects when Slack
- * cannot be reached; then the caller retries all of it.
+ * The phases: read threads with work under way, then all other channels and threads; of each receive messages, changes
+ * and reactions. Rejects when Slack cannot be reached; then the caller retries all of it.
+ *
+ * @returns what does the second phase
  */
-export async function readMissedEvents(options: CatchUpOptions): Promise<void> {
-  const { downtime, teamId, reader, signal } = options;
+export async function readMissedEvents(options: CatchUpOptions): Promise<() => Promise<void>> {
+  const { downtime, teamId } = options;
   const since = await downtime.lastConnectedAt("slack", teamId);
-  if (since === undefined) return;
-  const history = new ConversationHistory(options);
-  const state: CatchUpState = {
+  if (since === undefined) return async () => undefined;
+  const state = createState(options, since);
+  const open = (await downtime.open("slack", [teamId])).filter(({ ref }) => Number(ref.message) > 0);
+  const busy = new Map(open.map(({ thread }) => [threadId(thread), thread]));
+  await receiveFrom(state, busy, open);
+  return async () => {
+    const threads = await listThreads(options);
+    await readChannels(state, [...busy.values(), ...threads.values()]);
+    for (const id of busy.keys()) threads.delete(id);
+    await receiveFrom(state, threads, []);
+  };
+}
+
+function createState(options: CatchUpOptions, since: number): CatchUpState {
+  const { reader, signal } = options;
+  return {
     start: (since / 1_000).toFixed(6),
-    history,
+    history: new ConversationHistory(options),
+    received: new Set(),
     reader,
     async receive(event) {
       if (event && !signal.aborted) await options.receive(event);
     },
   };
-  const open = (await downtime.open("slack", [teamId])).filter(({ ref }) => Number(ref.message) > 0);
-  const threads = await listThreads(options, open);
-  await readChannels(state, threads);
+}
+
+/** Reads the threads, and hands in what they have missed and what was read before: each message once. */
+async function receiveFrom(
+  state: CatchUpState,
+  threads: ReadonlyMap<ThreadId, ThreadRef>,
+  open: readonly OpenMessage[],
+): Promise<void> {
   const completeThreads = await readThreads(state, threads, open);
-  const messages = history.inOrder();
+  const messages = state.history.inOrder().filter(({ channel, ts }) => {
+    const isNew = !state.received.has(`${channel}:${ts}`);
+    state.received.add(`${channel}:${ts}`);
+    return isNew;
+  });
   await receiveMessages(state, messages);
   await receiveChanges(state, open, completeThreads);
   await receiveReactions(state, messages);
 }
 
-/** The threads that may have missed something: those that people may write in without a mention, and busy ones. */
-async function listThreads(
-  { downtime, teamId }: CatchUpOptions,
-  open: readonly OpenMessage[],
-): Promise<Map<ThreadId, ThreadRef>> {
-  const threads = new Map<ThreadId, ThreadRef>();
-  for (const thread of await downtime.threads("slack", teamId)) threads.set(threadId(thread), thread);
-  for (const { thread } of open) threads.set(threadId(thread), thread);
-  return threads;
+/** The threads that people may have written in without a mention. */
+async function listThreads({ downtime, teamId }: CatchUpOptions): Promise<Map<ThreadId, ThreadRef>> {
+  return new Map((await downtime.threads("slack", teamId)).map((thread) => [threadId(thread), thread]));
 }
 
-async function readChannels(
-  { history, start }: CatchUpState,
-  threads: ReadonlyMap<ThreadId, ThreadRef>,
-): Promise<void> {
-  const channels = new Set([...threads.values()].map(({ channel }) => channel));
+async function readChannels({ history, start }: CatchUpState, threads: readonly ThreadRef[]): Promise<void> {
+  const channels = new Set(threads.map(({ channel }) => channel));
   for (const id of await history.listConversations()) channels.add(id);
   for (const channel of channels) await history.readChannel(channel, start);
 }
