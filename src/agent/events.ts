@@ -97,6 +97,8 @@ export interface InnerCall {
 export interface StopOrder {
   by: string;
   at: number;
+  /** Its place among the messages and stops of its thread, see `UserMessage`. */
+  seq?: number;
   /** When it was recorded, by the clock that all processes share, ms. */
   heardAt?: number;
 }

@@ -61,6 +61,8 @@ export interface UserMessage {
   images?: Image[];
   /** The platform's own time of the message, in milliseconds since the epoch. */
   at: number;
+  /** Its place among the messages and stops of its thread, as Redis took them. Absent in what an older Heddle stored. */
+  seq?: number;
   /** W3C `traceparent` of the event that brought it, where traces are taken. No model reads it. */
   trace?: string;
   /** The author wrote it earlier, for now: it is no message on the platform, and nobody may be there. */

@@ -81,6 +81,7 @@ const userMessageFields = z.looseObject({
   beside: optional(z.string()),
   images: optional(z.array(imageFields)),
   at: z.number(),
+  seq: optional(z.number()),
   trace: optional(z.string()),
   scheduled: optional(z.literal(true)),
   paidBy: optional(z.string()),
@@ -155,6 +156,7 @@ const innerCallsFields = z.looseObject({
 const stopOrderFields = z.looseObject({
   by: z.string(),
   at: z.number(),
+  seq: optional(z.number()),
   heardAt: optional(z.number()),
 } satisfies Fields<StopOrder>);
 export const stopOrderSchema: z.ZodType<StopOrder> = stopOrderFields;

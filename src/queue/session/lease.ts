@@ -45,6 +45,8 @@ export interface HeadFields {
   progress?: string;
   /** How many of the session's withdrawn messages the thread was told of. */
   told?: string;
+  /** How many messages and stops the thread has had: each gets its number. Scripts alone set it. */
+  seq?: string;
   /** `1`: the platform did not take the last turn's message, so that only the journal has it for sure. */
   unsaid?: string;
   /** What the turns that have ended cost together, US dollars. */

@@ -6,6 +6,7 @@ import type { SessionLease } from "../session/lease.ts";
 import { readHeadNumber } from "../session/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import type { Flush } from "./stop-notice.ts";
+import { isNewerStop } from "./stops.ts";
 
 /** A session that this worker holds, as one phase of its run hands it to the next. */
 export interface ClaimedSession {
@@ -98,7 +99,7 @@ export function createStopFeed(): StopFeed {
   let follower: ((order: StopOrder) => void) | undefined;
   return {
     hear(order) {
-      if (!newest || newest.at < order.at) newest = order;
+      if (!newest || isNewerStop(order, newest)) newest = order;
       follower?.(newest);
     },
     follow(onStop) {

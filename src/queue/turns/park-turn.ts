@@ -4,7 +4,7 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { touchSession } from "../session/lease.ts";
 import { unlist } from "../session/sweep-list.ts";
 import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
-import { readStop } from "./stops.ts";
+import { endsTurn, readStop } from "./stops.ts";
 
 /** Leaves a turn that can do nothing but wait for people; false when it can go on. */
 export async function parkTurn(session: ClaimedSession, { history, display }: CurrentTurn): Promise<boolean> {
@@ -32,6 +32,6 @@ async function parkedUntil(
   const [next] = open;
   if (!next || !isUndecided(next)) return undefined;
   const stop = await readStop(redis, thread);
-  if (stop && stop.at >= (turn?.since ?? 0)) return undefined;
+  if (stop && (!turn || endsTurn(stop, turn))) return undefined;
   return Math.min(...open.filter(isUndecided).map(({ question }) => question.expiresAt));
 }

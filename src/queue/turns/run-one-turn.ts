@@ -9,7 +9,7 @@ import { askQuestion } from "../session/open-questions.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
 import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
 import { noChanges, type Receipt } from "./contracts.ts";
-import { msSinceOrder } from "./stops.ts";
+import { endsTurn, msSinceOrder } from "./stops.ts";
 import { shutdown } from "./turn-worker.ts";
 
 interface RanTurn {
@@ -75,7 +75,7 @@ function controlTurn({ lease, options, job }: ClaimedSession, { turn }: CurrentT
     signal: controller.signal,
     abort,
     onStop(order) {
-      if (order.at < turn.since || controller.signal.aborted) return;
+      if (!endsTurn(order, turn) || controller.signal.aborted) return;
       // Counting starts before the abort, which ends the same processes.
       killing = options.runner.killAll(lease.thread);
       abort({ kind: "stop", order });

@@ -21,7 +21,7 @@ import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts"
 import { parkTurn } from "./park-turn.ts";
 import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
-import { isOver, readStop } from "./stops.ts";
+import { endsTurn, isOver, readStop } from "./stops.ts";
 import type { SessionRunner, SessionRunResult } from "./turn-worker.ts";
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
@@ -67,7 +67,10 @@ async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
 
 /** Makes sure that a stop which was placed while nobody listened is heard before anything is done. */
 async function hearMissedStops({ lease, options, job, orders, replay }: ClaimedSession): Promise<void> {
-  const isInterrupted = replay.history().turn !== undefined;
+  const { turn } = replay.history();
+  const isInterrupted = turn !== undefined;
+  // It is known already.
+  if (turn && lease.found.stop && endsTurn(lease.found.stop, turn)) return;
   if (!(await options.catchUpHold.wait(lease.thread, isInterrupted, job))) return;
   // The word of it may still be on its way.
   const stop = await readStop(options.redis, lease.thread);

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
+import type { OpenTurn } from "../../agent/history.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";
@@ -71,8 +72,29 @@ export async function watchStops(
 }
 
 /** Whether the message has had its end with the turn: one that is newer than the stop has not. */
-export function isOver({ at }: UserMessage, outcome: TurnOutcome): boolean {
-  return outcome.kind !== "stopped" || at <= outcome.order.at;
+export function isOver(message: UserMessage, outcome: TurnOutcome): boolean {
+  return outcome.kind !== "stopped" || isStoppedBy(message, outcome.order);
+}
+
+/**
+ * Whether the order ends the message: an older one, or one of the same instant that Redis took before it. What an older
+ * Heddle stored has no number, and counts as before. `take.lua` has the same rule.
+ */
+export function isStoppedBy({ at, seq }: Pick<UserMessage, "at" | "seq">, order: StopOrder): boolean {
+  if (at !== order.at) return at < order.at;
+  return seq === undefined || order.seq === undefined || seq < order.seq;
+}
+
+/** Whether the order ends the turn: it is not older than the first message of it. */
+export function endsTurn(order: StopOrder, { since, asked }: Pick<OpenTurn, "since" | "asked">): boolean {
+  if (order.at !== since) return order.at > since;
+  const first = asked.filter(({ at }) => at === since);
+  return first.length === 0 || first.some((message) => isStoppedBy(message, order));
+}
+
+/** Whether the order is newer than the other one. */
+export function isNewerStop(order: StopOrder, other: StopOrder): boolean {
+  return order.at > other.at || (order.at === other.at && (order.seq ?? 0) > (other.seq ?? 0));
 }
 
 const stopScript = loadScript(new URL("scripts/stop.lua", import.meta.url));

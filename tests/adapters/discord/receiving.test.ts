@@ -599,8 +599,7 @@ describe("the connection", () => {
       async () => {
         throw new Error("Redis is away");
       },
-      // The message itself is told again.
-      async () => ({ kind: "duplicate" }),
+      // What happened to work under way comes before all else.
       async (event) => {
         edited.resolve(event);
         return { kind: "duplicate" };

@@ -1,6 +1,8 @@
+import { array, asyncProperty, assert as check, constantFrom, integer, record } from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { StopOrder } from "../../../src/agent/events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
+import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -33,4 +35,61 @@ test("Of several stops the newest is heard, also when an older one is told after
   await stops.watch(thread, (order) => heard.push(order));
   expect(heard).toMatchObject([{ by: "Bob", at: 9 }]);
   await stops.close();
+});
+
+const messageAt = (id: string, at: number) =>
+  ({ role: "user", id, author: { id: "U1", name: "Ada" }, text: "go", at }) as const;
+const delivery = { onlyIfSession: false, now: 1 };
+
+test("Of what comes in one instant, a stop withdraws what Redis took before it and nothing else", async () => {
+  const redis = server.client();
+  let threads = 0;
+  const event = record({ kind: constantFrom("message", "stop"), at: integer({ min: 1, max: 3 }) });
+  const property = asyncProperty(array(event, { minLength: 1, maxLength: 12 }), async (events) => {
+    const thread = `memory:w:c:order${(threads += 1)}`;
+    for (const [index, { kind, at }] of events.entries()) {
+      if (kind === "message") await deliver(redis, thread, messageAt(`m${index}`, at), delivery);
+      else await orderStop(redis, thread, { by: "Bob", at }, { id: `s${index}`, seconds: 60 });
+    }
+    const first = events.findIndex(({ kind }) => kind === "message");
+    // Before there is anything to stop, a stop is not recorded.
+    const isStopped = (index: number, at: number) =>
+      events.some(
+        (stop, when) =>
+          stop.kind === "stop" && when > first && (stop.at > at || (stop.at === at && when > index)),
+      );
+    const messages = events.flatMap(({ kind, at }, index) =>
+      kind === "message" ? [{ id: `m${index}`, stopped: isStopped(index, at) }] : [],
+    );
+    const lease = await claimSession(redis, thread);
+    const { taken, withdrawn } = await lease.take({ type: "turn-start", turn: "1", at: 1 });
+    expect({ taken: taken.map(({ id }) => id), withdrawn: withdrawn.map(({ id }) => id) }).toEqual({
+      taken: messages.flatMap(({ id, stopped }) => (stopped ? [] : [id])),
+      withdrawn: messages.flatMap(({ id, stopped }) => (stopped ? [id] : [])),
+    });
+  });
+  await check(property, { numRuns: 150 });
+});
+
+test("A stop that is told again does not reach what was sent after it in the same instant", async () => {
+  const redis = server.client();
+  const thread = "memory:w:c:again";
+  await deliver(redis, thread, messageAt("m1", 5), delivery);
+  const action = { id: "s1", seconds: 60 };
+  expect(await orderStop(redis, thread, { by: "Bob", at: 5 }, action)).toBe("ordered");
+  await deliver(redis, thread, messageAt("m2", 5), delivery);
+  expect(await orderStop(redis, thread, { by: "Bob", at: 5 }, action)).toBe("repeated");
+  const { taken } = await (await claimSession(redis, thread)).take({ type: "turn-start", turn: "1", at: 1 });
+  expect(taken.map(({ id }) => id)).toEqual(["m2"]);
+});
+
+test("Orders and messages of an older Heddle, which have no number, keep the rule that they had", async () => {
+  const redis = server.client();
+  const thread = "memory:w:c:old";
+  await redis.set(keys.stop(thread), JSON.stringify({ by: "Bob", at: 5 }));
+  await deliver(redis, thread, messageAt("m1", 5), delivery);
+  await deliver(redis, thread, messageAt("m2", 6), delivery);
+  await redis.rpush(keys.mail(thread), JSON.stringify({ type: "user", message: messageAt("m3", 5) }));
+  const { taken } = await (await claimSession(redis, thread)).take({ type: "turn-start", turn: "1", at: 1 });
+  expect(taken.map(({ id }) => id)).toEqual(["m2"]);
 });

@@ -36,7 +36,7 @@ for _, id in ipairs(redis.call("SMEMBERS", asked)) do
   end
 end
 if others == 0 and redis.call("LLEN", mail) == 0 then
-  keepNewestStop(stop, order, seconds)
+  keepNewestStop(stop, order, seconds, head, redis.call("EXISTS", seen) == 1)
   return redis.call("SET", seen, "1", "NX", "EX", seconds) and 3 or 4
 end
 redis.call("SREM", asked, message)

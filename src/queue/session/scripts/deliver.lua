@@ -1,5 +1,6 @@
 --[[
-  Accepts a message once: drops a duplicate, else appends it to the thread's mailbox.
+  Accepts a message once: drops a duplicate, else appends it to the thread's mailbox, with its number among the thread's
+  messages and stops.
 
   KEYS[1] head    KEYS[2] mail    KEYS[3] seen
 
@@ -52,7 +53,9 @@ if botLimit == "" then
 else
   redis.call("HINCRBY", head, "bots", 1)
 end
-local waiting = redis.call("RPUSH", mail, record)
+-- Spliced into the text: decoded and encoded again, an empty list would become an object.
+local number = redis.call("HINCRBY", head, "seq", 1)
+local waiting = redis.call("RPUSH", mail, (string.gsub(record, '"message":{', '%0"seq":' .. number .. ",", 1)))
 if redis.call("HGET", head, "status") == "running" then
   waiting = waiting + 1
 end

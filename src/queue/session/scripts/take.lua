@@ -80,11 +80,19 @@ local function withOverheard(entry)
 end
 
 local function move(start, takesAll)
-  local stoppedAt = order and tonumber(decode(order).at) or -1
+  local stopped = decode(order or "")
+  local stoppedAt, stoppedSeq = tonumber(stopped.at) or -1, tonumber(stopped.seq)
+  -- The same rule as in stops.ts: what came in the same instant is older if it was taken before the order.
+  local function isStopped(message)
+    if message.at ~= stoppedAt or type(message.seq) ~= "number" or not stoppedSeq then
+      return message.at <= stoppedAt
+    end
+    return message.seq < stoppedSeq
+  end
   local taken, withdrawn = {}, {}
   for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
     local message = messageIn(entry)
-    if message and message.at <= stoppedAt then
+    if message and isStopped(message) then
       withdrawn[#withdrawn + 1] = entry
     else
       taken[#taken + 1] = entry

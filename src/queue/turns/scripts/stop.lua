@@ -21,5 +21,5 @@ local isRunning = redis.call("HGET", head, "status") == "running"
 if not isRunning and redis.call("LLEN", mail) == 0 and redis.call("EXISTS", jobs) == 0 then
   return 0
 end
-keepNewestStop(stop, order, keptSeconds)
+keepNewestStop(stop, order, keptSeconds, head, redis.call("EXISTS", seen) == 1)
 return redis.call("SET", seen, "1", "NX", "EX", seenSeconds) and 1 or 2
