@@ -107,7 +107,7 @@ describe("A mailbox", () => {
   test.each([
     ["as they were given", [5, 9], { by: "Bob at 9", at: 9 }],
     ["the other way round", [9, 5], { by: "Bob at 9", at: 9 }],
-    ["at the same time", [9, 9], { by: "Bob at 9", at: 9 }],
+    ["at the same time", [9, 9], { by: "Eve, who told it later", at: 9 }],
   ])("is stopped by the newest of several orders, told %s", async (_how, times, newest) => {
     const redis = server.client();
     const thread = newThread();
