@@ -85,7 +85,7 @@ function targetsOf({ folder, files }: TreeCopy): Target[] {
         file,
         source,
         mutants: sample(all, Number(options.most), Number(options.seed)),
-        tests: testsOf(file),
+        tests: options.near ? { ...testsOf(file), far: [] } : testsOf(file),
       };
     });
   });

@@ -10,7 +10,7 @@ export interface MappedTests {
 
 /**
  * Finds the tests of a source file: those under the folder of `tests/` that mirrors its own in `src/`, which import it,
- * directly or through other files. A Lua script is reached by the files that name it after `scripts.`.
+ * directly or through other files. A Lua script is reached by the files that load it, and by the scripts that include it.
  *
  * @param files every file of the repository, with `/`
  */
@@ -22,16 +22,21 @@ export function createTestMap(root: string, files: readonly string[]): (source: 
   const scripts = new Map(
     files.filter((file) => file.endsWith(".lua")).map((file) => [basename(file, ".lua"), file]),
   );
+  for (const file of scripts.values()) {
+    const text = readFileSync(join(root, file), "utf8");
+    for (const [, name = ""] of text.matchAll(/^-- @include ([\w-]+)$/gm)) {
+      const included = scripts.get(name);
+      if (included) add(included, file);
+    }
+  }
   for (const file of code) {
     const text = readFileSync(join(root, file), "utf8");
     for (const [, path = ""] of text.matchAll(/^(?:import|export) (?!type )[^;]*?"(\.[^"]+)";$/gms))
       add(join(dirname(file), path), file);
     for (const [, path = ""] of text.matchAll(/\bimport\("(\.[^"]+)"\)/g))
       add(join(dirname(file), path), file);
-    for (const [, name = ""] of text.matchAll(/\bscripts\.(\w+)/g)) {
-      const script = scripts.get(name);
-      if (script) add(script, file);
-    }
+    for (const [, path = ""] of text.matchAll(/\bnew URL\("([^"]+\.lua)", import\.meta\.url\)/g))
+      add(join(dirname(file), path), file);
   }
 
   return (source) => {

@@ -80,12 +80,13 @@ test("A sample is the same for the same seed, in order, and another for another 
   expect(chosen).not.toEqual(sample(all, 10, 2));
 });
 
-test("The tests of a file are those of its folder that import it, the nearest ones first; a script's are those of who runs it", () => {
+test("The tests of a file are those of its folder that import it, the nearest ones first; a script's are those of who loads it", () => {
   const files = {
-    "src/queue/a.ts": 'import { scripts } from "./scripts.ts";\nscripts.go.run();\n',
+    "src/queue/a.ts": 'const go = loadScript(new URL("scripts/go.lua", import.meta.url));\n',
     "src/queue/b.ts": 'import { a } from "./a.ts";\n',
     "src/queue/c.ts": 'import type { A } from "./a.ts";\n',
-    "src/queue/scripts/go.lua": "return 1",
+    "src/queue/scripts/go.lua": "-- @include time-ms\nreturn 1",
+    "src/queue/redis/includes/time-ms.lua": "local function timeMs() end",
     "tests/queue/a.test.ts": 'import { a } from "../../src/queue/a.ts";\n',
     "tests/queue/b.test.ts": 'import {\n  b,\n} from "../../src/queue/b.ts";\n',
     "tests/queue/c.test.ts": 'import { c } from "../../src/queue/c.ts";\n',
@@ -95,6 +96,7 @@ test("The tests of a file are those of its folder that import it, the nearest on
   const tests = { near: ["tests/queue/a.test.ts"], far: ["tests/queue/b.test.ts"] };
   expect(testsOf("src/queue/a.ts")).toEqual(tests);
   expect(testsOf("src/queue/scripts/go.lua")).toEqual(tests);
+  expect(testsOf("src/queue/redis/includes/time-ms.lua")).toEqual(tests);
 });
 
 test("What no test notices is told, with its line, and the tree stays as it is", async () => {
@@ -125,4 +127,23 @@ test("is not", () => expect(isNot(true)).toBe(false));
   expect(output).toMatch(/killed {3}src\/math\/limit\.ts:2: .*=> given;/);
   expect(output).toMatch(/^40 % of 5 killed$/m);
   expect(readFileSync(join(folder, "src/math/limit.ts"), "utf8")).toBe(source);
+});
+
+test("With --near the tests farther off are not asked", () => {
+  const folder = folderWith({
+    "src/math/a.ts": "export const isSmall = true;\n",
+    "src/math/b.ts": 'export { isSmall } from "./a.ts";\n',
+    "tests/math/a.test.ts":
+      'import "../../src/math/a.ts";\nimport { test } from "vitest";\ntest("is there", () => {});\n',
+    "tests/math/b.test.ts":
+      'import { expect, test } from "vitest";\nimport { isSmall } from "../../src/math/b.ts";\ntest("is small", () => expect(isSmall).toBe(true));\n',
+    ".gitignore": "node_modules\n",
+  });
+  execFileSync("git", ["init", "--quiet"], { cwd: folder });
+  const mutate = join(root, "scripts/mutate/mutate.ts");
+  const output = execFileSync(process.execPath, [mutate, "--near", "src/math/a.ts"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(output).toMatch(/^0 % of 1 killed$/m);
 });
