@@ -98,6 +98,7 @@ export interface LanguageModel {
   readonly limits: ModelLimits;
   /**
    * Makes one call. Yields `done` exactly once, last; an empty reply has `parts: []`, and the caller must not store it.
+   * Ids of tool calls are the service's own, or new ones where it gives none, and may repeat: see `withUniqueCallIds`.
    *
    * Throws {@link ModelError} for whatever the service did, and rethrows the signal's reason on abort. A caller that
    * stops iterating ends the call.

@@ -1,34 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { type ToolCall, toolCalls } from "../messages.ts";
-import { memoizeByPrefix } from "./wire-history.ts";
+import type { ToolCall } from "../messages.ts";
 
 /** A tool call as a service sends it. */
 export interface WireCall {
-  /** Missing at some servers, and the same in every reply at others. */
+  /** Missing at some servers, and the same in every reply at others (see `withUniqueCallIds`). */
   id: string | undefined;
   name: string;
   /** JSON text, or what the model wrote in its place. */
   arguments: string;
 }
 
-/** The ids of all calls so far. A new call must not take one: results are matched by id over the whole session. */
-export const takenCallIds = memoizeByPrefix(
-  () => new Set<string>(),
-  (taken, message) => {
-    if (message.role === "assistant") for (const { id } of toolCalls(message)) taken.add(id);
-  },
-);
-
-/**
- * Reads a model's call. Its id is kept where it is new (some models recognise their own), else replaced; in
- * both cases it is added to `taken`. Arguments that are no JSON object make the call malformed.
- */
-export function readCall(wire: WireCall, taken: Set<string>): ToolCall {
-  const id = wire.id && !taken.has(wire.id) ? wire.id : `call_${randomUUID().replaceAll("-", "")}`;
-  taken.add(id);
-  const call = { id, name: wire.name };
+/** Reads a model's call. Its id is kept: some models recognise their own. Arguments that are no JSON object make it malformed. */
+export function readCall(wire: WireCall): ToolCall {
+  const call = { id: wire.id || createCallId(), name: wire.name };
   const input = parseArguments(wire.arguments);
   return input ? { ...call, input } : { ...call, input: {}, malformed: wire.arguments };
+}
+
+export function createCallId(): string {
+  return `call_${randomUUID().replaceAll("-", "")}`;
 }
 
 /**

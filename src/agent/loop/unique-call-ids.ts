@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
+import { createCallId } from "../llm/wire-calls.ts";
 import { memoizeByPrefix } from "../llm/wire-history.ts";
 import { type AssistantMessage, type Message, toolCalls } from "../messages.ts";
 
-const callIdsOf = memoizeByPrefix(
+const collectCallIds = memoizeByPrefix(
   () => new Set<string>(),
   (ids, message) => {
     if (message.role === "assistant") for (const { id } of toolCalls(message)) ids.add(id);
@@ -14,7 +14,7 @@ const callIdsOf = memoizeByPrefix(
  * models reuse theirs. Results, trims, attachments and files of long output are matched by the id alone.
  */
 export function withUniqueCallIds(reply: AssistantMessage, messages: readonly Message[]): AssistantMessage {
-  const earlier = callIdsOf(messages);
+  const earlier = collectCallIds(messages);
   const own = new Set<string>();
   let isChanged = false;
   const parts = reply.parts.map((part) => {
@@ -25,7 +25,7 @@ export function withUniqueCallIds(reply: AssistantMessage, messages: readonly Me
       return part;
     }
     isChanged = true;
-    return { ...part, call: { ...part.call, id: `call_${randomUUID().replaceAll("-", "")}` } };
+    return { ...part, call: { ...part.call, id: createCallId() } };
   });
   return isChanged ? { ...reply, parts } : reply;
 }

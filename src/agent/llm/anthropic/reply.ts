@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AssistantPart, StopReason, ToolCall } from "../../messages.ts";
 import type { ModelEvent } from "../../model.ts";
@@ -6,7 +5,7 @@ import { AttemptFailed } from "../attempt-failed.ts";
 import type { CallTokens } from "../cost.ts";
 import { toServiceFailure } from "../errors.ts";
 import { heartbeat } from "../retry.ts";
-import { isObject, parseArguments } from "../wire-calls.ts";
+import { createCallId, isObject, parseArguments } from "../wire-calls.ts";
 
 /** What the model said in one call. */
 interface Reply {
@@ -59,7 +58,7 @@ export async function* readReply(
         yield heartbeat;
         break;
       case "message_stop":
-        return { ...reply, parts: partsOf([...blocks.values()], reply.stop) };
+        return { ...reply, parts: toParts([...blocks.values()], reply.stop) };
       case "error":
         throw toServiceFailure({
           status: errorStatus.get(event.error.type) ?? 500,
@@ -242,9 +241,8 @@ function growBlock(block: Block | undefined, delta: z.infer<typeof blockDelta>):
  * malformed, so that the model learns about it. Of an answer that was declined on the way only words are left:
  * nothing of it may be run, and its thoughts are bound to what is left out.
  */
-function partsOf(blocks: readonly Block[], stop: StopReason): AssistantPart[] {
+function toParts(blocks: readonly Block[], stop: StopReason): AssistantPart[] {
   const cut = stop === "max-tokens" || stop === "context-window";
-  const ids = new Set<string>();
   return blocks.flatMap((block, index): AssistantPart[] => {
     const half = cut && index === blocks.length - 1;
     if (stop === "refusal" && block.type !== "text") return [];
@@ -258,9 +256,7 @@ function partsOf(blocks: readonly Block[], stop: StopReason): AssistantPart[] {
       case "redacted":
         return [{ type: "thinking", text: "", protocol: "anthropic", raw: block.raw }];
       case "call": {
-        const id = block.id === "" || ids.has(block.id) ? `call_${randomUUID()}` : block.id;
-        ids.add(id);
-        const call = callOf(id, block, half);
+        const call = readCall(block, half);
         return call ? [{ type: "tool-call", call }] : [];
       }
       case "other":
@@ -269,11 +265,9 @@ function partsOf(blocks: readonly Block[], stop: StopReason): AssistantPart[] {
   });
 }
 
-function callOf(
-  id: string,
-  { name, given, json }: { name: string; given: unknown; json: string },
-  half: boolean,
-): ToolCall | undefined {
+function readCall(block: Extract<Block, { type: "call" }>, half: boolean): ToolCall | undefined {
+  const { name, given, json } = block;
+  const id = block.id || createCallId();
   if (json === "") {
     // No arguments: the tool has none, or they came with the block's start, or the answer was cut before them.
     const input = isObject(given) ? given : {};

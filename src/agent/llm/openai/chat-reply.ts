@@ -95,13 +95,13 @@ export class ChatReply {
     yield* this.#show(thinking, text);
   }
 
-  /** The reply as a message of `model`. New calls get ids that are not in `taken`. */
-  message(model: string, taken: Set<string>): AssistantMessage {
+  /** The reply as a message of `model`. */
+  message(model: string): AssistantMessage {
     const parts: AssistantPart[] = [];
     const fields = this.#reasoning.fields();
     const think = this.#content.prefix;
     const raw: z.infer<typeof chatThinking> = { ...fields, ...(think !== "" && { think }) };
-    const calls = this.#callsThatCount().map((call) => readCall(call, taken));
+    const calls = this.#callsThatCount().map(readCall);
     const text = this.#text.trim() === "" ? "" : this.#text;
     // Reasoning without words matters beside something else only; alone it makes an empty reply.
     const said = this.#thinking !== "" || text !== "" || calls.length > 0;

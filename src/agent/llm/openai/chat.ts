@@ -3,7 +3,6 @@ import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest
 import { computeCallUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
 import { createRetryingModel } from "../retry.ts";
-import { takenCallIds } from "../wire-calls.ts";
 import { createChatMessages } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
@@ -55,7 +54,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     yield* reply.end();
     yield {
       type: "done",
-      message: reply.message(id, takenCallIds(request.messages)),
+      message: reply.message(id),
       usage: computeCallUsage(reply.tokens(), limits.price),
     };
   }

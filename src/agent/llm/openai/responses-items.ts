@@ -65,18 +65,21 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
 }
 
 /**
- * The service's own items, all of them, in order and untouched. They are only known for its own replies; those
+ * The service's own items, all of them, in order and untouched but for the ids of calls. They are only known for its own replies; those
  * of other models are told in items that hold nothing but text and calls.
  */
 function assistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
   const own = message.model === reader.id && !reader.forgets(message);
-  const items = own ? message.parts.flatMap(replayItem) : [];
+  const items = own ? message.parts.flatMap((part, index) => replayItem(part, message.parts[index + 1])) : [];
   return items.length > 0 ? items : message.parts.flatMap(describeItem);
 }
 
-function replayItem(part: AssistantPart): ResponseInputItem[] {
+/** A call's item gets the id that the call has by now: the service's own may have been used before. */
+function replayItem(part: AssistantPart, next: AssistantPart | undefined): ResponseInputItem[] {
   const raw = part.type === "thinking" && part.protocol === "openai-responses" && part.raw;
-  return isItem(raw) ? [raw] : [];
+  if (!isItem(raw)) return [];
+  if (raw.type !== "function_call" || next?.type !== "tool-call") return [raw];
+  return [{ ...raw, call_id: toWireId(next.call.id, idLimit) }];
 }
 
 function describeItem(part: AssistantPart): ResponseInputItem[] {

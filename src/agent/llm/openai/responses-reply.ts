@@ -55,14 +55,13 @@ interface ResponsesReply {
 
 /**
  * Reads the events of one response. Yields what can be shown, and returns the reply of `model` when its end has
- * come; returns nothing when the events run out before it. New calls get ids that are not in `taken`.
+ * come; returns nothing when the events run out before it.
  *
  * @throws AttemptFailed for an error event, a failed response, and for what is not the protocol
  */
 export async function* readResponse(
   events: AsyncIterable<unknown>,
   model: string,
-  taken: Set<string>,
 ): AsyncGenerator<ModelEvent, ResponsesReply | undefined, undefined> {
   const items = new Map<number, unknown>();
   let speaking: number | undefined;
@@ -97,7 +96,7 @@ export async function* readResponse(
       case "response.incomplete": {
         const inOrder = [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
         const output = inOrder.length > 0 ? inOrder : (event.response.output ?? []);
-        return { message: toMessage(output, event.response, model, taken), tokens: tokensOf(event.response) };
+        return { message: toMessage(output, event.response, model), tokens: tokensOf(event.response) };
       }
       case "response.failed":
         throw toStreamFailure(event.response.error);
@@ -139,12 +138,7 @@ type OutputItem = z.infer<typeof outputItem>;
  * The items as parts. Each item is kept whole in a thinking part, so that all of them go back in their order;
  * what it says or calls follows it for everybody else.
  */
-function toMessage(
-  output: readonly unknown[],
-  end: Response,
-  model: string,
-  taken: Set<string>,
-): AssistantMessage {
+function toMessage(output: readonly unknown[], end: Response, model: string): AssistantMessage {
   const read = output.map((raw) => ({ raw, item: parseChunk(outputItem, raw) }));
   const stop = stopOf(
     read.map(({ item }) => item),
@@ -170,7 +164,7 @@ function toMessage(
       case "function_call": {
         // A declined answer asks for nothing, and neither does a call that was cut before it began.
         if (stop === "refusal" || (stop === "max-tokens" && item.arguments === "")) break;
-        const call = readCall({ id: item.call_id, name: item.name, arguments: item.arguments }, taken);
+        const call = readCall({ id: item.call_id, name: item.name, arguments: item.arguments });
         keep("", replayable(raw, item, call));
         parts.push({ type: "tool-call", call });
         break;
@@ -188,12 +182,12 @@ function toMessage(
 /** The call's item, changed only where the service would refuse to take it back. */
 function replayable(
   raw: unknown,
-  { call_id, name, arguments: text }: Extract<OutputItem, { type: "function_call" }>,
+  { name, arguments: text }: Extract<OutputItem, { type: "function_call" }>,
   call: ToolCall,
 ): unknown {
   const isObject = call.malformed === undefined && text.trim() !== "" && text.trim() !== "null";
-  const legal = { call_id: call.id, name: toWireName(name), arguments: isObject ? text : "{}" };
-  const unchanged = legal.call_id === call_id && legal.name === name && legal.arguments === text;
+  const legal = { name: toWireName(name), arguments: isObject ? text : "{}" };
+  const unchanged = legal.name === name && legal.arguments === text;
   return unchanged ? raw : { ...Object(raw), ...legal };
 }
 

@@ -4,7 +4,6 @@ import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest
 import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
 import { createRetryingModel } from "../retry.ts";
-import { takenCallIds } from "../wire-calls.ts";
 import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
 import {
@@ -65,7 +64,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const events = streamWithErrors(client.responses.create(body(request), { signal }), options.apiKey);
-    const reply = yield* readResponse(events, id, takenCallIds(request.messages));
+    const reply = yield* readResponse(events, id);
     if (!reply) return;
     yield { type: "done", message: reply.message, usage: computeCallUsage(reply.tokens, limits.price) };
   }

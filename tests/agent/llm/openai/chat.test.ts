@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { withUniqueCallIds } from "../../../../src/agent/loop/unique-call-ids.ts";
 import { type Message, textOf, toolCalls } from "../../../../src/agent/messages.ts";
 import type { FakeAnswer } from "../../../fakes/openai.ts";
 import { answered, ask, called, chunks, fake, limits, model, redirectedTo, user } from "./run.ts";
@@ -304,17 +305,22 @@ describe("servers with their own ways", () => {
     expect(textOf((await ask(m, [user("x"), ...answered(message)])).message)).toBe("ok");
   });
 
-  test("that give out the same id in every step get it replaced", async () => {
+  test("that give out no ids, or one that they have used before, are taken back with ids of their own", async () => {
     const reply = { calls: [{ id: "call_0", name: "bash" }] };
-    const server = await fake({ replies: [reply, reply, { text: "ok" }] });
+    const withoutIds = chunks(...[0, 1].map((index) => called("bash", "{}", { index })));
+    const server = await fake({ replies: [reply, reply, withoutIds, { text: "ok" }] });
     const m = model("chat", server);
-    const first = await ask(m, [user("x")]);
-    const history = [user("x"), ...answered(first.message)];
-    const second = await ask(m, history);
-    const [[a], [b]] = [toolCalls(first.message), toolCalls(second.message)];
-    expect(a?.id).toBe("call_0");
-    expect(b?.id).not.toBe("call_0");
-    await ask(m, [...history, ...answered(second.message)]);
+    const history: Message[] = [user("x")];
+    for (let step = 0; step < 3; step += 1) {
+      const { message } = await ask(m, history);
+      history.push(...answered(withUniqueCallIds(message, history)));
+    }
+    const ids = history.flatMap((message) =>
+      message.role === "assistant" ? toolCalls(message).map(({ id }) => id) : [],
+    );
+    expect(ids[0]).toBe("call_0");
+    expect(new Set(ids).size).toBe(4);
+    expect(textOf((await ask(m, history)).message)).toBe("ok");
   });
 
   test("that report no usage cost nothing", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { withUniqueCallIds } from "../../../../src/agent/loop/unique-call-ids.ts";
 import { type Message, textOf, toolCalls } from "../../../../src/agent/messages.ts";
 import type { FakeAnswer } from "../../../fakes/openai.ts";
 import { answered, ask, fake, limits, model, user } from "./run.ts";
@@ -138,14 +139,14 @@ describe("the reply", () => {
     expect((await ask(model("responses", server), [user("x")])).message.stop).toBe(expected);
   });
 
-  test("with broken arguments, an illegal name or a used id is changed there and only there", async () => {
+  test("with broken arguments, an illegal name or an id used before goes back with that changed and nothing else", async () => {
     const calls = [
       { id: "c0", name: "a.b", json: '{"x": ' },
       { id: "c0", name: "bash", json: '{ "a" : 1 }' },
     ];
     const server = await fake({ replies: [{ thinking: "t", calls }, { text: "ok" }] });
     const m = model("responses", server);
-    const { message } = await ask(m, [user("x")]);
+    const message = withUniqueCallIds((await ask(m, [user("x")])).message, []);
     expect(toolCalls(message)).toMatchObject([
       { id: "c0", name: "a.b", malformed: '{"x": ' },
       { name: "bash", input: { a: 1 } },
