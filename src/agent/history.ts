@@ -1,17 +1,10 @@
+import { replaceSummarized, trimResults } from "./context/shorten.ts";
 import type { AgentEvent } from "./events.ts";
 import type { JournalRecord } from "./journal.ts";
-import {
-  heddle,
-  type Message,
-  plainName,
-  type SummaryMessage,
-  type ToolCall,
-  toolCalls,
-  type ToolMessage,
-  type UserMessage,
-} from "./messages.ts";
+import { type Message, type ToolCall, toolCalls, type ToolMessage, type UserMessage } from "./messages.ts";
 import { addUsage, noUsage, type Usage } from "./model.ts";
 import type { Decision, Question } from "./questions.ts";
+import { noteRefusedTurn, noteStop, unreadableNote } from "./replay-notes.ts";
 import { answerUnknown } from "./unknown-outcome.ts";
 
 export type MessageExtrasRecord = Extract<JournalRecord, { type: "enclosure" }>;
@@ -248,10 +241,10 @@ function endReplayedTurn(
   { turn: id, outcome, at }: Extract<JournalRecord, { type: "turn-end" }>,
 ): void {
   closeCalls(state);
-  if (outcome.kind === "stopped") state.messages.push(stopNote(id, outcome.order));
+  if (outcome.kind === "stopped") state.messages.push(noteStop(id, outcome.order));
   if (outcome.kind === "refused" && state.turn) {
     const { messages, length } = state.found;
-    state.messages = [...messages.slice(0, length), refusedNote(state.turn, at)];
+    state.messages = [...messages.slice(0, length), noteRefusedTurn(state.turn, at)];
   }
   state.turn = undefined;
 }
@@ -291,68 +284,8 @@ function markGap(messages: Message[], open: readonly OpenCall[]): void {
   if (open.length === 0) messages.push(unreadableNote);
 }
 
-/** Stands in place of a record that cannot be read, so that what follows is still an answer to something. */
-const unreadableNote: UserMessage = {
-  role: "user",
-  id: "unreadable",
-  author: heddle,
-  text: "(A part of the conversation cannot be read and is left out here.)",
-  at: 0,
-};
-
 /** Call ids repeat with some models, so the newest call of that id is meant. */
 function setResult(turn: OpenTurn | undefined, result: ToolMessage): void {
   const entry = turn?.calls.findLast(({ call }) => call.id === result.callId);
   if (entry) entry.result = result;
-}
-
-/**
- * The last `keep` messages behind a summary of the others. Their thinking is left out: it is bound to all that
- * was said before it, and a service may refuse it behind anything else.
- */
-export function replaceSummarized(
-  summary: SummaryMessage,
-  messages: readonly Message[],
-  keep: number,
-): Message[] {
-  const kept = messages.slice(messages.length - keep).map((message) => {
-    if (message.role !== "assistant") return message;
-    const parts = message.parts.filter((part) => part.type !== "thinking");
-    const { tokens: _, ...rest } = message;
-    return parts.length > 0 && parts.length < message.parts.length ? { ...rest, parts } : message;
-  });
-  return [summary, ...kept];
-}
-
-/** How much of a trimmed result stays, in characters. */
-const trimmedChars = 200;
-
-/** The messages with the results of these calls cut short. Makes new objects: others may hold the old ones. */
-export function trimResults(messages: readonly Message[], callIds: ReadonlySet<string>): Message[] {
-  return messages.map((message) => {
-    if (message.role !== "tool" || !callIds.has(message.callId)) return message;
-    const { images: _, tokens: __, ...rest } = message;
-    const start = message.text.slice(0, trimmedChars).replace(/[\ud800-\udbff]$/, "");
-    return {
-      ...rest,
-      text: `${start}\n[… cut to save space: search_history may find the rest, or run ${message.name} again]`,
-    };
-  });
-}
-
-function stopNote(turn: string, order: { by: string; at: number }): UserMessage {
-  const text = `(${order.by} stopped the work above before it was finished.)`;
-  return { role: "user", id: `${turn}:stopped`, author: heddle, text, at: order.at };
-}
-
-/**
- * What stands in place of a turn of which the service has refused something. It reads the whole conversation each
- * time, so it would refuse every later turn too, whatever is asked in it.
- */
-function refusedNote(turn: OpenTurn, at: number): UserMessage {
-  const people = new Set(turn.asked.map(({ author }) => plainName(author.name)));
-  const tools = new Set(turn.calls.map(({ call }) => call.name));
-  const ran = tools.size === 0 ? "" : ` These tools were used: ${[...tools].join(", ")}.`;
-  const text = `(Left out here: what was asked by ${[...people].join(", ")}, and the work on it. The model's service refused it.${ran})`;
-  return { role: "user", id: `${turn.id}:refused`, author: heddle, text, at };
 }

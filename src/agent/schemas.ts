@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { InnerCall, InnerCalls, StopOrder, TurnOutcome } from "./events.ts";
-import type { JournalRecord } from "./journal.ts";
 import type {
   AssistantMessage,
   AssistantPart,
@@ -231,6 +230,7 @@ const decisionFields = z.discriminatedUnion("kind", [
 ]);
 export const decisionSchema: z.ZodType<Decision> = decisionFields;
 
+export const imageSchema: z.ZodType<Image> = imageFields;
 export const usageSchema: z.ZodType<Usage> = usageFields;
 export const userMessageSchema: z.ZodType<UserMessage> = userMessageFields;
 export const assistantMessageSchema: z.ZodType<AssistantMessage> = assistantMessageFields;
@@ -238,79 +238,3 @@ export const toolCallSchema: z.ZodType<ToolCall> = toolCallFields;
 export const toolMessageSchema: z.ZodType<ToolMessage> = toolMessageFields;
 export const summaryMessageSchema: z.ZodType<SummaryMessage> = summaryMessageFields;
 export const innerCallsSchema: z.ZodType<InnerCalls> = innerCallsFields;
-
-type Kept<Type extends JournalRecord["type"]> = Extract<JournalRecord, { type: Type }>;
-
-const userRecord = z.looseObject({ type: z.literal("user"), message: userMessageFields } satisfies Fields<
-  Kept<"user">
->);
-
-export const journalRecordSchema: z.ZodType<JournalRecord> = z.discriminatedUnion("type", [
-  z.looseObject({ type: z.literal("turn-start"), turn: z.string(), at: z.number() } satisfies Fields<
-    Kept<"turn-start">
-  >),
-  userRecord,
-  z.looseObject({
-    type: z.literal("enclosure"),
-    message: z.string(),
-    beside: z.string(),
-    images: optional(z.array(imageFields)),
-    at: z.number(),
-  } satisfies Fields<Kept<"enclosure">>),
-  z.looseObject({
-    type: z.literal("withdrawn"),
-    id: z.string(),
-    reason: z.literal("stopped"),
-  } satisfies Fields<Kept<"withdrawn">>),
-  z.looseObject({ type: z.literal("nudge"), message: userMessageFields } satisfies Fields<Kept<"nudge">>),
-  z.looseObject({
-    type: z.literal("assistant"),
-    step: z.number(),
-    message: assistantMessageFields,
-    usage: usageFields,
-    troubles: optional(z.array(z.string())),
-    at: z.number(),
-  } satisfies Fields<Kept<"assistant">>),
-  z.looseObject({ type: z.literal("tool-start"), callId: z.string(), at: z.number() } satisfies Fields<
-    Kept<"tool-start">
-  >),
-  z.looseObject({
-    type: z.literal("tool-result"),
-    message: toolMessageFields,
-    durationMs: z.number(),
-    usage: optional(usageFields),
-    inner: optional(innerCallsFields),
-    at: z.number(),
-  } satisfies Fields<Kept<"tool-result">>),
-  z.looseObject({ type: z.literal("question"), question: questionFields, at: z.number() } satisfies Fields<
-    Kept<"question">
-  >),
-  z.looseObject({
-    type: z.literal("decision"),
-    question: z.string(),
-    decision: decisionFields,
-    at: z.number(),
-  } satisfies Fields<Kept<"decision">>),
-  z.looseObject({
-    type: z.literal("trim"),
-    callIds: z.array(z.string()),
-    before: optional(z.number()),
-    after: optional(z.number()),
-    at: z.number(),
-  } satisfies Fields<Kept<"trim">>),
-  z.looseObject({
-    type: z.literal("summary"),
-    message: summaryMessageFields,
-    keep: z.number(),
-    usage: usageFields,
-    before: optional(z.number()),
-    after: optional(z.number()),
-    at: z.number(),
-  } satisfies Fields<Kept<"summary">>),
-  z.looseObject({
-    type: z.literal("turn-end"),
-    turn: z.string(),
-    outcome: outcomeFields,
-    at: z.number(),
-  } satisfies Fields<Kept<"turn-end">>),
-]);

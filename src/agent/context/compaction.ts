@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../events.ts";
-import { replaceSummarized, trimResults } from "../history.ts";
+import { replaceSummarized, trimResults } from "./shorten.ts";
 import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
 import { createSummaryMessage, summarise, summarizeWithoutModel } from "./summary.ts";

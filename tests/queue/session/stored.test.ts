@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
-import { journalRecordSchema } from "../../../src/agent/schemas.ts";
+import { journalRecordSchema } from "../../../src/agent/journal-schema.ts";
 import { flushOutbox, hasUnsentEnding } from "../../../src/queue/outbox/flush.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { compileGuard } from "../../../src/queue/redis/compile-guard.ts";
