@@ -89,7 +89,9 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
         const done = await decide(redis, thread, question.id, decision, now());
         if (done.kind === "decided")
           options.audit({ action: "decided", thread, question, by: event.author, decision });
-        if (done.kind === "decided" || (done.kind === "earlier" && isSame(done.decision, decision))) return;
+        // Another message of the same person, before the turn goes on, is for the next question.
+        const isRepeated = done.kind === "earlier" && isSame(done.decision, decision);
+        if (done.kind === "decided" || (isRepeated && done.decision.at === event.at)) return;
       }
     },
   };

@@ -483,3 +483,60 @@ describe("/status", () => {
     expect(await says(ada, "/status", { addressed: "follow-up" })).toMatchObject({ kind: "ignored" });
   });
 });
+
+describe("A message in a thread where the agent asks something", () => {
+  /** A thread in which Ada is asked. `askedAt` is by the clock of the messages: the first is of 1, the second of 2. */
+  async function asked(questions: Record<string, { kind: "approval" | "choice"; askedAt: number }>) {
+    const place = thread();
+    for (const [id, { kind, askedAt }] of Object.entries(questions)) {
+      const shown =
+        kind === "choice" ? { text: "Which?", choices: ["Red", "Blue"] } : { why: "It is public." };
+      const about = { callId: "c", tool: "bash", requester: { id: ada.id, name: ada.name } };
+      const question = { id, kind, ...shown, ...about, askedAt, expiresAt: Date.now() + 60_000 };
+      await place.redis.hset(keys.head(place.id), `question:${id}`, JSON.stringify(question));
+    }
+    const decisions = async () => {
+      const fields = Object.entries(await place.redis.hgetall(keys.head(place.id)));
+      return Object.fromEntries(
+        fields.flatMap(([field, json]) =>
+          field.startsWith("decision:") ? [[field.slice("decision:".length), JSON.parse(json)]] : [],
+        ),
+      );
+    };
+    return { ...place, decisions };
+  }
+
+  test("answers the oldest that its author may answer, and no other when it is told again", async () => {
+    const { says, ref, decisions, deeds } = await asked({
+      approval: { kind: "approval", askedAt: 0 },
+      newer: { kind: "choice", askedAt: 1 },
+      older: { kind: "choice", askedAt: 0 },
+    });
+    const told = { ref: { ...ref, message: "m1" }, at: 1 };
+    expect(await says(ada, "Blue, but a light one", told)).toMatchObject({ kind: "accepted" });
+    expect(await says(ada, "Blue, but a light one", told)).toMatchObject({ kind: "duplicate" });
+    const answered = { kind: "answered", by: { id: ada.id, name: ada.name } };
+    expect(await decisions()).toEqual({ older: { ...answered, at: 1 } });
+    await says(ada, "and Red for the other", { at: 2 });
+    expect(await decisions()).toEqual({ older: { ...answered, at: 1 }, newer: { ...answered, at: 2 } });
+    expect(deeds).toEqual(["decided", "decided"]);
+  });
+
+  test("that is told again answers what it was written for, though its first telling died before", async () => {
+    const { says, ref, decisions, redis, id } = await asked({ q: { kind: "choice", askedAt: 1 } });
+    const told = { ref: { ...ref, message: "m1" }, at: 1 };
+    await says(ada, "Blue", told);
+    await redis.hdel(keys.head(id), "decision:q");
+    await says(ada, "Blue", told);
+    expect(await decisions()).toMatchObject({ q: { kind: "answered", at: 1 } });
+  });
+
+  test("answers nothing that was asked after it was written, and nothing that others are asked", async () => {
+    const { says, decisions } = await asked({ q: { kind: "choice", askedAt: 5 } });
+    await says(ada, "do it in blue", { at: 4 });
+    await says(bob, "Red!", { at: 6 });
+    expect(await decisions()).toEqual({});
+    await says(ada, "Blue", { at: 5 });
+    expect(await decisions()).toMatchObject({ q: { kind: "answered", at: 5 } });
+  });
+});

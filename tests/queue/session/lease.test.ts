@@ -305,6 +305,7 @@ describe("A write that the client repeats because its answer was lost", () => {
       "user",
       "withdrawn",
     ]);
+    expect(await lease.read()).toEqual(await readJournal(redis, thread));
   });
 });
 
@@ -445,4 +446,60 @@ test("Whatever is delivered, taken, withdrawn and claimed in any order, each mes
     }),
     { numRuns: 60 },
   );
+});
+
+describe("The time to live of a session", () => {
+  /** A session that has something under every key that expires with it, and a stop order, which has a time of its own. */
+  async function filled() {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const expiring = [
+      ...[keys.head(thread), keys.log(thread, 0), keys.outbox(thread), keys.notes("thread", thread)],
+      ...[keys.schedules(thread), keys.asked(thread), keys.jobs(thread), keys.unauthorized(thread)],
+    ];
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await lease.append([], { outbox: { a: "{}" } });
+    await storeUnauthorized(redis, thread, "m2", { author: ada, text: "psst", at: 2 });
+    for (const key of [keys.notes("thread", thread), keys.schedules(thread), keys.jobs(thread)])
+      await redis.hset(key, "a", "{}");
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const ttls = () => Promise.all(expiring.map((key) => redis.ttl(key)));
+    return { redis, thread, ttls, stopTtl: () => redis.ttl(keys.stop(thread)) };
+  }
+  const near = (seconds: number) => expect.toSatisfy((ttl: number) => ttl <= seconds && ttl > seconds - 60);
+
+  test("begins again, for all that belongs to it, with a claim that names one and at the end of a turn", async () => {
+    const { redis, thread, ttls, stopTtl } = await filled();
+    await claimSession(redis, thread, { expireSeconds: 5_000 });
+    expect(await ttls()).toEqual(Array.from({ length: 8 }, () => near(5_000)));
+    await touchSession(redis, thread, 3_000);
+    expect(await ttls()).toEqual(Array.from({ length: 8 }, () => near(3_000)));
+    expect(await stopTtl()).toEqual(near(86_400));
+  });
+
+  test("stays as it is with a claim that names none", async () => {
+    const { redis, thread, ttls } = await filled();
+    await touchSession(redis, thread, 3_000);
+    await claimSession(redis, thread);
+    expect(await ttls()).toEqual(Array.from({ length: 8 }, () => near(3_000)));
+  });
+});
+
+test("A delivery tells whether the thread has questions open and whether scheduled tasks wait", async () => {
+  const redis = server.client();
+  const thread = newThread();
+  const lease = await claimSession(redis, thread);
+  const scheduled: UserMessage = { ...message(1), scheduled: true };
+  const accepted = (position: number) => ({ kind: "accepted", position });
+  expect(await deliver(redis, thread, scheduled, options)).toEqual({ ...accepted(0), hasScheduled: true });
+  expect(await deliver(redis, thread, message(2), options)).toEqual({ ...accepted(1), hasScheduled: true });
+  await lease.append([], { fields: { "question:q": "{}" } });
+  const both = { hasQuestions: true, hasScheduled: true };
+  expect(await deliver(redis, thread, message(2), options)).toEqual({ kind: "duplicate", ...both });
+  await lease.take();
+  expect(await deliver(redis, thread, message(3), options)).toEqual({ ...accepted(0), hasQuestions: true });
+  await lease.append([], { fields: { "question:q": "" } });
+  expect(await deliver(redis, thread, message(4), options)).toEqual(accepted(1));
 });
