@@ -64,7 +64,7 @@ function cut(text: string, limit: number): { head: string; tail: string } {
     if (end === -1 || end > limit) break;
     const content = text.slice(start, end);
     if (!fence && content.trim() === "") paragraph = end + 1;
-    fence = fenceAfter(fence, content);
+    fence = findFence(fence, content);
     start = end + 1;
   }
 
@@ -108,7 +108,7 @@ function closeFence(fence: Fence): string {
 }
 
 /** The fence that is open after a line. */
-function fenceAfter(open: Fence | undefined, line: string): Fence | undefined {
+function findFence(open: Fence | undefined, line: string): Fence | undefined {
   const match = fenceLine.exec(line);
   if (!match) return open;
   const [, indent = "", marker = "", info = ""] = match;

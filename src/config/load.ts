@@ -80,9 +80,9 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     dataDir: checkDataDir(resolve(cwd, environment.HEDDLE_DATA_DIR)),
     secrets: [
       ...secretNames.map((name) => environment[name]),
-      ...addressesIn(variables).flatMap(findPasswords),
-      ...collectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
-      ...settings.egress.credentials.flatMap(({ variable }) => headerSecrets(variables[variable])),
+      ...listAddresses(variables).flatMap(findPasswords),
+      ...listCollectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
+      ...settings.egress.credentials.flatMap(({ variable }) => listHeaderSecrets(variables[variable])),
     ].filter((value) => value !== undefined),
     variables,
   };
@@ -106,22 +106,22 @@ export function unknownVariables(variables: Config["variables"]): string[] {
 }
 
 /** What may hold an address with a password: our own variables, and those that name a proxy. */
-function addressesIn(variables: Config["variables"]): string[] {
+function listAddresses(variables: Config["variables"]): string[] {
   return Object.entries(variables).flatMap(([name, value]) =>
     name in environmentSchema.shape || /^(https?|all)_proxy$/i.test(name) ? [value] : [],
   );
 }
 
 /** A header's value, and what it says after its scheme (`Bearer`, `Basic`), which may turn up alone. */
-function headerSecrets(value: string | undefined): string[] {
+function listHeaderSecrets(value: string | undefined): string[] {
   const bare = value?.split(" ").at(-1);
   return value && bare ? [value, bare] : [];
 }
 
 /** The values of `name=value` pairs, as they are written and as they are sent. */
-function collectorSecrets(headers: string | undefined): string[] {
+function listCollectorSecrets(headers: string | undefined): string[] {
   return Object.values(collectorHeaders(headers)).flatMap((value) => [
-    ...headerSecrets(value),
+    ...listHeaderSecrets(value),
     encodeURIComponent(value),
   ]);
 }
@@ -148,7 +148,7 @@ function check<Schema extends z.ZodType>(schema: Schema, value: unknown, where: 
 function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   const path = issue.path.join(".");
   if (issue.code === "unrecognized_keys") {
-    const known = keysAt(schema, issue.path);
+    const known = listKeys(schema, issue.path);
     return issue.keys
       .map((key) => {
         const meant = findNearest(key, known);
@@ -160,12 +160,12 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   const said = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
   const message = said.replace(/^(Invalid (input|option)|Too (big|small)): (expected )?/, "expected ");
   const inside =
-    issue.code === "invalid_type" && issue.expected === "object" ? keysAt(schema, issue.path) : [];
+    issue.code === "invalid_type" && issue.expected === "object" ? listKeys(schema, issue.path) : [];
   const more = inside.length > 0 ? `; keys known here: ${inside.join(", ")}` : "";
   return `${path || "(file)"}: ${message}${more}.`;
 }
 
-function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+function listKeys(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   // Walks the JSON form of the schema, which is stable and public, instead of zod's internals.
   let node: unknown = schema.toJSONSchema({ io: "input", unrepresentable: "any" });
   for (const step of path) {

@@ -4,14 +4,14 @@ const slips = 2;
 /** The name that was probably meant by another, if one is that near. */
 export function findNearest(written: string, names: readonly string[]): string | undefined {
   const [best] = names
-    .map((name) => ({ name, changes: distance(written.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, changes: measureDistance(written.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, changes }) => changes <= slips && changes < name.length / 2)
     .toSorted((a, b) => a.changes - b.changes);
   return best?.name;
 }
 
 /** Levenshtein's: letters to insert, to remove or to replace. */
-function distance(a: string, b: string): number {
+function measureDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [line, letter] of [...a].entries()) {
     const next = [line + 1];

@@ -25,11 +25,11 @@ export async function reportAudit(
   return entries.map((entry, index) => {
     const place = places[index];
     const channel = place && (names.get(channelId(place)) ?? place.channel);
-    return lineOf(entry, placeName(place?.platform, channel), mask);
+    return toLine(entry, placeName(place?.platform, channel), mask);
   });
 }
 
-function lineOf(entry: AuditEntry, place: string, mask: Mask): AuditLine {
+function toLine(entry: AuditEntry, place: string, mask: Mask): AuditLine {
   const { n, at, what, before: _before, hash: _hash, ...rest } = entry;
   const { by, thread, asked, ...others } = { by: "", thread: "", asked: [], ...rest };
   const people = new Set([

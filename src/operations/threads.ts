@@ -32,13 +32,13 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   const { redis, feed, mask } = options;
   const overview = createOverview(redis);
 
-  const linesOf = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
+  const toLines = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
     const places = sessions.map(({ thread }) => channelId(parseThreadId(thread)));
     const names = await readNames(redis, places);
-    return sessions.map((session, index) => lineOf(session, names.get(places[index] ?? "")));
+    return sessions.map((session, index) => toLine(session, names.get(places[index] ?? "")));
   };
 
-  const lineOf = (
+  const toLine = (
     { thread, text, author, status, questions, ended, activeAt, cost, place, unsaid }: SessionLine,
     channel: string | undefined,
   ): ThreadLine => ({
@@ -53,7 +53,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   });
 
   /** Who is asked for is the latest person: their message carries the mark of what goes on. */
-  const lastMessage = async (thread: ThreadId): Promise<string | undefined> => {
+  const readLastMessage = async (thread: ThreadId): Promise<string | undefined> => {
     for (let before: number | undefined; before !== 0; ) {
       const { records, from } = await readJournalSlice(redis, thread, { before }, pageRecords);
       const found = records.findLast((record) => record.type === "user");
@@ -64,10 +64,10 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   };
 
   return {
-    list: async () => linesOf(await overview.lines(listedThreads)),
+    list: async () => toLines(await overview.lines(listedThreads)),
     async find(thread) {
       const session = await overview.line(thread);
-      return session && (await linesOf([session]))[0];
+      return session && (await toLines([session]))[0];
     },
     async timeline(thread, where) {
       const { records, from, length } = await readJournalSlice(redis, thread, where, pageRecords);
@@ -76,7 +76,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
     },
     async paused(thread) {
       const paused = await readPausedTurn(redis, thread);
-      const message = paused && (await lastMessage(thread));
+      const message = paused && (await readLastMessage(thread));
       if (!paused || message === undefined) return undefined;
       // With the turn, so that going on twice after the same message is not taken for one press.
       return { action: continueActionId(paused.turn), message: `${message}~${paused.turn}` };

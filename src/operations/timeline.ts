@@ -22,10 +22,10 @@ export function buildTimeline(
   before: JournalRecord | undefined,
   mask: Mask,
 ): TimelineEntry[] {
-  let last = before && timeOf(before);
+  let last = before && readTime(before);
   return records.map((record, index) => {
-    const at = timeOf(record);
-    const entry = entryOf(record, last, mask);
+    const at = readTime(record);
+    const entry = toEntry(record, last, mask);
     last = at ?? last;
     return { position: position + index, ...(at !== undefined && { at }), ...entry };
   });
@@ -37,7 +37,7 @@ type Entry = TimelineEntry extends infer One
     : never
   : never;
 
-function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): Entry {
+function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): Entry {
   const cut = (text: string, chars = textChars): Excerpt => makeExcerpt(text, mask, chars);
   switch (record.type) {
     case "turn-start":
@@ -75,12 +75,12 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
       return {
         ...{ kind: "model", step, model: message.model, stop: message.stop, figures: usage },
         text: cut(textOf(message)),
-        thinking: cut(thinkingOf(message)),
+        thinking: cut(joinThinking(message)),
         troubles: cut(troubles.join("\n"), detailChars),
         calls: toolCalls(message).map((call) => ({
           id: call.id,
           name: mask(call.name),
-          arguments: cut(argumentsOf(call), argumentChars),
+          arguments: cut(formatArguments(call), argumentChars),
         })),
         ...(last !== undefined && { tookMs: Math.max(0, at - last) }),
       };
@@ -100,19 +100,19 @@ function entryOf(record: JournalRecord, last: number | undefined, mask: Mask): E
         },
         tookMs: record.durationMs,
         ...(record.usage && { figures: record.usage }),
-        ...(record.inner && { inner: innerOf(record.inner, cut) }),
+        ...(record.inner && { inner: toInnerCalls(record.inner, cut) }),
       };
     }
     case "trim":
-      return { kind: "trim", calls: record.callIds.length, ...sizesOf(record) };
+      return { kind: "trim", calls: record.callIds.length, ...pickSizes(record) };
     case "summary": {
       const { message, keep, usage } = record;
-      return { kind: "summary", text: cut(message.text), kept: keep, figures: usage, ...sizesOf(record) };
+      return { kind: "summary", text: cut(message.text), kept: keep, figures: usage, ...pickSizes(record) };
     }
     case "turn-end": {
       const { turn, outcome } = record;
       const { steps, usage } = outcome;
-      const [detail, text] = wordsOf(outcome);
+      const [detail, text] = toWords(outcome);
       return {
         ...{ kind: "turn-end", turn, ended: describeEnding(outcome.kind), steps, figures: usage },
         detail: mask(detail).slice(0, detailChars),
@@ -142,7 +142,7 @@ export function describeEnding(kind: TurnOutcome["kind"]): Ending {
 }
 
 /** Why it ended so, and its last words where they are no answer: that is in the entry of the model. */
-function wordsOf(outcome: TurnOutcome): [detail: string, text: string] {
+function toWords(outcome: TurnOutcome): [detail: string, text: string] {
   switch (outcome.kind) {
     case "stopped":
       return [`by ${outcome.order.by}`, ""];
@@ -176,7 +176,7 @@ function decided(decision: Decision): [by: string, text: string] {
   }
 }
 
-function innerOf({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt) {
+function toInnerCalls({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt) {
   return {
     omitted,
     calls: calls.map(({ name, input, status, text, durationMs }) => {
@@ -185,19 +185,19 @@ function innerOf({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt)
   };
 }
 
-function thinkingOf({ parts }: AssistantMessage): string {
+function joinThinking({ parts }: AssistantMessage): string {
   return parts.flatMap((part) => (part.type === "thinking" && part.text ? [part.text] : [])).join("\n\n");
 }
 
-function argumentsOf({ input, malformed }: ToolCall): string {
+function formatArguments({ input, malformed }: ToolCall): string {
   return malformed ?? JSON.stringify(input, null, 2) ?? "";
 }
 
-function sizesOf({ before, after }: { before?: number; after?: number }) {
+function pickSizes({ before, after }: { before?: number; after?: number }) {
   return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
 }
 
-function timeOf(record: JournalRecord): number | undefined {
+function readTime(record: JournalRecord): number | undefined {
   return "at" in record ? record.at : undefined;
 }
 

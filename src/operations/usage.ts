@@ -21,8 +21,8 @@ export async function reportUsage(
 ): Promise<UsageReport> {
   const days = listLastDays(settings.timeZone, now, count);
   const rows = Map.groupBy(await readUsage(redis, days), ({ dimension }) => dimension);
-  const sharesIn = (dimension: UsageRow["dimension"]) => sharesOf(rows.get(dimension) ?? [], days);
-  const [channels, users, models] = [sharesIn("channel"), sharesIn("user"), sharesIn("model")];
+  const readShares = (dimension: UsageRow["dimension"]) => toShares(rows.get(dimension) ?? [], days);
+  const [channels, users, models] = [readShares("channel"), readShares("user"), readShares("model")];
   const budgets = (await readBudgets(redis, settings, now))
     .toSorted((a, b) => shareUsed(b) - shareUsed(a))
     .slice(0, mostBudgets);
@@ -38,7 +38,7 @@ export async function reportUsage(
     timeZone: settings.timeZone,
     days: days.map((day) => {
       const row = rows.get("all")?.find((one) => one.day === day);
-      return { day, ...(row ? figuresOf(row) : nothing) };
+      return { day, ...(row ? toFigures(row) : nothing) };
     }),
     channels: channels.map(named),
     users: users.map(named),
@@ -56,19 +56,19 @@ type Sums = Omit<UsageShare, "id" | "name" | "daily">;
 const nothing: Sums = { turns: 0, liked: 0, disliked: 0, ...noUsage };
 
 /** The dearest first; those that are too many as one. */
-function sharesOf(rows: readonly UsageRow[], days: readonly string[]): UsageShare[] {
+function toShares(rows: readonly UsageRow[], days: readonly string[]): UsageShare[] {
   const shares = [...Map.groupBy(rows, ({ id }) => id)]
     .map(([id, own]) => ({ id, own, ...sumOf(own) }))
-    .toSorted((a, b) => b.cost - a.cost || tokensOf(b) - tokensOf(a));
+    .toSorted((a, b) => b.cost - a.cost || sumTokens(b) - sumTokens(a));
   const others = shares.slice(mostShares).flatMap(({ own }) => own);
   return [
     ...shares.slice(0, mostShares),
     ...(others.length > 0 ? [{ id: "", own: others, ...sumOf(others) }] : []),
-  ].map(({ own, ...share }) => ({ ...share, daily: dailyOf(own, days) }));
+  ].map(({ own, ...share }) => ({ ...share, daily: sumDays(own, days) }));
 }
 
 function sumOf(rows: readonly UsageRow[]): Sums {
-  return rows.map(figuresOf).reduce(
+  return rows.map(toFigures).reduce(
     (a, b) => ({
       ...addUsage(a, b),
       turns: a.turns + b.turns,
@@ -79,20 +79,20 @@ function sumOf(rows: readonly UsageRow[]): Sums {
   );
 }
 
-function figuresOf({ usage, turns, ratings }: UsageRow): Sums {
+function toFigures({ usage, turns, ratings }: UsageRow): Sums {
   return { ...usage, turns, ...ratings };
 }
 
-function dailyOf(rows: readonly UsageRow[], days: readonly string[]): UsageShare["daily"] {
+function sumDays(rows: readonly UsageRow[], days: readonly string[]): UsageShare["daily"] {
   const byDay = Map.groupBy(rows, ({ day }) => day);
   const sums = days.map((day) => sumOf(byDay.get(day) ?? []));
   return {
     cost: sums.map(({ cost }) => cost),
-    tokens: sums.map(tokensOf),
+    tokens: sums.map(sumTokens),
     turns: sums.map(({ turns }) => turns),
   };
 }
 
-function tokensOf({ input, output, cacheRead, cacheWrite }: Sums): number {
+function sumTokens({ input, output, cacheRead, cacheWrite }: Sums): number {
   return input + output + cacheRead + cacheWrite;
 }

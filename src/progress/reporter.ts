@@ -15,7 +15,7 @@ import { maskMessage } from "./mask.ts";
 import { renderDecision, renderQuestion } from "./question-messages.ts";
 import { renderClosing, renderPaused } from "./receipt.ts";
 import { createThreadStatus } from "./thread-status.ts";
-import { finalMark, TurnMarks } from "./turn-marks.ts";
+import { chooseFinalMark, TurnMarks } from "./turn-marks.ts";
 import { createWorkView } from "./work-view.ts";
 
 export interface ReporterOptions {
@@ -118,7 +118,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
         [progressKey(turn.id)]: { do: "settle", message: last && mask(last), since: turn.startedAt },
-        ...marks.toEntries(listFinished(outcome), finalMark(outcome)),
+        ...marks.toEntries(listFinished(outcome), chooseFinalMark(outcome)),
         ...marks.toEntries(receipt.withdrawn, "stopped"),
       };
       return entries;

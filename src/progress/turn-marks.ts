@@ -60,7 +60,7 @@ export class TurnMarks {
 }
 
 /** The mark of the messages that a turn has dealt with when it ends. */
-export function finalMark(outcome: TurnOutcome): MessageMark {
+export function chooseFinalMark(outcome: TurnOutcome): MessageMark {
   switch (outcome.kind) {
     case "answered":
     case "step-limit":

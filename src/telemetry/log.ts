@@ -11,7 +11,7 @@ export function createLog(level: string, masker: Masker, options: { terminal: bo
   const write = (line: string) => {
     process.stderr.write(masker.mask(options.terminal ? plain(line) : line));
   };
-  const serializers = { err: described };
+  const serializers = { err: describeError };
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, { write });
 }
 
@@ -19,7 +19,7 @@ export function createLog(level: string, masker: Masker, options: { terminal: bo
  * What an error says, with its causes, and no more: clients hang their whole request on it, which holds what people
  * wrote and tokens that no masker knows, such as those of Discord's interactions.
  */
-function described(error: unknown) {
+function describeError(error: unknown) {
   if (!(error instanceof Error)) return { message: String(error) };
   const { type, message, stack } = pino.stdSerializers.err(error);
   const code = "code" in error && ["string", "number"].includes(typeof error.code) ? error.code : undefined;

@@ -69,13 +69,13 @@ export function createMetrics(redis: Redis): Metrics {
   // Only adapters publish there.
   const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
   reconnects.subscribe(onReconnect);
-  const readAll = gaugesOfAll(registry, redis);
+  const readAll = registerGauges(registry, redis);
 
   const observer: Observer = {
     intake: (observed) => ({
       async receive(event) {
         const result = await observed.receive(event);
-        events.inc({ platform: platformOf(event), kind: event.kind, verdict: result.kind });
+        events.inc({ platform: readPlatform(event), kind: event.kind, verdict: result.kind });
         return result;
       },
     }),
@@ -133,7 +133,7 @@ interface TurnFigures {
 /** Counts what turns show. */
 function createDisplayMetrics(figures: TurnFigures): NonNullable<Observer["display"]> {
   const { turns, turnSeconds, steps, stopSeconds, killed, survivors, tools, toolSeconds } = figures;
-  const toolName = boundedLabel(200);
+  const toolName = limitLabels(200);
   return (display) => ({
     ...display,
     event(event) {
@@ -159,7 +159,7 @@ function createDisplayMetrics(figures: TurnFigures): NonNullable<Observer["displ
 }
 
 /** Figures of all processes together, the same in each. Returns how to read them from Redis. */
-function gaugesOfAll(registry: Registry, redis: Redis): () => Promise<void> {
+function registerGauges(registry: Registry, redis: Redis): () => Promise<void> {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const waiting = gauge("heddle_mailbox_messages", "Messages that no turn has taken, in all threads.");
   const age = gauge("heddle_mailbox_oldest_age_seconds", "Age of the oldest of them.");
@@ -238,13 +238,13 @@ function gaugesOfStorage(registry: Registry, redis: Redis): () => Promise<void> 
 /** A scrape that takes longer is of no use: Prometheus gives up after 10 s by default. */
 const patienceMs = 2_000;
 
-function platformOf(event: InboundEvent): string {
+function readPlatform(event: InboundEvent): string {
   if (event.kind !== "stop") return event.thread.platform;
   return "thread" in event.target ? event.target.thread.platform : event.target.message.platform;
 }
 
 /** A model may call tools by any name, and each label costs memory for ever. */
-function boundedLabel(most: number): (name: string) => string {
+function limitLabels(most: number): (name: string) => string {
   const known = new Set<string>();
   return (name) => {
     if (known.size < most) known.add(name);

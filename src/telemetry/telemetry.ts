@@ -37,7 +37,7 @@ export interface TelemetryOptions {
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const { redis, masker, log } = options;
   const metrics = options.measures ? (await import("./metrics.ts")).createMetrics(redis) : undefined;
-  const traces = await tracesOf(options);
+  const traces = await loadTraces(options);
   const onProblem = (problem: string, error: unknown) => log.error({ err: error }, problem);
   const audit = openAuditLog(redis, Date.now, onProblem);
   const observers: Observer[] = [
@@ -59,7 +59,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   };
 }
 
-async function tracesOf({ config, masker, log }: TelemetryOptions): Promise<Traces | undefined> {
+async function loadTraces({ config, masker, log }: TelemetryOptions): Promise<Traces | undefined> {
   const {
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole,

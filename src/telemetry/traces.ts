@@ -45,7 +45,7 @@ export function openTraces(options: TracesOptions): Traces {
   );
   const exporter = new OTLPTraceExporter({ url, headers, timeoutMillis: sendMs });
   const provider = new NodeTracerProvider({
-    resource: resourceOf(service),
+    resource: describeResource(service),
     spanProcessors: [
       new BatchSpanProcessor(exporter, { scheduledDelayMillis: gatherMs, exportTimeoutMillis: sendMs }),
     ],
@@ -104,7 +104,7 @@ function tracingObserver(tracer: Tracer, content: Content | undefined): Observer
 }
 
 /** Who sends: all that is told of it is the service's name and the process. */
-function resourceOf(service: string): NonNullable<TracerConfig["resource"]> {
+function describeResource(service: string): NonNullable<TracerConfig["resource"]> {
   const attributes = { "service.name": service, "process.pid": process.pid };
   const resource: NonNullable<TracerConfig["resource"]> = {
     attributes,

@@ -29,7 +29,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
     ...display,
     took(messages) {
       if (span) {
-        for (const link of linksOf(messages)) span.addLink(link);
+        for (const link of toLinks(messages)) span.addLink(link);
       } else {
         span = begin(tracer, traced, messages);
         calls.follow(span);
@@ -48,7 +48,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
     },
     closing(receipt) {
       const { kind, steps, usage } = receipt.outcome;
-      span?.setAttributes({ "heddle.outcome": kind, "heddle.steps": steps, ...usageAttributes(usage) });
+      span?.setAttributes({ "heddle.outcome": kind, "heddle.steps": steps, ...toUsageAttributes(usage) });
       calls.endModel("", kind === "model-error");
       if (kind === "model-error") span?.setStatus({ code: SpanStatusCode.ERROR });
       const entries = display.closing(receipt);
@@ -78,7 +78,7 @@ function createCallSpans(tracer: Tracer, content: Content | undefined): CallSpan
   const models = new Map<string, Span>();
   let context: Context = contextBehind(undefined);
 
-  const contextIn = (within: string) => {
+  const findContext = (within: string) => {
     const outer = tools.get(within);
     return outer ? trace.setSpan(context, outer) : context;
   };
@@ -94,13 +94,13 @@ function createCallSpans(tracer: Tracer, content: Content | undefined): CallSpan
     // Still open: the model failed, and another one or a shorter request follows.
     endModel(within, true);
     const attributes = { "gen_ai.operation.name": "chat", "heddle.step": step };
-    models.set(within, tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, contextIn(within)));
+    models.set(within, tracer.startSpan("chat", { kind: SpanKind.CLIENT, attributes }, findContext(within)));
   }
 
   function recordReply({ message, usage }: EventOf<"assistant">, within: string): void {
     const model = models.get(within);
     model?.updateName(`chat ${message.model}`);
-    model?.setAttributes({ ...modelAttributes(message), ...usageAttributes(usage) });
+    model?.setAttributes({ ...toModelAttributes(message), ...toUsageAttributes(usage) });
     if (content) model?.setAttribute("gen_ai.output.messages", content(textOf(message)));
     endModel(within, false);
   }
@@ -113,12 +113,12 @@ function createCallSpans(tracer: Tracer, content: Content | undefined): CallSpan
       "heddle.step": step,
       ...(content && { "gen_ai.tool.call.arguments": content(JSON.stringify(input)) }),
     };
-    const tool = tracer.startSpan(`execute_tool ${name}`, { attributes }, contextIn(within));
-    tools.set(keyOf(within, id), tool);
+    const tool = tracer.startSpan(`execute_tool ${name}`, { attributes }, findContext(within));
+    tools.set(toKey(within, id), tool);
   }
 
   function endTool({ message: { callId, status, text } }: EventOf<"tool-end">, within: string): void {
-    const key = keyOf(within, callId);
+    const key = toKey(within, callId);
     // Of a sub-agent that was cut short.
     endModel(key, false);
     const tool = tools.get(key);
@@ -164,7 +164,7 @@ function createCallSpans(tracer: Tracer, content: Content | undefined): CallSpan
 
 type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
-function keyOf(within: string, id: string): string {
+function toKey(within: string, id: string): string {
   return within ? `${within}/${id}` : id;
 }
 
@@ -177,7 +177,7 @@ function begin(tracer: Tracer, { thread, turn }: TracedTurn, messages: readonly 
     "heddle.turn": turn.id,
     "heddle.resumed": turn.resumed,
   };
-  const links = linksOf(others);
+  const links = toLinks(others);
   return tracer.startSpan(
     "invoke_agent heddle",
     // The part before an interruption has a span of its own, from the worker that ran it.
@@ -186,14 +186,14 @@ function begin(tracer: Tracer, { thread, turn }: TracedTurn, messages: readonly 
   );
 }
 
-function linksOf(messages: readonly UserMessage[]) {
+function toLinks(messages: readonly UserMessage[]) {
   return messages.flatMap((message) => {
     const context = remoteSpan(message.trace);
     return context ? [{ context }] : [];
   });
 }
 
-function modelAttributes({ model, stop }: AssistantMessage) {
+function toModelAttributes({ model, stop }: AssistantMessage) {
   const [provider = "", ...name] = model.split("/");
   return {
     "gen_ai.provider.name": provider,
@@ -203,7 +203,7 @@ function modelAttributes({ model, stop }: AssistantMessage) {
 }
 
 /** In these conventions the input includes what a cache held. */
-function usageAttributes({ input, output, cacheRead, cacheWrite, cost }: Usage) {
+function toUsageAttributes({ input, output, cacheRead, cacheWrite, cost }: Usage) {
   return {
     "gen_ai.usage.input_tokens": input + cacheRead + cacheWrite,
     "gen_ai.usage.output_tokens": output,

@@ -75,7 +75,7 @@ export function createAuthGuard(settings: {
   const wrong = new Map<string, { count: number; since: number }>();
 
   /** Of this minute. */
-  const wrongOf = (address: string) => {
+  const readFailures = (address: string) => {
     const known = wrong.get(address);
     return known && now() - known.since < wrongForMs ? known : { count: 0, since: now() };
   };
@@ -104,7 +104,7 @@ export function createAuthGuard(settings: {
       const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
       if (bearer !== undefined) {
         const address = findClientAddress(request);
-        const { count, since } = wrongOf(address);
+        const { count, since } = readFailures(address);
         if (count >= mostWrong)
           return {
             status: 429,

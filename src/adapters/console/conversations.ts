@@ -62,13 +62,13 @@ export class Conversations {
 
   /** Adds a message, once for every `key`; returns its id. `data` are the bytes of a file message. */
   async add(thread: string, key: string, content: ConsoleContent, data?: Uint8Array): Promise<string> {
-    const keys = keysOf(thread);
+    const keys = toKeys(thread);
     const id = createHash("sha256").update(key).digest("hex").slice(0, 20);
     const at = this.#now();
     const place = await this.#takePlace(keys.thread);
     const message: ConsoleMessage = { id, place, at, ...content };
 
-    const title = makeTitle(textOf(content), titleChars);
+    const title = makeTitle(toText(content), titleChars);
     const commit = this.#redis
       .multi()
       .hsetnx(keys.messages, id, JSON.stringify(message))
@@ -98,7 +98,7 @@ export class Conversations {
     id: string,
     change: (content: ConsoleContent) => ConsoleContent,
   ): Promise<boolean> {
-    const { messages } = keysOf(thread);
+    const { messages } = toKeys(thread);
     for (;;) {
       const before = await this.#redis.hget(messages, id);
       if (before === null) return false;
@@ -114,19 +114,19 @@ export class Conversations {
   }
 
   async setState(thread: string, state: MessageMark): Promise<void> {
-    await this.#redis.hset(keysOf(thread).thread, "state", state);
+    await this.#redis.hset(toKeys(thread).thread, "state", state);
     await this.#announce({ thread });
   }
 
   async remove(thread: string, id: string): Promise<void> {
-    const keys = keysOf(thread);
+    const keys = toKeys(thread);
     await run(this.#redis.multi().hdel(keys.messages, id).hdel(keys.files, id));
     await this.#announce({ thread, message: id });
   }
 
   /** The thread's messages in order. */
   async messages(thread: string): Promise<ConsoleMessage[]> {
-    const stored = Object.entries(await this.#redis.hgetall(keysOf(thread).messages));
+    const stored = Object.entries(await this.#redis.hgetall(toKeys(thread).messages));
     return stored
       .flatMap(([id, json]) => this.#parse(thread, id, json) ?? [])
       .toSorted((a, b) => a.place - b.place);
@@ -134,7 +134,7 @@ export class Conversations {
 
   /** The messages with these ids; null for those that are gone. */
   async find(thread: string, ids: readonly string[]): Promise<(ConsoleMessage | null)[]> {
-    const stored = await this.#redis.hmget(keysOf(thread).messages, ...ids);
+    const stored = await this.#redis.hmget(toKeys(thread).messages, ...ids);
     return stored.map((json, position) =>
       json === null ? null : (this.#parse(thread, ids[position] ?? "", json) ?? null),
     );
@@ -142,11 +142,11 @@ export class Conversations {
 
   /** The bytes of a file message. */
   async file(thread: string, id: string): Promise<Buffer | null> {
-    return await this.#redis.hgetBuffer(keysOf(thread).files, id);
+    return await this.#redis.hgetBuffer(toKeys(thread).files, id);
   }
 
   async thread(id: string): Promise<ThreadSummary | null> {
-    const fields = await this.#redis.hgetall(keysOf(id).thread);
+    const fields = await this.#redis.hgetall(toKeys(id).thread);
     if (!fields.activeAt) return null;
     const summary = { id, title: fields.title ?? "Untitled", activeAt: Number(fields.activeAt) };
     const state = marks.find((mark) => mark === fields.state);
@@ -169,7 +169,7 @@ export class Conversations {
   }
 
   async #forgetOldest(thread: string): Promise<void> {
-    const keys = keysOf(thread);
+    const keys = toKeys(thread);
     if ((await this.#redis.hlen(keys.messages)) < mostMessages + trimmedAtOnce) return;
     const oldest = (await this.messages(thread)).slice(0, -mostMessages).map(({ id }) => id);
     if (oldest.length === 0) return;
@@ -193,12 +193,12 @@ export class Conversations {
   }
 }
 
-function keysOf(thread: string): { messages: string; thread: string; files: string } {
+function toKeys(thread: string): { messages: string; thread: string; files: string } {
   const prefix = prefixOf(thread);
   return { messages: `${prefix}messages`, thread: `${prefix}thread`, files: filesKey(thread) };
 }
 
-function textOf(content: ConsoleContent): string {
+function toText(content: ConsoleContent): string {
   switch (content.kind) {
     case "person":
       return content.text.trim() || (content.files ?? []).join(", ");

@@ -36,7 +36,7 @@ async function listFiles(services: Services, { parameters: [id = ""] }: ApiCall)
   const place = await findThread(services, id);
   if (!place) return replyNotFound();
   const list = await services.files.list(place);
-  return list.ok ? replyJson(200, { entries: list.entries, truncated: list.truncated }) : fileProblem(list);
+  return list.ok ? replyJson(200, { entries: list.entries, truncated: list.truncated }) : replyFailure(list);
 }
 
 async function readFile(services: Services, { parameters: [id = ""], query }: ApiCall): Promise<Reply> {
@@ -44,7 +44,7 @@ async function readFile(services: Services, { parameters: [id = ""], query }: Ap
   if (!place) return replyNotFound();
   const path = query.get("path") ?? "";
   const file = await services.files.read(place, path);
-  if (!file.ok) return fileProblem(file);
+  if (!file.ok) return replyFailure(file);
   if (file.truncated)
     return replyProblem(413, "The file is too large to be sent: ask Heddle for a part of it.");
   return replyDownload(basename(path), file.data);
@@ -78,6 +78,6 @@ async function postAttachment({ uploads }: Services, call: ApiCall): Promise<Rep
   return kept.ok ? replyJson(200, { id: kept.id }) : replyProblem(429, kept.why);
 }
 
-function fileProblem(failure: FileFailure): Reply {
+function replyFailure(failure: FileFailure): Reply {
   return replyProblem(failure.reason === "not-found" ? 404 : 409, failure.message);
 }

@@ -118,10 +118,10 @@ export function createConsoleThread(): ThreadRef {
 
 /** The operator: everybody who can use the console counts as the person who runs Heddle. */
 export function consoleAuthor(): Author {
-  return { id: "console", name: loginName(), standing: "operator", roles: [] };
+  return { id: "console", name: readLoginName(), standing: "operator", roles: [] };
 }
 
-function loginName(): string {
+function readLoginName(): string {
   try {
     return userInfo().username;
   } catch {

@@ -38,9 +38,9 @@ async function readVocabulary(): Promise<Vocabulary> {
 export function countPiece(bytes: string, ranks: ReadonlyMap<string, number>): number {
   if (ranks.has(bytes)) return 1;
   const starts = Array.from({ length: bytes.length + 1 }, (_, index) => index);
-  const rankOfPair = (index: number) => ranks.get(bytes.slice(starts[index], starts[index + 2])) ?? Infinity;
+  const findRank = (index: number) => ranks.get(bytes.slice(starts[index], starts[index + 2])) ?? Infinity;
   // pairs[i] is the rank of the token that parts i and i + 1 would become; the lowest merges first.
-  const pairs = starts.slice(2).map((_, index) => rankOfPair(index));
+  const pairs = starts.slice(2).map((_, index) => findRank(index));
   while (pairs.length > 0) {
     let lowest = 0;
     for (let index = 1; index < pairs.length; index++) {
@@ -49,8 +49,8 @@ export function countPiece(bytes: string, ranks: ReadonlyMap<string, number>): n
     if (pairs[lowest] === Infinity) break;
     starts.splice(lowest + 1, 1);
     pairs.splice(lowest, 1);
-    if (lowest < pairs.length) pairs[lowest] = rankOfPair(lowest);
-    if (lowest > 0) pairs[lowest - 1] = rankOfPair(lowest - 1);
+    if (lowest < pairs.length) pairs[lowest] = findRank(lowest);
+    if (lowest > 0) pairs[lowest - 1] = findRank(lowest - 1);
   }
   return starts.length - 1;
 }

@@ -76,22 +76,22 @@ export function createContextWindow(options: {
   const { contextTokens, maxOutputTokens } = model.limits;
   const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
   let correction = 1;
-  const sizeOf = (messages: readonly Message[], fixed: string) =>
+  const countTokens = (messages: readonly Message[], fixed: string) =>
     Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
-    fits: (messages, fixed) => sizeOf(messages, fixed) <= usable * policy.startAt,
+    fits: (messages, fixed) => countTokens(messages, fixed) <= usable * policy.startAt,
 
     async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
       const limit = usable * policy.startAt;
-      const before = sizeOf(messages, fixed);
+      const before = countTokens(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
       let usage = noUsage;
       if (before <= limit && !force) return { messages, usage, tooLarge: false };
       let current = [...messages];
 
-      const enough = () => {
-        const size = sizeOf(current, fixed);
+      const isEnough = () => {
+        const size = countTokens(current, fixed);
         return size <= target || (!force && size <= limit && size <= before * (1 - worthwhile));
       };
 
@@ -103,11 +103,11 @@ export function createContextWindow(options: {
       );
       if (callIds.length > 0) {
         current = trimResults(current, new Set(callIds));
-        yield { type: "trim", callIds, before, after: sizeOf(current, fixed) };
-        if (enough()) return { messages: current, usage, tooLarge: false };
+        yield { type: "trim", callIds, before, after: countTokens(current, fixed) };
+        if (isEnough()) return { messages: current, usage, tooLarge: false };
       }
 
-      const keep = tailLength(
+      const keep = measureTail(
         current,
         policy,
         (tail) => counter.countMessages(tail) * correction <= target / 2,
@@ -118,9 +118,9 @@ export function createContextWindow(options: {
         const budget = Math.floor(target / 3 / correction);
         const made = await makeSummary(meter(options.summariser ?? model), head, budget, signal);
         usage = addUsage(usage, made.usage);
-        const size = sizeOf(current, fixed);
+        const size = countTokens(current, fixed);
         const next = replaceSummarized(counter.measure(made.message), current, keep);
-        if (sizeOf(next, fixed) < size) {
+        if (countTokens(next, fixed) < size) {
           current = next;
           yield {
             type: "summary",
@@ -128,20 +128,20 @@ export function createContextWindow(options: {
             keep,
             usage: made.usage,
             before: size,
-            after: sizeOf(current, fixed),
+            after: countTokens(current, fixed),
           };
         }
       }
-      if (sizeOf(current, fixed) <= limit) return { messages: current, usage, tooLarge: false };
+      if (countTokens(current, fixed) <= limit) return { messages: current, usage, tooLarge: false };
 
       // The last steps alone are too large: their results must go too.
       const rest = findLargeResults(current, 0, counter, Infinity);
       if (rest.length > 0) {
-        const size = sizeOf(current, fixed);
+        const size = countTokens(current, fixed);
         current = trimResults(current, new Set(rest));
-        yield { type: "trim", callIds: rest, before: size, after: sizeOf(current, fixed) };
+        yield { type: "trim", callIds: rest, before: size, after: countTokens(current, fixed) };
       }
-      return { messages: current, usage, tooLarge: sizeOf(current, fixed) > usable };
+      return { messages: current, usage, tooLarge: countTokens(current, fixed) > usable };
     },
 
     learn(messages, fixed, usage) {
@@ -187,7 +187,7 @@ function findLargeResults(
   counter: TokenCounter,
   excess: number,
 ): string[] {
-  const until = stepStart(messages, keepLast);
+  const until = findStepStart(messages, keepLast);
   const callIds: string[] = [];
   let freed = 0;
   for (const message of messages.slice(0, until)) {
@@ -202,7 +202,7 @@ function findLargeResults(
 }
 
 /** Where the last `steps` steps begin, or as many as there are. */
-function stepStart(messages: readonly Message[], steps: number): number {
+function findStepStart(messages: readonly Message[], steps: number): number {
   let start = messages.length;
   let left = steps;
   for (let at = messages.length - 1; at >= 0 && left > 0; at -= 1) {
@@ -217,7 +217,7 @@ function stepStart(messages: readonly Message[], steps: number): number {
  * How many messages stay verbatim: as many of the last rounds as `fits` allows, else the last steps. It never
  * starts with a tool's result, whose call would be lost.
  */
-function tailLength(
+function measureTail(
   messages: readonly Message[],
   policy: CompactionPolicy,
   fits: (tail: readonly Message[]) => boolean,
@@ -225,7 +225,7 @@ function tailLength(
   // What is not answered yet stays whole, however large.
   const asked = messages.findLastIndex(isFromPerson);
   const unanswered = asked >= 0 && messages.slice(asked).every(({ role }) => role === "user");
-  const steps = stepStart(messages, policy.retainSteps);
+  const steps = findStepStart(messages, policy.retainSteps);
   let best = messages.length - (unanswered ? Math.min(asked, steps) : steps);
   let rounds = 0;
   for (let at = messages.length - 1; at > 0 && rounds < policy.retainRounds; at -= 1) {

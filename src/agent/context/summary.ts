@@ -124,7 +124,7 @@ export function summarizeWithoutModel(
       .filter((path) => typeof path === "string"),
   );
   const parts = [
-    earlier?.role === "summary" && cutText(stateOf(earlier.text), 2_000),
+    earlier?.role === "summary" && cutText(extractState(earlier.text), 2_000),
     used.size > 0 && `Tools used: ${[...used].map(([name, times]) => `${name} ×${times}`).join(", ")}.`,
     paths.size > 0 && `Files touched: ${[...paths].slice(-30).join(", ")}.`,
     told.length > 0 && `Said last: ${cutText(told.slice(-3).join(" … "), 1_000)}`,
@@ -136,7 +136,7 @@ export function summarizeWithoutModel(
 
 const stateHeading = "# Where the work stands";
 
-function stateOf(text: string): string {
+function extractState(text: string): string {
   const at = text.indexOf(stateHeading);
   return at < 0 ? text : text.slice(at + stateHeading.length).trim();
 }
@@ -147,8 +147,8 @@ export function createSummaryMessage(
   state: string,
   limits: SummaryLimits,
 ): SummaryMessage {
-  const intents = fitIntents(messages.flatMap(intentsOf), limits);
-  const pinned = [...new Set(messages.flatMap(pinnedOf))];
+  const intents = fitIntents(messages.flatMap(collectIntents), limits);
+  const pinned = [...new Set(messages.flatMap(collectPinned))];
   const plan = messages.map(planOf).findLast((text) => text !== undefined);
   const sections = [
     intents.length > 0 &&
@@ -167,12 +167,12 @@ function planOf(message: Message): string | undefined {
   return lists ? message.text : undefined;
 }
 
-function intentsOf(message: Message): string[] {
+function collectIntents(message: Message): string[] {
   if (message.role === "summary") return message.intents ?? [];
   return isFromPerson(message) ? [formatUserText(message).replaceAll(/\s+/g, " ").trim()] : [];
 }
 
-function pinnedOf(message: Message): string[] {
+function collectPinned(message: Message): string[] {
   if (message.role === "summary") return message.pinned ?? [];
   return message.role === "tool" && message.name === "get_skill" && message.status === "ok"
     ? [message.text]

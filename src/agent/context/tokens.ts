@@ -87,7 +87,7 @@ export function createTokenCounter(): TokenCounter {
     const known = message.tokens ?? messages.get(message);
     if (known !== undefined) return known;
     const images = "images" in message ? (message.images?.length ?? 0) : 0;
-    const texts = textsOf(message);
+    const texts = listTexts(message);
     const tokens = texts.reduce((sum, text) => sum + count(text), messageOverhead + images * imageTokens);
     if (vocabulary) messages.set(message, tokens);
     return tokens;
@@ -125,12 +125,12 @@ export function estimateTokens(text: string): number {
   return Math.ceil(ascii / 3 + wide + (other * 2) / 3);
 }
 
-function textsOf(message: Message): string[] {
+function listTexts(message: Message): string[] {
   switch (message.role) {
     case "user":
       return [message.author.name, message.text, message.beside ?? ""];
     case "assistant":
-      return message.parts.flatMap(textsOfPart);
+      return message.parts.flatMap(listPartTexts);
     case "tool":
       return [message.name, message.text];
     case "summary":
@@ -138,7 +138,7 @@ function textsOf(message: Message): string[] {
   }
 }
 
-function textsOfPart(part: AssistantPart): string[] {
+function listPartTexts(part: AssistantPart): string[] {
   switch (part.type) {
     case "text":
     case "thinking":

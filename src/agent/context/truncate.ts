@@ -62,7 +62,7 @@ export function truncate(text: string, limits: TextLimits, options: TruncateOpti
 /** A final line without a line end counts. */
 export function countLines(text: string): number {
   let lines = 0;
-  for (let at = 0; at < text.length; lines++) at = lineEnd(text, at);
+  for (let at = 0; at < text.length; lines++) at = findLineEnd(text, at);
   return lines;
 }
 
@@ -97,13 +97,13 @@ function takeFirst(
   let at = 0;
   let used = 0;
   for (let lines = 0; lines < maxLines && at < text.length; lines++) {
-    const next = lineEnd(text, at);
+    const next = findLineEnd(text, at);
     used += measure(text.slice(at, next));
     if (used > budget) break;
     at = next;
   }
   if (at > 0 || maxLines < 1) return at;
-  const end = lineEnd(text, 0);
+  const end = findLineEnd(text, 0);
   const length = findLargest(end, (size) => measure(text.slice(0, size)) <= budget);
   return splitsPair(text, length) ? length - 1 : length;
 }
@@ -119,13 +119,13 @@ function takeLast(
   let at = text.length;
   let used = 0;
   for (let lines = 0; lines < maxLines && at > from; lines++) {
-    const start = Math.max(lineStart(text, at), from);
+    const start = Math.max(findLineStart(text, at), from);
     used += measure(text.slice(start, at));
     if (used > budget) break;
     at = start;
   }
   if (at < text.length || maxLines < 1) return at;
-  const room = text.length - Math.max(lineStart(text, at), from);
+  const room = text.length - Math.max(findLineStart(text, at), from);
   const length = findLargest(room, (size) => measure(text.slice(text.length - size)) <= budget);
   const start = text.length - length;
   return splitsPair(text, start) ? start + 1 : start;
@@ -144,13 +144,13 @@ function findLargest(max: number, passes: (size: number) => boolean): number {
 }
 
 /** Just behind the line break that ends the line at `at`. */
-function lineEnd(text: string, at: number): number {
+function findLineEnd(text: string, at: number): number {
   const end = text.indexOf("\n", at);
   return end < 0 ? text.length : end + 1;
 }
 
 /** The start of the line that ends at `end` (its line break included). */
-function lineStart(text: string, end: number): number {
+function findLineStart(text: string, end: number): number {
   return end < 2 ? 0 : text.lastIndexOf("\n", end - 2) + 1;
 }
 

@@ -101,11 +101,11 @@ const longPrompts = prices.flatMap(({ longPrompt = [] }) => longPrompt);
 
 /** What a call costs at most among the models above, for a model whose price nobody has told. */
 export const dearestPrice: NonNullable<ModelLimits["price"]> = {
-  ...dearestOf(prices),
-  longPrompt: { ...dearestOf(longPrompts), above: Math.min(...longPrompts.map(({ above }) => above)) },
+  ...findDearest(prices),
+  longPrompt: { ...findDearest(longPrompts), above: Math.min(...longPrompts.map(({ above }) => above)) },
 };
 
-function dearestOf(some: readonly TokenPrice[]): TokenPrice {
+function findDearest(some: readonly TokenPrice[]): TokenPrice {
   const most = (kind: keyof TokenPrice) => Math.max(...some.map((price) => price[kind]));
   return {
     input: most("input"),

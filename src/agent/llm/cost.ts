@@ -6,11 +6,11 @@ export type CallTokens = Pick<Usage, "input" | "output" | "cacheRead" | "cacheWr
 
 /** The usage of one model call with its cost at `price`; an unknown price counts as the dearest known one. */
 export function computeCallUsage(tokens: CallTokens, price: ModelLimits["price"]): Usage {
-  const usage = { ...tokens, cost: costOf(tokens, price ?? dearestPrice), calls: 1 };
+  const usage = { ...tokens, cost: computeCost(tokens, price ?? dearestPrice), calls: 1 };
   return price ? usage : { ...usage, priceUnknown: true };
 }
 
-function costOf(tokens: CallTokens, price: NonNullable<ModelLimits["price"]>): number {
+function computeCost(tokens: CallTokens, price: NonNullable<ModelLimits["price"]>): number {
   const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
   const rate = price.longPrompt && prompt > price.longPrompt.above ? price.longPrompt : price;
   const perMillion =

@@ -42,20 +42,20 @@ export function meteredModel(options: {
 
   /** What goes with every request of a turn, counted once. */
   let fixed: (Pick<ModelRequest, "system" | "tools"> & { tokens: number }) | undefined;
-  const promptOf = ({ system, tools, messages }: ModelRequest): number => {
+  const estimatePrompt = ({ system, tools, messages }: ModelRequest): number => {
     if (fixed?.system !== system || fixed.tools !== tools)
       fixed = { system, tools, tokens: counter.countFixed(system + JSON.stringify(tools)) };
     return fixed.tokens + counter.countMessages(messages);
   };
-  const usageOf = (input: number, output: number): Usage =>
+  const estimateUsage = (input: number, output: number): Usage =>
     computeCallUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
 
   return {
     id: model.id,
     limits,
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
-      const prompt = promptOf(request);
-      const { input, output, cost } = usageOf(
+      const prompt = estimatePrompt(request);
+      const { input, output, cost } = estimateUsage(
         prompt,
         Math.min(findOutputLimit(request, limits), expectedOutput),
       );
@@ -67,7 +67,7 @@ export function meteredModel(options: {
       const attemptEnds = () => {
         used = addUsage(
           used,
-          streamed === "" ? { ...noUsage, calls: 1 } : usageOf(prompt, counter.count(streamed)),
+          streamed === "" ? { ...noUsage, calls: 1 } : estimateUsage(prompt, counter.count(streamed)),
         );
         streamed = "";
       };

@@ -29,7 +29,7 @@ export function createImageStripping(): RefusedImages {
     },
     refuse(failure, { messages }) {
       if (!isAboutImages(failure)) return false;
-      const seen = messages.filter((message) => imagesOf(message) > 0 && !refused.has(message));
+      const seen = messages.filter((message) => listImages(message) > 0 && !refused.has(message));
       for (const message of seen) refused.add(message);
       isAnyRefused ||= seen.length > 0;
       return seen.length > 0;
@@ -44,13 +44,13 @@ function isAboutImages({ kind, detail }: AttemptFailed): boolean {
   return kind === "overflow" && /maximum size|too large/i.test(detail);
 }
 
-function imagesOf(message: Message): number {
+function listImages(message: Message): number {
   return "images" in message ? (message.images?.length ?? 0) : 0;
 }
 
 function removeImages(message: Message): Message {
   if (message.role !== "user" && message.role !== "tool") return message;
   const { images: _, ...rest } = message;
-  const note = `(${imagesOf(message)} left out: the model's service refused an image)`;
+  const note = `(${listImages(message)} left out: the model's service refused an image)`;
   return { ...rest, text: `${message.text}\n${note}` };
 }

@@ -32,7 +32,7 @@ export function findReachedLimit(
   if (steps >= limits.steps) return { kind: "step-limit", limit: formatCount(limits.steps, "step") };
   if (elapsedMs >= limits.wallMs)
     return { kind: "budget", limit: formatCount(Math.round(limits.wallMs / 60_000), "minute") };
-  if (limits.tokens !== undefined && tokensOf(usage) >= limits.tokens)
+  if (limits.tokens !== undefined && countTokens(usage) >= limits.tokens)
     return { kind: "budget", limit: `${limits.tokens} tokens` };
   if (limits.cost !== undefined && usage.cost >= limits.cost)
     return { kind: "budget", limit: `$${limits.cost}` };
@@ -46,7 +46,7 @@ function formatCount(number: number, unit: string): string {
 export function remainingBudget({ wallMs, tokens, cost }: TurnLimits, { usage, elapsedMs }: Spent): Budget {
   return {
     wallMs: wallMs - elapsedMs,
-    ...(tokens !== undefined && { tokens: tokens - tokensOf(usage) }),
+    ...(tokens !== undefined && { tokens: tokens - countTokens(usage) }),
     ...(cost !== undefined && { cost: cost - usage.cost }),
   };
 }
@@ -58,6 +58,6 @@ export function restrictLimits(limits: TurnLimits, budget: Budget): TurnLimits {
   return { steps: limits.steps, wallMs: Math.min(limits.wallMs, budget.wallMs), tokens, cost };
 }
 
-function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+function countTokens({ input, output, cacheRead, cacheWrite }: Usage): number {
   return input + output + cacheRead + cacheWrite;
 }

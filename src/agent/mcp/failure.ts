@@ -13,7 +13,7 @@ const unreachable = new Set([
 
 /** No connection to the server could be made at all. */
 export function isUnreachable(error: unknown): boolean {
-  return error instanceof Error && (unreachable.has(codeOf(error)) || isUnreachable(error.cause));
+  return error instanceof Error && (unreachable.has(readCode(error)) || isUnreachable(error.cause));
 }
 
 /** The request failed on the way: `fetch` says so with a TypeError, whatever the reason. */
@@ -26,7 +26,7 @@ export function describeError(error: unknown): string {
   if (error instanceof z.core.$ZodError) return "what it sent does not follow the protocol";
   if (!(error instanceof Error)) return joinLines(String(error));
   const cause = error.cause === undefined ? "" : `: ${describeError(error.cause)}`;
-  return joinLines((error.message || codeOf(error) || error.name) + cause);
+  return joinLines((error.message || readCode(error) || error.name) + cause);
 }
 
 /** Text of a server for a status line: no control characters, no colours, at most 500 characters. */
@@ -36,6 +36,6 @@ export function joinLines(text: string): string {
   return cutText(plain.replaceAll(/ +/g, " ").trim(), 500);
 }
 
-function codeOf(error: Error): string {
+function readCode(error: Error): string {
   return "code" in error && typeof error.code === "string" ? error.code : "";
 }

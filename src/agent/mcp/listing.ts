@@ -64,7 +64,7 @@ function toServerTool(raw: unknown): ServerTool | string {
   }
   const tool = parsed.data;
   if (tool.execution?.taskSupport === "required") return `${tool.name} runs only as an MCP task.`;
-  const schema = modelSchema(tool.inputSchema);
+  const schema = toModelSchema(tool.inputSchema);
   // Anthropic refuses a whole request for one such key, so one tool would silence the agent.
   const odd = Object.keys(schema.properties).find((key) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(key));
   if (odd !== undefined)
@@ -84,7 +84,9 @@ function toServerTool(raw: unknown): ServerTool | string {
  * The server's schema as it is, but for what model APIs refuse at the top level. Dropping a constraint there is
  * harmless: the server checks its input itself.
  */
-function modelSchema(schema: ProtocolTool["inputSchema"]): Record<string, unknown> & { properties: object } {
+function toModelSchema(
+  schema: ProtocolTool["inputSchema"],
+): Record<string, unknown> & { properties: object } {
   const { oneOf: _1, anyOf: _2, allOf: _3, not: _4, enum: _5, properties = {}, ...rest } = schema;
   return { ...rest, properties };
 }

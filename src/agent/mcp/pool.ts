@@ -62,7 +62,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
       // Names only meet when a server has aimed at another one's; then the first in the file keeps it.
       return tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index);
     },
-    status: () => config.servers.map(statusOf),
+    status: () => config.servers.map(readStatus),
     async close() {
       await Promise.all(members.map(({ connection }) => connection.close()));
     },
@@ -83,7 +83,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     );
   }
 
-  function statusOf(entry: McpServer): McpServerStatus {
+  function readStatus(entry: McpServer): McpServerStatus {
     const connection = members.find(({ server }) => server === entry)?.connection;
     if (!connection) {
       const problem = entry.state === "invalid" ? { problem: entry.problem } : {};

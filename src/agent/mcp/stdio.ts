@@ -103,7 +103,7 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
       received.append(chunk);
     } catch (error) {
       // More than the SDK's 10 MB without a newline: nothing that follows can be understood.
-      transport.onerror?.(asError(error));
+      transport.onerror?.(toError(error));
       return await transport.close();
     }
     for (;;) {
@@ -113,7 +113,7 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
         transport.onmessage?.(message);
       } catch (error) {
         // A line that is no message, such as a log line on the wrong stream. It has been consumed.
-        transport.onerror?.(asError(error));
+        transport.onerror?.(toError(error));
       }
       // The SDK handles notifications one microtask later: an answer in the same chunk must not overtake them.
       await Promise.resolve();
@@ -149,6 +149,6 @@ function dropOutput(child: Child): void {
   child.stderr.destroy();
 }
 
-function asError(error: unknown): Error {
+function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

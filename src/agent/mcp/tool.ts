@@ -24,7 +24,7 @@ export function createMcpTool(
     // Above what a call can take with its one repetition, so that our own limits speak first.
     timeoutMs: 2 * (timeouts.connectMs + timeouts.executeMs) + 5_000,
     async run(input, context) {
-      const onProgress = (progress: Progress) => context.output(progressLine(progress));
+      const onProgress = (progress: Progress) => context.output(formatProgress(progress));
       const request = { tool: tool.name, input, signal: context.signal, onProgress };
       const outcome = await connection.call(request, tool.claims.idempotent);
       return toResult(outcome, server.name, timeouts);
@@ -58,6 +58,6 @@ function toResult(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts
   }
 }
 
-function progressLine({ progress, total, message }: Progress): string {
+function formatProgress({ progress, total, message }: Progress): string {
   return `${total === undefined ? progress : `${progress}/${total}`}${message ? ` ${message}` : ""}\n`;
 }

@@ -31,12 +31,12 @@ export function createCircuitBreaker(options: {
 }): CircuitBreaker {
   const { now, failures: limit = 3, restMs = 300_000 } = options;
   const circuits = new Map<string, Circuit>();
-  const circuitOf = (tool: string): Circuit =>
+  const findCircuit = (tool: string): Circuit =>
     circuits.get(tool) ?? { failures: 0, restsUntil: null, probing: false };
 
   return {
     enter(tool) {
-      const circuit = circuitOf(tool);
+      const circuit = findCircuit(tool);
       const wait = circuit.restsUntil === null ? 0 : circuit.restsUntil - now();
       if (wait > 0 || circuit.probing) {
         return { ok: false, failures: circuit.failures, retryInMs: Math.max(wait, 0) };
@@ -58,7 +58,7 @@ export function createCircuitBreaker(options: {
 
   function fail(tool: string): void {
     // Looked up again: a call beside this one may have failed too, or closed the circuit, meanwhile.
-    const circuit = circuitOf(tool);
+    const circuit = findCircuit(tool);
     circuits.set(tool, circuit);
     circuit.failures += 1;
     if (circuit.failures >= limit) circuit.restsUntil = now() + restMs;

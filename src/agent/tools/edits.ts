@@ -41,7 +41,7 @@ export function applyEdits(content: Uint8Array, edits: readonly Edit[]): Edited 
   for (const [index, span] of spans.entries()) {
     const next = spans[index + 1];
     if (next && next.start < span.end) {
-      const line = lineNumber(text, next.start);
+      const line = countLine(text, next.start);
       return {
         ok: false,
         problem: `edits ${span.edit} and ${next.edit} overlap at line ${line}; merge them into one.`,
@@ -67,7 +67,7 @@ function find(text: string, { old_text, new_text, replace_all }: Edit, edit: num
   if (starts.length === 0)
     return "old_text does not occur in the file; read it again and copy the text exactly.";
   if (starts.length > 1 && !replace_all) {
-    const lines = starts.slice(0, 20).map((start) => lineNumber(text, start));
+    const lines = starts.slice(0, 20).map((start) => countLine(text, start));
     const where = `${starts.length} matches at lines ${lines.join(", ")}${starts.length > 20 ? ", …" : ""}`;
     return `old_text has ${where}; add surrounding text to choose one, or set replace_all.`;
   }
@@ -101,8 +101,8 @@ function diff(text: string, spans: readonly Span[]): string {
     }
   }
   const shown = hunks.map(({ from, to, spans: inside }) => {
-    const lines = compare(linesOf(text.slice(from, to)), linesOf(splice(text, inside, from, to)));
-    return [`@@ line ${lineNumber(text, from)} @@`, ...lines].join("\n");
+    const lines = compare(splitLines(text.slice(from, to)), splitLines(splice(text, inside, from, to)));
+    return [`@@ line ${countLine(text, from)} @@`, ...lines].join("\n");
   });
   return truncate(shown.join("\n"), diffLimits, { keep: "head" });
 }
@@ -121,11 +121,11 @@ function compare(before: string[], after: string[]): string[] {
   ];
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
 }
 
-function lineNumber(text: string, at: number): number {
+function countLine(text: string, at: number): number {
   return text.slice(0, at).split("\n").length;
 }
 

@@ -91,13 +91,13 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
           `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`,
         );
       }
-      return await show(path, linesOf(read.data), { offset, limit, remarks });
+      return await show(path, splitLines(read.data), { offset, limit, remarks });
     },
   });
 }
 
 /** A line break at the end ends the last line and begins no new one. */
-function linesOf(data: Buffer): string[] {
+function splitLines(data: Buffer): string[] {
   return new TextDecoder()
     .decode(data)
     .replace(/\r?\n$/, "")

@@ -46,7 +46,7 @@ export const schedule = defineTool({
     if (!schedules) return { status: "error", text: "Nothing can be planned in this installation." };
     switch (action) {
       case "create":
-        return create(schedules, task, whenOf(time, now()), now());
+        return create(schedules, task, describeTime(time, now()), now());
       case "list": {
         const planned = (await schedules.list()).map(describeSchedule);
         const none = ["Nothing is planned in this thread."];
@@ -76,7 +76,7 @@ function isComplete({ action, task, id, in_minutes, at, cron }: Input): boolean 
   }
 }
 
-function whenOf({ in_minutes = 0, at, cron, time_zone }: Partial<Input>, now: number): When {
+function describeTime({ in_minutes = 0, at, cron, time_zone }: Partial<Input>, now: number): When {
   if (cron !== undefined) return { kind: "cron", pattern: cron, timeZone: time_zone ?? "UTC" };
   return { kind: "once", at: at === undefined ? now + in_minutes * minuteMs : Date.parse(at) };
 }

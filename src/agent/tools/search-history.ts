@@ -42,7 +42,7 @@ export const searchHistory = defineTool({
   effect: "read",
   async run({ query = "", before = Infinity, entry }, { history }) {
     if (!history) return { status: "error", text: "There is no history to search in this installation." };
-    const entries = entriesOf(await history());
+    const entries = listEntries(await history());
     if (entry !== undefined) {
       const found = entries.find(({ number }) => number === entry);
       return found
@@ -64,7 +64,7 @@ export const searchHistory = defineTool({
 });
 
 /** Without what no model is to see (withdrawn messages, refused turns), what Heddle itself added, and earlier searches. */
-function entriesOf(records: readonly JournalRecord[]): Entry[] {
+function listEntries(records: readonly JournalRecord[]): Entry[] {
   const withdrawn = new Set(records.flatMap((record) => (record.type === "withdrawn" ? [record.id] : [])));
   const refused = new Set(
     records.flatMap((record) =>

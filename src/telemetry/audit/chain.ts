@@ -65,15 +65,15 @@ export function parseEntry(line: string): AuditEntry | undefined {
 
 /** SHA-256 of the value's canonical JSON: keys sorted, no blanks, numbers and strings as in RFC 8785. */
 function hashOf(value: unknown): string {
-  return createHash("sha256").update(canonical(value)).digest("hex");
+  return createHash("sha256").update(canonicalize(value)).digest("hex");
 }
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+function canonicalize(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalize).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const members = Object.entries(value)
     .filter((entry) => entry[1] !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`);
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalize(member)}`);
   return `{${members.join(",")}}`;
 }

@@ -80,7 +80,7 @@ interface Asked {
 /** An event as intake took it; undefined for what came to nothing, or changed nothing. */
 export function toInboundFact(event: InboundEvent, result: IntakeResult): AuditFact | undefined {
   const by = person(event.author);
-  const message = refOf(event);
+  const message = toRef(event);
   switch (result.kind) {
     case "duplicate":
     case "ignored":
@@ -137,7 +137,7 @@ export function toAuditFact(event: AuditEvent): AuditFact {
   }
 }
 
-function refOf(event: InboundEvent): string {
+function toRef(event: InboundEvent): string {
   if (event.kind !== "stop") return event.ref.message;
   return "message" in event.target ? event.target.message.message : "";
 }

@@ -103,13 +103,13 @@ async function beginsWith(file: string, earlier: string): Promise<boolean> {
 }
 
 /** Every line of the log, from the files and then from Redis, as they are. */
-async function* allLines(redis: Redis, folder: string): AsyncGenerator<string> {
+async function* readAllLines(redis: Redis, folder: string): AsyncGenerator<string> {
   let last = 0;
-  for (const name of await filesIn(folder)) {
+  for (const name of await listFiles(folder)) {
     const lines = createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
     for await (const line of lines) {
       yield line;
-      last = numberOf(line) || last;
+      last = readNumber(line) || last;
     }
   }
   yield* readAuditLines(redis, last + 1);
@@ -127,33 +127,33 @@ export async function readLatestEntries(
 ): Promise<AuditEntry[]> {
   const newest = await redis.xrevrange(keys.audit, `${before - 1}-0`, "-", "COUNT", limit);
   let lines = newest.map(([, fields]) => fields[1] ?? "");
-  const files = (await filesIn(folder)).toReversed();
+  const files = (await listFiles(folder)).toReversed();
   for (const name of files) {
-    const end = lines.length === 0 ? before : numberOf(lines.at(-1) ?? "");
+    const end = lines.length === 0 ? before : readNumber(lines.at(-1) ?? "");
     if (lines.length >= limit) break;
     if (Number.parseInt(name, 10) < end)
-      lines = [...lines, ...(await lastOf(join(folder, name), end, limit - lines.length))];
+      lines = [...lines, ...(await readLast(join(folder, name), end, limit - lines.length))];
   }
   // Of what is no entry, or not what Heddle has written, `heddle audit verify` tells.
   return lines.flatMap((line) => parseEntry(line) ?? []);
 }
 
 /** The last lines of a file before that entry, the newest first. */
-async function lastOf(path: string, before: number, limit: number): Promise<string[]> {
+async function readLast(path: string, before: number, limit: number): Promise<string[]> {
   const kept: string[] = [];
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
-    if (numberOf(line) >= before) break;
+    if (readNumber(line) >= before) break;
     kept.push(line);
     if (kept.length > limit) kept.shift();
   }
   return kept.toReversed();
 }
 
-function numberOf(line: string): number {
+function readNumber(line: string): number {
   return Number(/"n":(\d+)/.exec(line)?.[1] ?? 0);
 }
 
-async function filesIn(folder: string): Promise<string[]> {
+async function listFiles(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => fileName.test(name)).toSorted();
   } catch (error) {
@@ -178,7 +178,7 @@ export async function* verifyLog(redis: Redis, folder: string, anchor?: Link): A
   const head = await readAuditHead(redis);
   let link = genesis;
   const broken = (fault: string): Checked => ({ kind: "fault", fault, link });
-  for await (const line of allLines(redis, folder)) {
+  for await (const line of readAllLines(redis, folder)) {
     const next = verifyLink(link, line);
     if (!next.ok) return yield broken(next.fault);
     const noted = [anchor, head].find((known) => known?.n === next.link.n);

@@ -81,7 +81,7 @@ export function fileAddress(thread: string, path: string): string {
 /** The bytes of the file at that address. */
 export async function readFile(address: string): Promise<Uint8Array<ArrayBuffer>> {
   const response = await send(address, {});
-  if (!response.ok) throw await failureOf(response);
+  if (!response.ok) throw await readFailure(response);
   return new Uint8Array(await response.arrayBuffer());
 }
 
@@ -93,7 +93,7 @@ export function uploadAddress(thread: string, message: string): string {
 export async function signIn(token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}` };
   const response = await send("/api/session", { method: "POST", headers });
-  if (!response.ok) throw await failureOf(response);
+  if (!response.ok) throw await readFailure(response);
 }
 
 /** What every stream tells beside its content. */
@@ -139,11 +139,11 @@ async function request<Answer>(method: "GET" | "POST", address: string, body?: o
   else if (body)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const response = await send(address, init);
-  if (!response.ok) throw await failureOf(response);
+  if (!response.ok) throw await readFailure(response);
   return await response.json();
 }
 
-async function failureOf(response: Response): Promise<ApiError> {
+async function readFailure(response: Response): Promise<ApiError> {
   const { error }: { error: string } = await response.json();
   return new ApiError(response.status, error);
 }

@@ -24,7 +24,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-export function tokensOf({ input, output, cacheRead, cacheWrite }: Figures): number {
+export function sumTokens({ input, output, cacheRead, cacheWrite }: Figures): number {
   return input + output + cacheRead + cacheWrite;
 }
 

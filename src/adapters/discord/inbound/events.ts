@@ -10,7 +10,7 @@ import {
 import { messageRef, readTime } from "../connection/ids.ts";
 import { describePerson, memberSchema, type People, userSchema } from "../connection/people.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
-import { fetchQuote, textOf } from "../surface/quotes.ts";
+import { fetchQuote, readText } from "../surface/quotes.ts";
 import {
   type DiscordMessage,
   isProgress,
@@ -86,14 +86,14 @@ export class EventReader {
     if (!addressed || isProgress(message)) return undefined;
     const thread = threadOfMessageIn(channel, message.id);
     const author = await this.#findAuthor(message, channel);
-    const text = textOf(message, identity.botId);
+    const text = readText(message, identity.botId);
     this.#seen.remember(message.id, { author, thread, text });
     const { workspace } = channel;
     const about = await fetchQuote(message.referenced_message, { ...identity, people, workspace });
     return {
       kind: "message",
       thread,
-      ref: refOf(channel, message.id),
+      ref: toRef(channel, message.id),
       author,
       text,
       attachments: message.attachments.map(attachmentHandle),
@@ -109,7 +109,7 @@ export class EventReader {
     const message = this.#parser.parse(event);
     if (!message || message.author.id === identity.botId || !message.edited_timestamp) return undefined;
     const known = this.#seen.find(message.id);
-    const text = textOf(message, identity.botId);
+    const text = readText(message, identity.botId);
     const isHidden = message.content === "" && message.guild_id !== undefined && !messageContent;
     // Also dispatched when a link gets its preview.
     if (text === (before ?? known?.text) || isHidden) return undefined;
@@ -118,7 +118,7 @@ export class EventReader {
     const author = await this.#findAuthor(message, channel);
     this.#seen.remember(message.id, { author, thread, text });
     const at = Date.parse(message.edited_timestamp);
-    return { kind: "edit", thread, ref: refOf(channel, message.id), author, text, at };
+    return { kind: "edit", thread, ref: toRef(channel, message.id), author, text, at };
   }
 
   /** The deletion of one message or of many. */
@@ -131,7 +131,7 @@ export class EventReader {
       if (!known) return [];
       const channel = await this.#options.channels.channel((one ?? many)?.channel_id ?? "");
       const { author, thread } = known;
-      return [{ kind: "delete", thread, ref: refOf(channel, id), author, at: this.#now() }];
+      return [{ kind: "delete", thread, ref: toRef(channel, id), author, at: this.#now() }];
     });
     return (await Promise.all(events)).flat();
   }
@@ -160,7 +160,11 @@ export class EventReader {
     if (!message) return;
     const channel = await this.#options.channels.channel(message.channel_id);
     const author = await this.#findAuthor(message, channel);
-    this.#seen.remember(message.id, { author, thread, text: textOf(message, this.#options.identity.botId) });
+    this.#seen.remember(message.id, {
+      author,
+      thread,
+      text: readText(message, this.#options.identity.botId),
+    });
   }
 
   /** Reactions and deletions come without a time. Never before the latest message: the clocks may differ. */
@@ -177,7 +181,7 @@ export class EventReader {
   }
 }
 
-function refOf(channel: ChannelInfo, message: string): MessageRef {
+function toRef(channel: ChannelInfo, message: string): MessageRef {
   return messageRef(
     { workspace: channel.workspace, channel: parentChannelOf(channel) },
     { where: channel.id, message },

@@ -4,7 +4,7 @@ import { messageRef, readTime } from "../connection/ids.ts";
 import { readComponentId, sentenceForm } from "../surface/buttons.ts";
 import type { InteractionOptions } from "./options.ts";
 import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
-import { authorOf, type Base, type Of } from "./schema.ts";
+import { readAuthor, type Base, type Of } from "./schema.ts";
 
 /** Handles buttons, and the forms that some of them open. */
 export function createComponentInteractions({ rest, channels, receive }: InteractionOptions) {
@@ -20,7 +20,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
         { workspace: channel.workspace, channel: parentChannelOf(channel) },
         { where: channel.id, message },
       ),
-      author: authorOf(interaction),
+      author: readAuthor(interaction),
       action,
       tellsRefusal: true as const,
       ...(text !== undefined && { text }),
@@ -38,7 +38,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
       switch (meaning?.kind) {
         case "stop": {
           const channel = await channels.channel(interaction.channel_id);
-          const author = authorOf(interaction);
+          const author = readAuthor(interaction);
           const at = readTime(interaction.id);
           const target = { thread: threadOfMessageIn(channel, message) };
           return replyWithResult(rest, interaction, () => receive({ kind: "stop", target, author, at }));

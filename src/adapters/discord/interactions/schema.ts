@@ -80,7 +80,7 @@ export type MessageCommandData = Extract<CommandData, { type: ApplicationCommand
 export type Of<Type extends Interaction["type"]> = Extract<Interaction, { type: Type }>;
 
 /** The person who used the command or pressed the button. */
-export function authorOf({ member, user }: Base): Author {
+export function readAuthor({ member, user }: Base): Author {
   const who = member?.user ?? user;
   if (!who) throw new Error("Discord did not say who used a command.");
   return describePerson(who, member);

@@ -4,7 +4,7 @@ import { threadOfMessageIn } from "../connection/channels.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
 import type { InteractionOptions } from "./options.ts";
 import { replyEphemeral, respond } from "./replies.ts";
-import { authorOf, type Of, type SlashCommandData } from "./schema.ts";
+import { readAuthor, type Of, type SlashCommandData } from "./schema.ts";
 import { receiveTask, type Task } from "./tasks.ts";
 
 /** Discord shows 25 choices of at most 100 characters. */
@@ -58,7 +58,7 @@ export async function suggestChoices(
   interaction: Of<InteractionType.ApplicationCommandAutocomplete>,
 ): Promise<void> {
   const place = threadOfMessageIn(await channels.channel(interaction.channel_id), interaction.id);
-  const { models, skills } = await findChoices(place, authorOf(interaction));
+  const { models, skills } = await findChoices(place, readAuthor(interaction));
   const focused = interaction.data.options.find((option) => option.focused);
   const typed = focused?.value.toLowerCase() ?? "";
   const choices = (focused?.name === "skill" ? skills : models)

@@ -7,7 +7,7 @@ import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
 import type { InteractionOptions } from "./options.ts";
 import { changeReply, notStored, replyEphemeral, replyWithResult, respond } from "./replies.ts";
-import { authorOf, type Base } from "./schema.ts";
+import { readAuthor, type Base } from "./schema.ts";
 
 /** A task that is given with a command rather than a message. */
 export interface Task {
@@ -32,7 +32,7 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
     const text = `I cannot work in #${channel.name}: I lack ${missing.join(", ")}. Ask somebody who manages this server to grant it.`;
     return replyEphemeral(rest, interaction, text);
   }
-  const author = authorOf(interaction);
+  const author = readAuthor(interaction);
   if (!options.mayAsk(channel.workspace, author)) {
     // Without a message of its own there is nothing in the channel to answer.
     const event = toMessage(interaction, channel, task, interaction.id);
@@ -61,7 +61,7 @@ function toMessage(interaction: Base, channel: ChannelInfo, task: Task, message:
     kind: "message",
     thread: threadOfMessageIn(channel, message),
     ref: messageRef({ workspace, channel: parentChannelOf(channel) }, { where: channel.id, message }),
-    author: authorOf(interaction),
+    author: readAuthor(interaction),
     attachments: [],
     ...task,
     addressed: interaction.guild_id === undefined ? "direct" : "mention",

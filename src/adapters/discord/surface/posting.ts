@@ -93,7 +93,7 @@ async function postOnce(
     via.post(Routes.channelMessages(thread.thread), {
       body: {
         ...body,
-        nonce: nonceOf(key),
+        nonce: toNonce(key),
         enforce_nonce: true,
         ...(file && { attachments: [{ id: 0, filename: file.name }] }),
       },
@@ -116,6 +116,6 @@ function addMentionHint(
 }
 
 /** The same for the same key; a nonce has at most 25 characters. */
-function nonceOf(key: string): string {
+function toNonce(key: string): string {
   return createHash("sha256").update(key).digest("base64url").slice(0, 25);
 }

@@ -26,12 +26,12 @@ const quotedSchema = writtenSchema.extend({
   embeds: z.array(embedSchema).catch([]),
 });
 
-function embedText({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
+function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
   return [title ?? "", description ?? "", ...(fields ?? []).map(({ name, value }) => `${name}: ${value}`)];
 }
 
 /** The text with the names of the people it mentions, and without the mention of the bot. */
-export function textOf({ content, mentions }: z.infer<typeof writtenSchema>, botId: string): string {
+export function readText({ content, mentions }: z.infer<typeof writtenSchema>, botId: string): string {
   const names = new Map(mentions.map((user) => [user.id, describePerson(user).name]));
   return readableText(content, botId, (id) => names.get(id));
 }
@@ -44,7 +44,7 @@ export async function fetchQuote(
   const { data } = quotedSchema.safeParse(message);
   if (!data || data.author.id === botId) return undefined;
   const files = data.attachments.map(({ filename }) => `(file: ${filename})`);
-  const parts = [textOf(data, botId), ...data.embeds.flatMap(embedText), ...files];
+  const parts = [readText(data, botId), ...data.embeds.flatMap(readEmbed), ...files];
   const text = parts.filter(Boolean).join("\n").trim();
   if (text === "") return undefined;
   const author = data.author.bot ? describePerson(data.author) : await people(data.author.id, workspace);

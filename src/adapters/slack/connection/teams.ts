@@ -1,4 +1,4 @@
-import { checkToken, identify, isDeadToken, missingScopes } from "../installation/check.ts";
+import { checkToken, identify, isDeadToken, listMissingScopes } from "../installation/check.ts";
 import { UnreadableInstallation } from "../installation/installations.ts";
 import { installPath } from "../installation/manifest.ts";
 import type { SlackAdapterOptions } from "../options.ts";
@@ -78,7 +78,7 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
   };
   const compareScopes = async ({ client, identity: { teamId } }: TeamConnection) => {
     const answer = await client.auth.test().catch(() => undefined);
-    const missing = answer ? missingScopes(answer) : [];
+    const missing = answer ? listMissingScopes(answer) : [];
     if (missing.length > 0) {
       log.warn(
         `In the workspace ${teamId} the Slack app lacks the scopes ${missing.join(", ")}: install it there again at ${installPath}.`,

@@ -55,7 +55,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
     const { channel, thread, user, message, action } = readPress(body);
     const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
     const result = await intake.receive({
-      ...(await actionOf(team, user, press)),
+      ...(await readAction(team, user, press)),
       at: parseTs(action.action_ts),
     });
     const reply = result.kind === "acted" ? result.reply : explainResult(result);
@@ -76,7 +76,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
     const { user } = userSchema.parse(body);
     const { text, about: press } = readSubmission(view, sentenceStateSchema);
     const result = await intake.receive({
-      ...(await actionOf(team, user.id, press)),
+      ...(await readAction(team, user.id, press)),
       text,
       at: Date.now(),
     });
@@ -97,7 +97,7 @@ export function resolveChannel({ identity }: TeamConnection, channel: string) {
 
 type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 
-async function actionOf(
+async function readAction(
   team: TeamConnection,
   user: string,
   { channel, thread, message, action }: z.infer<typeof sentenceStateSchema>,

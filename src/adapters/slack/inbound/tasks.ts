@@ -113,12 +113,12 @@ async function ask(
   if (!mayAsk(team.identity.teamId, author)) {
     // Without a message of its own there is nothing in the channel to answer.
     const at = { ts: (Date.now() / 1_000).toFixed(6) };
-    const result = await intake.receive({ ...eventOf(team, question, at), tellsRefusal: true });
+    const result = await intake.receive({ ...toEvent(team, question, at), tellsRefusal: true });
     return result.kind === "refused" ? result.reply : "That was not taken.";
   }
   const posted = await postQuestion(team, question).catch((error: unknown) => explainRefusal(error));
   if ("problem" in posted) return posted.problem;
-  const event = eventOf(team, question, posted);
+  const event = toEvent(team, question, posted);
   const withdraw = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
   try {
     const result = await intake.receive(event);
@@ -132,7 +132,7 @@ async function ask(
   }
 }
 
-function eventOf(
+function toEvent(
   team: TeamConnection,
   { author, channel, text, thread, about, options }: Question,
   { ts }: { ts: string },

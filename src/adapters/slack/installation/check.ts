@@ -5,7 +5,7 @@ import type { Finding } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import type { SlackAdapterOptions } from "../options.ts";
-import { neededScope } from "../surface/errors.ts";
+import { readNeededScope } from "../surface/errors.ts";
 import { botScopes, eventsPath, installPath } from "./manifest.ts";
 import type { resolveTeams } from "./resolve-teams.ts";
 
@@ -57,14 +57,14 @@ export async function identify(client: WebClient): Promise<Installation> {
     );
   }
   const installation = { identity: { teamId, botUserId, botId }, description: `${user} in ${team}` };
-  const missing = missingScopes(answer);
+  const missing = listMissingScopes(answer);
   if (missing.length === 0) return installation;
   const warning = `The Slack app lacks the scopes ${missing.join(", ")}: add them under OAuth & Permissions and install it again.`;
   return { ...installation, warning };
 }
 
 /** The scopes that we need and Slack has not granted, as far as its answer tells. */
-export function missingScopes(answer: WebAPICallResult): string[] {
+export function listMissingScopes(answer: WebAPICallResult): string[] {
   const granted = answer.response_metadata?.scopes;
   return granted ? botScopes.filter((scope) => !granted.includes(scope)) : [];
 }
@@ -167,7 +167,7 @@ function explainProblem(name: TokenName, cause: unknown): string {
     case "not_allowed_token_type":
       return `is a token of the wrong kind: ${whereToFind}.`;
     case "missing_scope": {
-      const scope = cause instanceof WebAPIPlatformError ? neededScope(cause) : "";
+      const scope = cause instanceof WebAPIPlatformError ? readNeededScope(cause) : "";
       return `lacks the scope ${scope}: ${whereToFind}.`;
     }
     case undefined: {

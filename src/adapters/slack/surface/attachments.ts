@@ -22,7 +22,7 @@ export function fileHandle({ team, id, url }: SlackFile): string {
 }
 
 /** The id of the team that a file came from. */
-export function teamOf({ handle }: AttachmentHandle): string {
+export function readTeam({ handle }: AttachmentHandle): string {
   return parseHandle(handle).team;
 }
 

@@ -67,7 +67,7 @@ export async function readEarlierMessages(
   if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
   const room: ContextMessage[] = [];
   for (const message of inOrder) {
-    const author = await authorOf(message, people);
+    const author = await readAuthor(message, people);
     const files = message.files.map(({ name }) => `(file: ${name ?? "without a name"})`);
     const text = [readableText(message.text, "", (id) => people.knownName(id)), ...files].join("\n").trim();
     if (text) room.push({ author, text, at: Math.floor(Number(message.ts) * 1_000) });
@@ -80,7 +80,7 @@ function findMiddle(earlier: string, later: string): string {
   return ((Number(earlier) + Number(later)) / 2).toFixed(6);
 }
 
-async function authorOf(message: z.infer<typeof messageSchema>, people: People): Promise<Author> {
+async function readAuthor(message: z.infer<typeof messageSchema>, people: People): Promise<Author> {
   const { user, bot_id: bot, bot_profile: profile, username } = message;
   const known = user === undefined ? undefined : await people.author(user);
   if (known && bot === undefined) return known;

@@ -91,14 +91,14 @@ function explainRemedy(error: WebAPIPlatformError): string {
     case "not_in_channel":
       return "the bot is not in the channel, invite it there.";
     case "missing_scope":
-      return `the scope ${neededScope(error)} is missing, add it to the app and install the app again.`;
+      return `the scope ${readNeededScope(error)} is missing, add it to the app and install the app again.`;
     default:
       return "check the bot token and the rights of the app in the workspace.";
   }
 }
 
 /** The scope that a `missing_scope` refusal names. */
-export function neededScope({ data }: WebAPIPlatformError): string {
+export function readNeededScope({ data }: WebAPIPlatformError): string {
   return "needed" in data && typeof data.needed === "string" ? data.needed : "that it needs";
 }
 

@@ -150,7 +150,7 @@ export async function findPosted(
   ]);
   // Every app can read the metadata of others, and write the same.
   const own = messages.filter(({ user }) => user === self);
-  const byKey = new Map(own.map(({ ts, metadata }) => [keyOf(metadata?.event_payload), ts]));
+  const byKey = new Map(own.map(({ ts, metadata }) => [readKey(metadata?.event_payload), ts]));
   const found: string[] = [];
   for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
     found.push(ts);
@@ -158,6 +158,6 @@ export async function findPosted(
 }
 
 /** The SDK's type of a payload has no members. */
-function keyOf(payload: object | undefined): unknown {
+function readKey(payload: object | undefined): unknown {
   return payload && "key" in payload ? payload.key : undefined;
 }

@@ -1,7 +1,7 @@
 import { type ChatSurface, SurfaceError } from "../../../chat/surface.ts";
 import type { SlackServer } from "../connection/web.ts";
 import type { Installations } from "../installation/installations.ts";
-import { teamOf } from "./attachments.ts";
+import { readTeam } from "./attachments.ts";
 import { createSlackSurface } from "./surface.ts";
 
 /** A way to write into threads of every team that has installed the app, each with its own token. */
@@ -38,11 +38,11 @@ export function createTeamsSurface(installations: Installations, server: SlackSe
     status: async (thread, ...rest) => (await surfaceOf(thread)).status?.(thread, ...rest),
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
     details: async (file, signal) => {
-      const surface = await surfaceOf({ workspace: teamOf(file) });
+      const surface = await surfaceOf({ workspace: readTeam(file) });
       return (await surface.details?.(file, signal)) ?? file;
     },
     async *download(file, signal) {
-      const surface = await surfaceOf({ workspace: teamOf(file) });
+      const surface = await surfaceOf({ workspace: readTeam(file) });
       yield* surface.download?.(file, signal) ?? [];
     },
     channelName: async (thread) => (await surfaceOf(thread)).channelName?.(thread),

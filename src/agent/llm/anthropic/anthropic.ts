@@ -62,7 +62,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const response = await send(request, signal);
-    const reply = yield* readReply(eventsOf(response, apiKey));
+    const reply = yield* readReply(readEvents(response, apiKey));
     if (!reply) return;
     yield {
       type: "done",
@@ -95,7 +95,7 @@ function refusesThinking({ kind, detail }: AttemptFailed): boolean {
 }
 
 /** The data of the reply's server-sent events, pings included. */
-async function* eventsOf(response: Response, apiKey: string): AsyncGenerator<string, void, undefined> {
+async function* readEvents(response: Response, apiKey: string): AsyncGenerator<string, void, undefined> {
   const type = response.headers.get("content-type");
   if (type !== null && !type.includes("event-stream")) {
     await response.body?.cancel();

@@ -64,11 +64,11 @@ export function createRequestBuilder(
       // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
       ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
       ...(request.tools.length > 0 && {
-        tools: wireTools(request.tools),
+        tools: toWireTools(request.tools),
         ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
       }),
       ...(request.system.trim() !== "" && {
-        system: [{ ...textBlock(request.system), cache_control: cached }],
+        system: [{ ...toTextBlock(request.system), cache_control: cached }],
       }),
       messages: finishTurns(converted(request.messages).turns),
     };
@@ -78,7 +78,7 @@ export function createRequestBuilder(
 /** A cache breakpoint. The service takes four: the tools, the system prompt and the last two user turns. */
 const cached = { type: "ephemeral" } as const;
 
-function wireTools(tools: readonly ToolDefinition[]): ToolUnion[] {
+function toWireTools(tools: readonly ToolDefinition[]): ToolUnion[] {
   return tools.map((tool, index) => ({
     name: tool.name,
     description: tool.description,
@@ -99,18 +99,18 @@ interface Converted {
 function convert(message: Message, { turns, ids }: Converted, style: RequestStyle): void {
   switch (message.role) {
     case "user":
-      addUser(turns, userBlocks(message, style.limits));
+      addUser(turns, toUserBlocks(message, style.limits));
       break;
     case "summary":
-      addUser(turns, [textBlock(formatSummary(message))]);
+      addUser(turns, [toTextBlock(formatSummary(message))]);
       break;
     case "assistant": {
-      const content = assistantBlocks(message, style, ids);
+      const content = toAssistantBlocks(message, style, ids);
       if (content.length > 0) turns.push(...ensureTrailingUserMessage(turns), { role: "assistant", content });
       break;
     }
     case "tool":
-      addUser(turns, [toolResult(message, ids.of(message.callId), style.limits)]);
+      addUser(turns, [toToolResult(message, ids.of(message.callId), style.limits)]);
       break;
   }
 }
@@ -123,7 +123,7 @@ function addUser(turns: Turn[], blocks: UserBlock[]): void {
 
 /** The models refuse a request that ends with their own words: behind each turn of theirs stands a word of ours. */
 function ensureTrailingUserMessage(turns: readonly Turn[]): Turn[] {
-  return turns.at(-1)?.role === "assistant" ? [{ role: "user", content: [textBlock("Continue.")] }] : [];
+  return turns.at(-1)?.role === "assistant" ? [{ role: "user", content: [toTextBlock("Continue.")] }] : [];
 }
 
 /** The turns of one request. What later requests continue stays as it is: the marks move. */
@@ -140,12 +140,19 @@ function finishTurns(turns: readonly Turn[]): Turn[] {
   return all;
 }
 
-function userBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
+function toUserBlocks(message: UserMessage, limits: ModelLimits): UserBlock[] {
   const text = formatUserText(message);
-  return [textBlock(text.trim() === "" ? "(empty message)" : text), ...imageBlocks(message.images, limits)];
+  return [
+    toTextBlock(text.trim() === "" ? "(empty message)" : text),
+    ...toImageBlocks(message.images, limits),
+  ];
 }
 
-function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: WireIds): ContentBlockParam[] {
+function toAssistantBlocks(
+  message: AssistantMessage,
+  style: RequestStyle,
+  ids: WireIds,
+): ContentBlockParam[] {
   const replaysThinking = message.model === style.id && !style.forgets(message);
   const blocks = message.parts.flatMap((part): ContentBlockParam[] => {
     switch (part.type) {
@@ -154,7 +161,7 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
           ? [toWellFormed(part.raw)]
           : [];
       case "text":
-        return part.text.trim() === "" ? [] : [textBlock(part.text)];
+        return part.text.trim() === "" ? [] : [toTextBlock(part.text)];
       case "tool-call": {
         const { id, name, input } = part.call;
         return [
@@ -173,28 +180,28 @@ function assistantBlocks(message: AssistantMessage, style: RequestStyle, ids: Wi
   return blocks;
 }
 
-function toolResult(message: ToolMessage, id: string, limits: ModelLimits): ToolResultBlockParam {
+function toToolResult(message: ToolMessage, id: string, limits: ModelLimits): ToolResultBlockParam {
   const failed = message.status === "error" || message.status === "stopped" || message.status === "unknown";
   // The service takes no images in a failed result.
   const content = [
-    textBlock(toResultText(message.text)),
-    ...(failed ? [] : imageBlocks(message.images, limits)),
+    toTextBlock(toResultText(message.text)),
+    ...(failed ? [] : toImageBlocks(message.images, limits)),
   ];
   return { type: "tool_result", tool_use_id: id, content, ...(failed && { is_error: true }) };
 }
 
-function imageBlocks(
+function toImageBlocks(
   images: readonly Image[] = [],
   limits: ModelLimits,
 ): (ImageBlockParam | TextBlockParam)[] {
   return images.map(({ mediaType, data }) =>
     limits.images
       ? { type: "image", source: { type: "base64", media_type: mediaType, data } }
-      : textBlock("(an image was left out: this model cannot see images)"),
+      : toTextBlock("(an image was left out: this model cannot see images)"),
   );
 }
 
-function textBlock(text: string): TextBlockParam {
+function toTextBlock(text: string): TextBlockParam {
   return { type: "text", text: text.toWellFormed() };
 }
 

@@ -54,8 +54,8 @@ export function createDemoModel(options: { scriptsDir?: string; stepDelayMs?: nu
         }
       }
       signal.throwIfAborted();
-      const input = estimateRoughly([request.system, ...request.messages.map(textIn)]);
-      const usage = { ...noUsage, input, output: estimateRoughly([textIn(message)]), calls: 1 };
+      const input = estimateRoughly([request.system, ...request.messages.map(readText)]);
+      const usage = { ...noUsage, input, output: estimateRoughly([readText(message)]), calls: 1 };
       yield { type: "done", message, usage };
     },
   };
@@ -65,7 +65,7 @@ export function createDemoModel(options: { scriptsDir?: string; stepDelayMs?: nu
 function createReply(scripts: Scripts, request: ModelRequest): AssistantMessage {
   const { step, said } = findCue(scripts, request.messages);
   const forbidden = request.toolChoice === "none";
-  const parts = forbidden ? [textPart(notice)] : partsOf(step, said, request.messages);
+  const parts = forbidden ? [toTextPart(notice)] : toParts(step, said, request.messages);
   const stop = parts.some((part) => part.type === "tool-call") ? "tool-calls" : "end";
   return { role: "assistant", id: randomUUID(), parts, model: "demo", stop };
 }
@@ -103,7 +103,7 @@ function findCue(
   return { step, said };
 }
 
-function partsOf(
+function toParts(
   step: ScriptStep,
   said: UserMessage | undefined,
   messages: readonly Message[],
@@ -116,7 +116,7 @@ function partsOf(
   if (step.text !== undefined) {
     const filled = fill(step.text, said, messages);
     const introduce = answers && !filled.includes(notice) && !hasAnswered(messages);
-    parts.push(textPart(introduce ? `${notice}\n\n${filled}` : filled));
+    parts.push(toTextPart(introduce ? `${notice}\n\n${filled}` : filled));
   }
   for (const { tool, input } of step.calls) {
     parts.push({ type: "tool-call", call: { id: `demo_${randomUUID()}`, name: tool, input } });
@@ -149,11 +149,11 @@ function fill(text: string, said: UserMessage | undefined, messages: readonly Me
   });
 }
 
-function textPart(text: string): AssistantPart {
+function toTextPart(text: string): AssistantPart {
   return { type: "text", text };
 }
 
-function textIn(message: Message): string {
+function readText(message: Message): string {
   if (message.role !== "assistant") return message.text;
   return message.parts
     .map((part) => (part.type === "tool-call" ? JSON.stringify(part.call.input) : part.text))

@@ -67,7 +67,7 @@ class DemoScriptError extends Error {
  * it), and unless there is exactly one script without `match`
  */
 export function loadScripts(dir: string): Scripts {
-  const files = namesIn(dir)
+  const files = listNames(dir)
     .filter((name) => name.endsWith(".yaml"))
     .toSorted()
     .map((name) => readScript(join(dir, name)));
@@ -81,7 +81,7 @@ export function loadScripts(dir: string): Scripts {
   return { scripts: files.filter((file) => file !== fallback), fallback };
 }
 
-function namesIn(dir: string): string[] {
+function listNames(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch (error) {

@@ -50,7 +50,7 @@ export function createChatMessages(reader: Reader): (request: ModelRequest) => C
     return [
       ...(system === "" ? [] : [{ role: "system" as const, content: system.toWellFormed() }]),
       ...wire,
-      ...imagesTurn(images),
+      ...toImagesTurn(images),
     ];
   };
 }
@@ -64,13 +64,16 @@ interface Converted {
 function convert(message: Message, state: Converted, reader: Reader): void {
   const { wire } = state;
   if (message.role !== "tool") {
-    wire.push(...imagesTurn(state.images));
+    wire.push(...toImagesTurn(state.images));
     state.images = [];
   }
   switch (message.role) {
     case "user":
       wire.push(
-        toWellFormed({ role: "user", content: userContent(formatUserText(message), message.images, reader) }),
+        toWellFormed({
+          role: "user",
+          content: toUserContent(formatUserText(message), message.images, reader),
+        }),
       );
       break;
     case "summary":
@@ -89,34 +92,34 @@ function convert(message: Message, state: Converted, reader: Reader): void {
             : noteLeftOutImages(toResultText(message.text), message.images ?? []),
         }),
       );
-      if (reader.images) state.images.push(...toWellFormed(resultImages(message)));
+      if (reader.images) state.images.push(...toWellFormed(toResultImages(message)));
       break;
   }
 }
 
-function imagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessageParam[] {
+function toImagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessageParam[] {
   return content.length === 0 ? [] : [{ role: "user", content }];
 }
 
 function assistant(message: AssistantMessage, reader: Reader): ChatCompletionAssistantMessageParam {
-  const { think = "", ...reasoning } = message.model === reader.id ? thinkingOf(message) : {};
+  const { think = "", ...reasoning } = message.model === reader.id ? readThinking(message) : {};
   const text = think + textOf(message);
   const calls = toolCalls(message);
   return {
     role: "assistant",
     content: text.trim() === "" ? null : text,
     ...reasoning,
-    ...(calls.length > 0 && { tool_calls: calls.map(toolCall) }),
+    ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
   };
 }
 
-function thinkingOf(message: AssistantMessage) {
+function readThinking(message: AssistantMessage) {
   const part = message.parts.find(({ type }) => type === "thinking");
   const ours = part?.type === "thinking" && part.protocol === "openai-chat";
   return (ours && chatThinking.safeParse(part.raw).data) || {};
 }
 
-function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionToolCall {
+function toToolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionToolCall {
   return {
     id: toWireId(id, idLimit),
     type: "function",
@@ -124,20 +127,20 @@ function toolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionT
   };
 }
 
-function userContent(
+function toUserContent(
   text: string,
   images: readonly Image[] = [],
   reader: Reader,
 ): string | ChatCompletionContentPart[] {
   if (images.length === 0 || !reader.images) return noteLeftOutImages(text, images);
-  return [{ type: "text", text }, ...images.map(imagePart)];
+  return [{ type: "text", text }, ...images.map(toImagePart)];
 }
 
-function resultImages({ name, images = [] }: ToolMessage): ChatCompletionContentPart[] {
+function toResultImages({ name, images = [] }: ToolMessage): ChatCompletionContentPart[] {
   if (images.length === 0) return [];
-  return [{ type: "text", text: `From the result of ${name}:` }, ...images.map(imagePart)];
+  return [{ type: "text", text: `From the result of ${name}:` }, ...images.map(toImagePart)];
 }
 
-function imagePart(image: Image): ChatCompletionContentPart {
+function toImagePart(image: Image): ChatCompletionContentPart {
   return { type: "image_url", image_url: { url: toDataUrl(image) } };
 }

@@ -22,9 +22,9 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
-  const messagesOf = createChatMessages({ id, images: limits.images });
+  const toMessages = createChatMessages({ id, images: limits.images });
 
-  const body = (request: ModelRequest): ChatCompletionCreateParamsStreaming => ({
+  const toBody = (request: ModelRequest): ChatCompletionCreateParamsStreaming => ({
     model,
     stream: true,
     stream_options: { include_usage: true },
@@ -38,12 +38,12 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
       })),
       tool_choice: request.toolChoice ?? "auto",
     }),
-    messages: messagesOf(request),
+    messages: toMessages(request),
   });
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const reply = new ChatReply({ snapshots: miniMax, calls: request.toolChoice !== "none" });
-    const sent = client.chat.completions.create(body(request), { signal });
+    const sent = client.chat.completions.create(toBody(request), { signal });
     for await (const chunk of streamWithErrors(sent, options.apiKey)) {
       const parsed = parseChunk(chatChunk, chunk);
       checkBaseResp(parsed.base_resp);

@@ -37,7 +37,7 @@ const idLimit = 64;
 export function createInputItems(reader: ItemReader): (messages: readonly Message[]) => ResponseInputItem[] {
   const converted = memoizeByPrefix(
     (): ResponseInputItem[] => [],
-    (items, message) => items.push(...toWellFormed(itemsOf(message, reader))),
+    (items, message) => items.push(...toWellFormed(toItems(message, reader))),
   );
   return (messages) => {
     assertPaired(messages);
@@ -45,20 +45,20 @@ export function createInputItems(reader: ItemReader): (messages: readonly Messag
   };
 }
 
-function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
+function toItems(message: Message, reader: ItemReader): ResponseInputItem[] {
   switch (message.role) {
     case "user":
-      return [{ role: "user", content: content(formatUserText(message), message.images, reader) }];
+      return [{ role: "user", content: toContent(formatUserText(message), message.images, reader) }];
     case "summary":
       return [{ role: "user", content: formatSummary(message) }];
     case "assistant":
-      return isBlank(message) ? [] : assistantItems(message, reader);
+      return isBlank(message) ? [] : toAssistantItems(message, reader);
     case "tool":
       return [
         {
           type: "function_call_output",
           call_id: toWireId(message.callId, idLimit),
-          output: content(toResultText(message.text), message.images, reader),
+          output: toContent(toResultText(message.text), message.images, reader),
         },
       ];
   }
@@ -68,7 +68,7 @@ function itemsOf(message: Message, reader: ItemReader): ResponseInputItem[] {
  * The service's own items, all of them, in order and untouched but for the ids of calls. They are only known for its own replies; those
  * of other models are told in items that hold nothing but text and calls.
  */
-function assistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
+function toAssistantItems(message: AssistantMessage, reader: ItemReader): ResponseInputItem[] {
   const own = message.model === reader.id && !reader.forgets(message);
   const items = own ? message.parts.flatMap((part, index) => replayItem(part, message.parts[index + 1])) : [];
   return items.length > 0 ? items : message.parts.flatMap(describeItem);
@@ -94,7 +94,7 @@ function describeItem(part: AssistantPart): ResponseInputItem[] {
   return [{ type: "function_call", ...call }];
 }
 
-function content(
+function toContent(
   text: string,
   images: readonly Image[] = [],
   reader: Reader,

@@ -96,7 +96,7 @@ export async function* readResponse(
       case "response.incomplete": {
         const inOrder = [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
         const output = inOrder.length > 0 ? inOrder : (event.response.output ?? []);
-        return { message: toMessage(output, event.response, model), tokens: tokensOf(event.response) };
+        return { message: toMessage(output, event.response, model), tokens: readTokens(event.response) };
       }
       case "response.failed":
         throw toStreamFailure(event.response.error);
@@ -140,7 +140,7 @@ type OutputItem = z.infer<typeof outputItem>;
  */
 function toMessage(output: readonly unknown[], end: Response, model: string): AssistantMessage {
   const read = output.map((raw) => ({ raw, item: parseChunk(outputItem, raw) }));
-  const stop = stopOf(
+  const stop = findStopReason(
     read.map(({ item }) => item),
     end,
   );
@@ -165,7 +165,7 @@ function toMessage(output: readonly unknown[], end: Response, model: string): As
         // A declined answer asks for nothing, and neither does a call that was cut before it began.
         if (stop === "refusal" || (stop === "max-tokens" && item.arguments === "")) break;
         const call = readCall({ id: item.call_id, name: item.name, arguments: item.arguments });
-        keep("", replayable(raw, item, call));
+        keep("", toReplayable(raw, item, call));
         parts.push({ type: "tool-call", call });
         break;
       }
@@ -180,7 +180,7 @@ function toMessage(output: readonly unknown[], end: Response, model: string): As
 }
 
 /** The call's item, changed only where the service would refuse to take it back. */
-function replayable(
+function toReplayable(
   raw: unknown,
   { name, arguments: text }: Extract<OutputItem, { type: "function_call" }>,
   call: ToolCall,
@@ -191,7 +191,7 @@ function replayable(
   return unchanged ? raw : { ...Object(raw), ...legal };
 }
 
-function stopOf(items: readonly OutputItem[], end: Response): StopReason {
+function findStopReason(items: readonly OutputItem[], end: Response): StopReason {
   const reason = end.incomplete_details?.reason;
   const refused = items.some(
     (item) => item.type === "message" && item.content.some((entry) => entry.refusal),
@@ -202,7 +202,7 @@ function stopOf(items: readonly OutputItem[], end: Response): StopReason {
   return items.some((item) => item.type === "function_call") ? "tool-calls" : "end";
 }
 
-function tokensOf({ usage }: Response): CallTokens {
+function readTokens({ usage }: Response): CallTokens {
   const cacheRead = usage?.input_tokens_details?.cached_tokens ?? 0;
   const cacheWrite = usage?.input_tokens_details?.cache_write_tokens ?? 0;
   const input = Math.max(0, (usage?.input_tokens ?? 0) - cacheRead - cacheWrite);

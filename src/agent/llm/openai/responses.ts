@@ -27,9 +27,9 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     images: limits.images,
     forgets: (message: Message) => forgotten.has(message),
   };
-  let itemsOf = createInputItems(reader);
+  let toItems = createInputItems(reader);
 
-  const body = (request: ModelRequest): ResponseCreateParamsStreaming => ({
+  const toBody = (request: ModelRequest): ResponseCreateParamsStreaming => ({
     model,
     stream: true,
     store: false,
@@ -46,7 +46,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
       })),
       tool_choice: request.toolChoice ?? "auto",
     }),
-    input: itemsOf(request.messages),
+    input: toItems(request.messages),
   });
 
   /**
@@ -58,12 +58,12 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     const known = messages.filter((message) => message.role === "assistant" && !forgotten.has(message));
     for (const message of known) forgotten.add(message);
     // What it has converted it does not look at again.
-    itemsOf = createInputItems(reader);
+    toItems = createInputItems(reader);
     return known.length > 0;
   };
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const events = streamWithErrors(client.responses.create(body(request), { signal }), options.apiKey);
+    const events = streamWithErrors(client.responses.create(toBody(request), { signal }), options.apiKey);
     const reply = yield* readResponse(events, id);
     if (!reply) return;
     yield { type: "done", message: reply.message, usage: computeCallUsage(reply.tokens, limits.price) };

@@ -1,7 +1,7 @@
 /** What the entries of a timeline have in common. */
 import type { Excerpt, Figures } from "../../../../operations/operations.ts";
 import { type Child, element } from "../dom.ts";
-import { formatCost, formatCount, pluralize, tokensOf } from "../format.ts";
+import { formatCost, formatCount, pluralize, sumTokens } from "../format.ts";
 
 /** Tokens read from a cache apart: they cost a tenth. */
 export function figuresOf(figures: Figures): HTMLElement {
@@ -15,7 +15,7 @@ export function figuresOf(figures: Figures): HTMLElement {
     "p",
     {
       class: "figures",
-      title: `${formatCount(tokensOf(figures))} tokens, ${pluralize(figures.calls, "model call")}`,
+      title: `${formatCount(sumTokens(figures))} tokens, ${pluralize(figures.calls, "model call")}`,
     },
     ...parts
       .filter(([, tokens]) => tokens > 0)

@@ -2,7 +2,7 @@
 import type { BudgetLine, UsageReport, UsageShare } from "../../../../operations/operations.ts";
 import { getUsage } from "../api.ts";
 import { element } from "../dom.ts";
-import { formatCost, formatCount, formatShort, pluralize, tokensOf } from "../format.ts";
+import { formatCost, formatCount, formatShort, pluralize, sumTokens } from "../format.ts";
 import type { State } from "../states.ts";
 import { bars, columns, figure, meter } from "./chart.ts";
 import { chip, type Column, emptyNote, failure, section, table } from "./report.ts";
@@ -19,7 +19,7 @@ type MeasureName = keyof UsageShare["daily"];
 
 const measures: Record<MeasureName, Measure> = {
   cost: { name: "Cost", of: ({ cost }) => cost, format: (value) => formatCost(value) },
-  tokens: { name: "Tokens", of: tokensOf, format: formatShort },
+  tokens: { name: "Tokens", of: sumTokens, format: formatShort },
   turns: { name: "Turns", of: ({ turns }) => turns, format: formatShort },
 };
 
@@ -173,7 +173,7 @@ function tiles(days: Day[]): HTMLElement {
   const cost = sum((day) => day.cost);
   const shown: [term: string, value: string][] = [
     ["Cost", formatCost(cost, unknown)],
-    ["Tokens", formatShort(sum(tokensOf))],
+    ["Tokens", formatShort(sum(sumTokens))],
     ["From cache", prompt ? `${Math.round((100 * sum(({ cacheRead }) => cacheRead)) / prompt)} %` : "–"],
     ["Turns", formatCount(sum(({ turns }) => turns))],
     ["Model calls", formatCount(sum(({ calls }) => calls))],
