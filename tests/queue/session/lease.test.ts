@@ -503,3 +503,31 @@ test("A delivery tells whether the thread has questions open and whether schedul
   await lease.append([], { fields: { "question:q": "" } });
   expect(await deliver(redis, thread, message(4), options)).toEqual(accepted(1));
 });
+
+test("A message that waits is gone when its author deletes it, and reads as edited; the others stay as they are", async () => {
+  const redis = server.client();
+  const thread = newThread();
+  for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
+  const remove = (id: string) => deleteMessage(redis, thread, { message: id, author: ada, at: 9 });
+  expect([await remove("m2"), await remove("m2"), await remove("m9")]).toEqual([
+    ...["withdrawn", "too-late", "too-late"],
+  ]);
+  const edit = { message: "m3", author: ada, at: 9, text: "message 3, please" };
+  expect(await editMessage(redis, thread, edit)).toBe("changed");
+  expect(await editMessage(redis, thread, { ...edit, message: "m9" })).toBe("too-late");
+  expect(await readMailbox(redis, thread)).toEqual([message(1), { ...message(3), text: edit.text }]);
+  expect(await readStop(redis, thread)).toBeUndefined();
+});
+
+test("A deletion that reaches no turn stops nothing, and one that a turn is told of leaves the order of an earlier stop", async () => {
+  const redis = server.client();
+  const thread = newThread();
+  for (const n of [1, 2]) await deliver(redis, thread, message(n), options);
+  const lease = await claimSession(redis, thread);
+  await lease.take({ type: "turn-start", turn: "t", at: 1 });
+  expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 9 })).toBe("passed-on");
+  expect(await readStop(redis, thread)).toBeUndefined();
+  await lease.append([], { fields: { status: "idle" } });
+  expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 9 })).toBe("too-late");
+  expect(await readStop(redis, thread)).toBeUndefined();
+});
