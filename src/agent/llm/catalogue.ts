@@ -1,18 +1,18 @@
 import type { ModelLimits, TokenPrice } from "../model.ts";
 
-/** What has to be known about a model before it is called. */
+/** What must be known about a model before the first call. */
 export interface ModelFacts extends ModelLimits {
   /** Whether it takes `thinking: {type: "adaptive"}` (Anthropic protocol only). */
   adaptiveThinking: boolean;
 }
 
-/** What is known about the model `id` (`provider/model`) without asking anybody; little about an unknown one. */
+/** What is known about the model `id` (`provider/model`) without a request; for an unknown model, only defaults. */
 export function lookUpModel(id: string): ModelFacts {
   const model = id.slice(id.indexOf("/") + 1).replace(/-\d{8}$/, "");
   return catalogue.get(model) ?? unknownModel;
 }
 
-/** Small enough for nearly every model that can use tools; a wrong guess costs an early compaction only. */
+/** Small enough for nearly every model that can use tools; a wrong guess costs no more than an early compaction. */
 const unknownModel: ModelFacts = {
   contextTokens: 128_000,
   maxOutputTokens: 8_192,
@@ -27,7 +27,7 @@ function claudePrice(input: number, output: number, cacheRead = input / 10): Tok
 
 /** The window of the Claude models from 4.6 on. */
 const claude = { contextTokens: 1_000_000, maxOutputTokens: 128_000, images: true, adaptiveThinking: true };
-/** The window of the Claude models before 4.6, which take thinking with a budget only. */
+/** The window of the Claude models before 4.6, which only support thinking with a fixed budget. */
 const claude45 = { contextTokens: 200_000, maxOutputTokens: 64_000, images: true, adaptiveThinking: false };
 
 /** OpenAI charges a whole request at twice the input and 1.5 times the output rate beyond 272,000 tokens of prompt. */
@@ -49,7 +49,7 @@ function gpt(input: number, output: number, cacheRead: number): ModelFacts {
   };
 }
 
-/** MiniMax's own figures; other sellers of the same weights name other windows. */
+/** MiniMax's own figures; other hosts of the same weights publish other windows. */
 function miniMax(input: number, output: number): ModelFacts {
   return {
     contextTokens: 204_800,
@@ -99,7 +99,7 @@ const catalogue = new Map<string, ModelFacts>([
 const prices = [...catalogue.values()].flatMap(({ price = [] }) => price);
 const longPrompts = prices.flatMap(({ longPrompt = [] }) => longPrompt);
 
-/** What a call costs at most among the models above, for a model whose price nobody has told. */
+/** The highest price among the models above, for a model whose price is unknown. */
 export const dearestPrice: NonNullable<ModelLimits["price"]> = {
   ...findDearest(prices),
   longPrompt: { ...findDearest(longPrompts), above: Math.min(...longPrompts.map(({ above }) => above)) },

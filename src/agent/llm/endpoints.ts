@@ -13,8 +13,8 @@ export function isMiniMax(baseUrl: string): boolean {
 /**
  * The base URL as the SDK of `protocol` wants it, without a trailing slash.
  *
- * MiniMax serves the Anthropic protocol below `/anthropic` and the OpenAI one below `/v1`; whichever of them
- * the operator wrote, or none, the right one is put there. Other addresses are left as they are:
+ * MiniMax serves the Anthropic protocol below `/anthropic` and the OpenAI one below `/v1`; the right path
+ * replaces whichever the operator wrote, or is added. Other addresses are left as they are:
  *
  *     https://api.minimax.io/v1/   -> https://api.minimax.io/anthropic   (anthropic)
  *     https://proxy.example/v1/    -> https://proxy.example/v1           (either)

@@ -1,20 +1,20 @@
 import { type LanguageModel, ModelError, type ModelErrorKind, type ModelEvent } from "../model.ts";
 
-/** What another model may do better: this one is down, out of credit or gone. */
+/** Failures after which another model is worth a try: this one is down, out of credit or gone. */
 const worthAnother: ReadonlySet<ModelErrorKind> = new Set(["transient", "quota", "not-found"]);
 
-/** How long a model that failed is passed over, in milliseconds. */
+/** How long a failed model is skipped, in milliseconds. */
 const defaultRestMs = 60_000;
 
 /**
- * The first model, and the others in order for when it fails for good: after its own retries, or without credit.
- * A model that failed rests for a while, so that not every step waits for its retries again.
+ * The first model, with the others as fallbacks, in order, for when it fails permanently: after its own retries, or
+ * without credit. A failed model is skipped for a while, so that not every step waits for its retries again.
  *
- * Its limits are those of the first; a smaller window further down is told by that service as an overflow.
+ * Its limits are those of the first; if a fallback has a smaller window, its service reports an overflow.
  */
 export function createFallbackModel(options: {
   models: readonly [LanguageModel, ...LanguageModel[]];
-  /** Told about every failed call, with the service's own words for the log. */
+  /** Called for every failed call, with the service's own words for the log. */
   onFailure(model: string, error: ModelError): void;
   now(): number;
   restMs?: number;

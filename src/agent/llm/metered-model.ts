@@ -12,7 +12,7 @@ import {
 import type { BudgetExhausted, TurnBudget } from "../turn-budget.ts";
 import { computeCallUsage } from "./cost.ts";
 
-/** The call was not made: the turn's budget has no room for it. */
+/** The call was not made because it does not fit the turn's budget. */
 export class BudgetReached extends ModelError {
   readonly usedUp: BudgetExhausted;
 
@@ -40,7 +40,7 @@ export function meteredModel(options: {
   const { model, turnBudget, counter } = options;
   const { limits } = model;
 
-  /** What goes with every request of a turn, counted once. */
+  /** The tokens that every request of a turn contains, counted once. */
   let fixed: (Pick<ModelRequest, "system" | "tools"> & { tokens: number }) | undefined;
   const estimatePrompt = ({ system, tools, messages }: ModelRequest): number => {
     if (fixed?.system !== system || fixed.tools !== tools)

@@ -11,9 +11,9 @@ export type ModelAccount = { provider: "demo" } | ServiceAccount;
 export interface OpenOptions {
   retry?: Partial<RetryPolicy>;
   demo?: { scripts?: string | undefined; stepDelayMs?: number | undefined };
-  /** What the operator says about the model; it counts more than the service and the catalogue. */
+  /** What the operator configured for the model; overrides the service and the catalogue. */
   limits?: Partial<ModelLimits>;
-  /** How long the service may take to tell about a model, in milliseconds. Default 5,000. */
+  /** How long the service may take to describe a model, in milliseconds. Default 5,000. */
   askMs?: number;
 }
 
@@ -56,6 +56,6 @@ async function factsOf(account: ServiceAccount, { limits, askMs = 5_000 }: OpenO
   const asked = await askService(account, AbortSignal.timeout(askMs));
   if (asked.ok) return { ...known, ...asked.facts, ...limits };
   if (asked.refusal) throw asked.refusal;
-  // Compatible servers often have no such endpoint; an unreachable one is told by the first real call.
+  // Compatible servers often have no such endpoint; the first real call reports an unreachable one.
   return { ...known, ...limits };
 }

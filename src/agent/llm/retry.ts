@@ -10,11 +10,11 @@ export interface RetryPolicy {
   maxRetries: number;
   /** Upper bound of the first wait; it doubles with every attempt. The real wait is random below it. */
   baseMs: number;
-  /** Upper bound of any wait that we choose ourselves. A longer Retry-After of the service is honoured. */
+  /** Upper bound of any wait that we choose ourselves. A longer Retry-After from the service is honoured. */
   capMs: number;
   /**
-   * No attempt starts later than this after the first one started; a wait that would end later is not begun.
-   * A running attempt that streams is never cut by it.
+   * The latest start of an attempt, counted from the start of the first; a wait that would end later is skipped.
+   * It never cuts off an attempt that is streaming.
    */
   deadlineMs: number;
   /** An attempt that yields no event for this long is abandoned and counts as failed. */
@@ -41,14 +41,14 @@ export const defaultRetryPolicy: RetryPolicy = {
  */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
-/** The service is at work. Any empty delta counts as a heartbeat. */
+/** A sign that the service is working. Any empty delta counts as one. */
 export const heartbeat: ModelEvent = { type: "text", delta: "" };
 
 /**
  * A model whose calls are retried, with exponential back-off and jitter, while the failure is transient.
  *
- * @param recoverable whether the model will from now on leave out what the service refused in the request, so that an
- * immediate retry is worthwhile
+ * @param recoverable whether the model has learned to leave out what the service refused, so that an immediate retry is
+ * worthwhile
  */
 export function createRetryingModel(
   facts: Pick<LanguageModel, "id" | "limits">,
@@ -89,7 +89,7 @@ interface RetryOptions {
  * void, and its `attempt` is the number of the attempt that follows (2 for the first retry).
  *
  * Throws `signal.reason` when `signal` is aborted, whatever else happened; else {@link ModelError} for a
- * failure that is not transient or is still there after the last attempt.
+ * failure that is not transient or persists after the last attempt.
  */
 export async function* withRetries(
   attempt: Attempt,

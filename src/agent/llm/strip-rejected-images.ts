@@ -2,7 +2,7 @@ import type { Message } from "../messages.ts";
 import type { ModelRequest } from "../model.ts";
 import type { AttemptFailed } from "./attempt-failed.ts";
 
-/** What a model's service does not take any more. */
+/** Remembers which images a model's service has refused. */
 export interface RefusedImages {
   /** The request without them. */
   accepted(request: ModelRequest): ModelRequest;
@@ -16,7 +16,7 @@ export interface RefusedImages {
  */
 export function createImageStripping(): RefusedImages {
   const refused = new WeakSet<Message>();
-  // A long conversation is not looked through in each step for what hardly ever is there.
+  // Refused images are rare, so a long conversation is not searched in every step.
   let isAnyRefused = false;
   return {
     accepted(request) {
@@ -40,7 +40,7 @@ export function createImageStripping(): RefusedImages {
 /** "At least one of the image dimensions exceed max allowed size: 8000 pixels", "Could not process image" */
 function isAboutImages({ kind, detail }: AttemptFailed): boolean {
   if (kind === "invalid-request" || kind === "content-filter") return /\bimage/i.test(detail);
-  // Of too many bytes is no request without images: the window is full long before.
+  // Without images a request is never too large in bytes: the context window is full long before.
   return kind === "overflow" && /maximum size|too large/i.test(detail);
 }
 

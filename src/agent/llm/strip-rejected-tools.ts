@@ -1,7 +1,7 @@
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import type { AttemptFailed } from "./attempt-failed.ts";
 
-/** Tools that a model's service does not take. */
+/** Remembers which tools a model's service has refused. */
 export interface RefusedTools {
   /** The request without them. */
   accepted(request: ModelRequest): ModelRequest;
@@ -10,11 +10,11 @@ export interface RefusedTools {
 }
 
 /**
- * A service refuses a whole request for the schema of one tool that it does not understand, as a server of MCP may
- * offer. Every thread would be without an answer: the tool is left out instead.
+ * A service refuses a whole request because of one tool schema that it does not understand, such as an MCP server may
+ * offer. No thread would get an answer any more, so the tool is left out.
  */
 export function createToolStripping(): RefusedTools {
-  // Made anew for each turn, so they are known by what they say.
+  // Definitions are created for each turn, so they are compared by content.
   const refused = new Set<string>();
   const remaining = (tools: readonly ToolDefinition[]) =>
     tools.filter((tool) => !refused.has(JSON.stringify(tool)));

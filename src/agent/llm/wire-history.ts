@@ -15,8 +15,8 @@ export interface Reader {
 }
 
 /**
- * Reads conversations that grow: what was read of an array once is not read again, so that a step costs what is new in
- * it. An array may be appended to, and never changed otherwise (see `TokenCounter.countMessages`).
+ * Folds over conversations that grow: each message of an array is read once, so that a step costs only what is new. An
+ * array may be appended to, but not changed in any other way (see `TokenCounter.countMessages`).
  */
 export function memoizeByPrefix<State>(
   begin: () => State,
@@ -48,7 +48,7 @@ const unanswered = memoizeByPrefix(
 
 /**
  * Throws unless every call has exactly one result, directly after the message that made it. Services refuse
- * anything else, and a session with such a history would be stuck for good.
+ * anything else, and a session with such a history would be stuck forever.
  */
 export function assertPaired(messages: readonly Message[]): void {
   assertAnswered(unanswered(messages));
@@ -71,12 +71,12 @@ export function toWireId(id: string, limit: number): string {
   return id.length <= limit ? id : hashId(id);
 }
 
-/** A legal id in place of one that the service would refuse, always the same. */
+/** Derives a legal id from one that the service would refuse; always the same for the same id. */
 export function hashId(id: string): string {
   return `call_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
 
-/** A called name as it goes back: a model can make one up that no service takes. A tool's own name stays as it is. */
+/** The name of a called tool, made legal: a model can invent one that services refuse. Real names stay as they are. */
 export function toWireName(name: string): string {
   return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
 }
@@ -85,12 +85,12 @@ export function formatSummary({ text }: SummaryMessage): string {
   return `<summary of="earlier conversation">\n${text}\n</summary>`;
 }
 
-/** A tool's text as it goes back: some servers refuse an empty one. */
+/** A tool's result as sent to the model: some servers refuse an empty text. */
 export function toResultText(text: string): string {
   return text.trim() === "" ? "(no output)" : text;
 }
 
-/** Text that takes the place of images for a model without eyes. */
+/** Text in place of images, for a model that cannot see them. */
 export function noteLeftOutImages(text: string, images: readonly Image[]): string {
   return images.length === 0 ? text : `${text}\n(${images.length} left out: this model cannot see images)`;
 }

@@ -22,13 +22,13 @@ export interface EnabledServer {
   state: "enabled";
   name: string;
   endpoint: McpEndpoint;
-  /** What this server sets itself; the pool's own values fill the rest. */
+  /** The server's own settings; the pool's defaults fill in the rest. */
   timeouts: Partial<McpTimeouts>;
   /** The operator vouches for what the server says about its own tools. */
   trust: boolean;
 }
 
-/** One entry of `mcp.json`. A faulty one is kept with its fault, so that `/status` can show it. */
+/** One entry of `mcp.json`. An invalid one is kept with its error, so that `/status` can show it. */
 export type McpServer =
   | EnabledServer
   | { state: "disabled"; name: string }
@@ -36,7 +36,7 @@ export type McpServer =
 
 export interface McpConfig {
   servers: McpServer[];
-  /** Values that must be masked wherever they turn up. */
+  /** Values to be masked wherever they appear. */
   secrets: string[];
 }
 
@@ -148,7 +148,7 @@ function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEnd
   return { kind, url, headers: mapValues(entry.headers, expanded) };
 }
 
-/** A known type decides; otherwise a url means streamable HTTP, and anything else a command. */
+/** By its type, if that is known; otherwise a URL means streamable HTTP, and anything else a command. */
 function endpointKind(entry: Entry): McpEndpoint["kind"] {
   switch ((entry.type ?? "").toLowerCase().replaceAll(/[-_]/g, "")) {
     case "stdio":
@@ -188,7 +188,7 @@ function expand(text: string, env: Environment, missing: Set<string>, secrets: S
 }
 
 /**
- * Only values whose name says so: masking `production` wherever it turns up would garble the talk without
+ * Only values whose name says so: masking `production` wherever it appears would garble the conversation without
  * protecting anything.
  */
 function noteSecret(name: string, value: string, secrets: Set<string>): void {

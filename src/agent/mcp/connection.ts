@@ -6,16 +6,16 @@ import { createLink, type Link } from "./link.ts";
 import { type Listing, listTools } from "./listing.ts";
 
 /**
- * Where a connection stands. It is made when it is needed and made again, when needed, after it was lost:
- * there is nothing that runs in the background.
+ * The state of a connection. It is opened on first use and reopened on the next use after it was lost; nothing runs in
+ * the background.
  */
 export type ConnectionState =
   | { kind: "idle" }
   /** `settled` never rejects. No turn waits for it beyond `patienceEnds`. */
   | { kind: "connecting"; settled: Promise<void>; patienceEnds: number }
-  /** Its tools are to be listed again from `listAt` on; `problem`: why that has failed. */
+  /** Its tools are due to be listed again at `listAt`; `problem`: why the last attempt failed. */
   | { kind: "ready"; link: Link; listAt: number; problem?: string }
-  /** It worked and went away: its tools stay listed, and the next use connects again. */
+  /** The connection was lost: its tools stay listed, and the next use reconnects. */
   | { kind: "lost"; problem: string }
   /** It could not be reached: it has no tools, and no attempt is made before `retryAt`. */
   | { kind: "failed"; problem: string; retryAt: number }
@@ -27,11 +27,11 @@ export interface Connection {
   /** As last listed. */
   listing(): Listing;
   /**
-   * Connects, or lists again what has changed. A server that failed before is tried again without being waited
-   * for, so that a dead one delays nobody twice. Never rejects.
+   * Connects, or refreshes the list of tools when it has changed. A server that failed before is retried without
+   * waiting for it, so that a dead one delays nobody twice. Never rejects.
    */
   refresh(signal: AbortSignal): Promise<void>;
-  /** `repeatable`: when it is not known whether the call ran, it may be made once more. Never rejects. */
+  /** `repeatable`: the call may be retried once if it is unknown whether it ran. Never rejects. */
   call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome>;
   /** Ends the connection and the server's process, within some three seconds. */
   close(): Promise<void>;
@@ -190,10 +190,10 @@ class ServerConnection implements Connection {
       this.#state = { ...this.#state, listAt: 0 };
   }
 
-  /** Keeps the old list, and tries again after a back-off, when that fails: a call will show whether the server still works. */
+  /** On failure keeps the old list and retries after a back-off: a call will show whether the server still works. */
   async #listAgain(ready: Extract<ConnectionState, { kind: "ready" }>): Promise<void> {
     const { link } = ready;
-    // Set first: a change that is announced while the list is on its way makes it stale again.
+    // Set first: a change announced while the list is being fetched makes it stale again.
     this.#state = { ...ready, listAt: Infinity };
     const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
     try {
@@ -241,7 +241,7 @@ class ServerConnection implements Connection {
   }
 }
 
-/** Ends with the promise, the time or the signal. */
+/** Settles with the promise, the time-out or the signal, whichever is first. */
 async function waitFor(settled: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
   const waiting = new AbortController();
   const onAbort = () => waiting.abort();

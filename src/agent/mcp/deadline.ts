@@ -1,9 +1,9 @@
 /** A signal that ends with `outer` or after a time, whichever comes first. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** It was the time. */
+  /** Whether the time-out ended it. */
   expired(): boolean;
-  /** From here on the signal stays as it is. */
+  /** Cancels the time-out and stops following `outer`. */
   release(): void;
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cutText } from "../text.ts";
 
-/** Codes of failures that happen before a request has left: the server cannot have acted on it. */
+/** Codes of failures that happen before a request is sent: the server cannot have acted on it. */
 const unreachable = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -16,7 +16,7 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof Error && (unreachable.has(readCode(error)) || isUnreachable(error.cause));
 }
 
-/** The request failed on the way: `fetch` says so with a TypeError, whatever the reason. */
+/** The request failed in transit: `fetch` throws a TypeError, whatever the reason. */
 export function isNetworkFailure(error: unknown): boolean {
   return error instanceof TypeError && error.cause !== undefined;
 }

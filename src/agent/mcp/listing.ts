@@ -81,7 +81,7 @@ function toServerTool(raw: unknown): ServerTool | string {
 }
 
 /**
- * The server's schema as it is, but for what model APIs refuse at the top level. Dropping a constraint there is
+ * The server's schema without what model APIs refuse at the top level. Dropping a constraint there is
  * harmless: the server checks its input itself.
  */
 function toModelSchema(

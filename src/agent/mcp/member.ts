@@ -7,7 +7,7 @@ import { createMcpTool } from "./tool.ts";
 export interface Member {
   server: EnabledServer;
   connection: Connection;
-  /** What it offers at the moment. */
+  /** The tools that it currently offers. */
   tools(): Tool[];
 }
 

@@ -18,9 +18,9 @@ export interface McpServerStatus {
 /** The MCP servers of an installation: one connection to each, shared by all turns of the process. */
 export interface McpPool {
   /**
-   * The tools that a turn starts with, always in the same order. Servers that are not connected yet are
-   * connected now, all at once, and waited for some time; one that is slower takes part from a later turn on.
-   * Never rejects: a broken server costs its own tools only.
+   * The tools that a turn starts with, always in the same order. Connects in parallel to servers that are not connected
+   * yet and waits for them for a limited time; a slower one joins in a later turn. Never rejects: a broken server costs
+   * only its own tools.
    */
   tools(signal: AbortSignal): Promise<Tool[]>;
   /** In the order of the configuration. */
@@ -35,7 +35,7 @@ export interface McpPoolOptions {
   timeouts?: Partial<McpTimeouts>;
   /** How long a turn waits for a server that is new or was lost, in milliseconds. Default 10,000. */
   patienceMs?: number;
-  /** The rest after a failed attempt; it doubles each time. Default from 1,000 to 60,000 milliseconds. */
+  /** Back-off after a failed attempt; it doubles each time. Default from 1,000 to 60,000 milliseconds. */
   backoff?: { baseMs: number; capMs: number };
   /** Default `Date.now`. */
   now?: () => number;
@@ -59,7 +59,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     async tools(signal) {
       await Promise.all(members.map(({ connection }) => connection.refresh(signal)));
       const tools = members.flatMap((member) => member.tools());
-      // Names only meet when a server has aimed at another one's; then the first in the file keeps it.
+      // Names collide only when a server imitates another one's; then the first in the file keeps it.
       return tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index);
     },
     status: () => config.servers.map(readStatus),
@@ -69,7 +69,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   };
 
   async function joinServers(servers: readonly EnabledServer[]): Promise<Member[]> {
-    // The protocol's SDK takes some 30 MB: without a server nothing of it is loaded.
+    // The protocol's SDK takes some 30 MB, so it is loaded only if there is a server.
     const { joinServer } = await import("./member.ts");
     return servers.map((server) =>
       joinServer(server, {

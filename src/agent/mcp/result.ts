@@ -14,7 +14,7 @@ export const callResultSchema = z.looseObject({
 
 export type CallResult = z.infer<typeof callResultSchema>;
 
-/** Text parts in their order, images apart, and a note for everything that a model cannot be given. */
+/** Text parts in order, images separately, and a note for everything that cannot be passed to a model. */
 export function toToolResult(result: CallResult): ToolResult {
   const parts = result.content.map(readPart);
   const lines = parts.flatMap((part) => (typeof part === "string" ? [part] : []));
@@ -54,7 +54,10 @@ function readPart(raw: unknown): string | Image {
   }
 }
 
-/** An image by its bytes, not by what the server says: a service refuses one whose type is wrong, and each request after it. */
+/**
+ * Takes an image's type from its bytes, not from what the server says: a service refuses an image of the wrong type, and
+ * with it every later request.
+ */
 function readBinary(text: string, type: string): string | Image {
   const data = Buffer.from(text, "base64");
   const mediaType = imageType(data);

@@ -10,7 +10,7 @@ import { describeError, joinLines } from "./failure.ts";
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** How long a server has to end by itself after its input ended, and again after SIGTERM. */
+/** How long a server may take to exit after its input was closed, and again after SIGTERM. */
 const graceMs = 1_000;
 const keptStderr = 4_096;
 
@@ -24,7 +24,7 @@ export interface StdioTransport extends Transport {
  *
  * The SDK's own transport ends only the process that it started. Servers are usually started through `npx`,
  * `uvx` or a shell, whose children then stay behind; here the server gets a process group, and the group goes.
- * The environment is what the entry says, over the few variables that the SDK holds to be safe.
+ * Its environment is that of the entry, on top of the few variables that the SDK considers safe.
  */
 export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio" }>): StdioTransport {
   const received = new ReadBuffer();
@@ -33,7 +33,7 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
   let child: Child | undefined;
   let running = false;
   let stderr = "";
-  /** How it ended without having been asked to. */
+  /** How it exited unexpectedly. */
   let obituary: string | undefined;
   let closing: Promise<void> | undefined;
 
@@ -112,7 +112,7 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
         if (!message) return;
         transport.onmessage?.(message);
       } catch (error) {
-        // A line that is no message, such as a log line on the wrong stream. It has been consumed.
+        // Not a message, such as a log line on the wrong stream: skipped.
         transport.onerror?.(toError(error));
       }
       // The SDK handles notifications one microtask later: an answer in the same chunk must not overtake them.
@@ -134,7 +134,7 @@ export function createStdioTransport(server: Extract<McpEndpoint, { kind: "stdio
 
 const grace = () => sleep(graceMs, undefined, { ref: false });
 
-/** To the process and all its descendants that did not leave its group. */
+/** Signals the process and all descendants that are still in its group. */
 function signalGroup(child: Child, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {

@@ -8,7 +8,7 @@ import type { ServerTool } from "./listing.ts";
 import { toModelToolName } from "./names.ts";
 import { toToolResult } from "./result.ts";
 
-/** A server's tool as the agent calls it. The server validates the input; we only see to it that it is an object. */
+/** A server's tool as the agent calls it. The server validates the input; we only make sure that it is an object. */
 export function createMcpTool(
   server: EnabledServer,
   connection: Connection,
@@ -21,7 +21,7 @@ export function createMcpTool(
     input: z.record(z.string(), z.unknown()),
     schema: tool.schema,
     effect: server.trust && tool.claims.readOnly ? "read" : "external",
-    // Above what a call can take with its one repetition, so that our own limits speak first.
+    // Longer than a call and its one retry can take, so that our own limits apply first.
     timeoutMs: 2 * (timeouts.connectMs + timeouts.executeMs) + 5_000,
     async run(input, context) {
       const onProgress = (progress: Progress) => context.output(formatProgress(progress));

@@ -4,12 +4,12 @@ import type { Skill } from "./library.ts";
 const heading =
   "Skills are instructions for particular tasks. When a task fits one of these, load it with get_skill before you begin, and follow it.";
 
-/** Characters of each description that are kept, from the roomiest form to names alone. */
+/** How many characters of each description are kept, from the longest form down to names alone. */
 const lengths = [1_024, 300, 120, 0];
 
 /**
  * What the system prompt says about the skills: a line each, in at most `budget` tokens as `count` sees them.
- * Descriptions are shortened before skills are left out, and a cut list says so. Empty without skills.
+ * Descriptions are shortened before skills are omitted, and a truncated list says so. Empty without skills.
  */
 export function formatSkillCatalogue(
   skills: readonly Skill[],

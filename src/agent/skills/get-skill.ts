@@ -3,7 +3,7 @@ import { defineTool, type Tool } from "../tools/tool.ts";
 import type { Skill } from "./library.ts";
 
 const maxListed = 100;
-/** Skills that a search describes. */
+/** How many skills a search lists with descriptions. */
 const maxFound = 20;
 
 const input = z.object({
@@ -22,14 +22,14 @@ export function createGetSkillTool(skills: readonly Skill[]): Tool {
       const skill = skills.find((candidate) => candidate.name === name.trim());
       if (skill)
         return Promise.resolve({ status: "ok", text: describeSkill(skill), details: { skill: skill.name } });
-      // An error also with a find: nothing was loaded that is to stay in view.
+      // An error even if the search found something: no skill was loaded that would have to stay in context.
       const text = `There is no skill ${JSON.stringify(name)}. ${listSkills(searchSkills(skills, name), skills)}`;
       return Promise.resolve({ status: "error", text });
     },
   });
 }
 
-/** Those that have all of the words in name or description. */
+/** The skills whose name or description contains all of the words. */
 function searchSkills(skills: readonly Skill[], query: string): Skill[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return skills.filter(({ name, description }) => {
@@ -49,8 +49,8 @@ function listSkills(found: readonly Skill[], all: readonly Skill[]): string {
 }
 
 /**
- * The second level, with what is needed to reach the third: the text stays as its author wrote it, and one line
- * says where its relative paths begin.
+ * The second level, with what is needed to reach the third: the text as its author wrote it, and the base of its relative
+ * paths.
  */
 function describeSkill(skill: Skill): string {
   const listed = skill.resources.slice(0, maxListed).map((path) => `- ${path}`);

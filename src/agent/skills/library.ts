@@ -31,8 +31,8 @@ export interface SkillSet {
 /** The operator's skills, up to date without a restart. */
 export interface SkillLibrary {
   /**
-   * The skills as they are on disk now. Looks at times and sizes only, unless something has changed; a set once
-   * returned never changes, so that a turn can keep it.
+   * The skills as they are on disk. Compares only times and sizes unless something has changed. A returned set never
+   * changes, so that a turn can keep it.
    */
   current(): Promise<SkillSet>;
   /** Where the folders of the set that was last returned belong in a sandbox; the same array until it changes. */
@@ -40,7 +40,7 @@ export interface SkillLibrary {
 }
 
 export interface SkillOptions {
-  /** Folders of the operator. Of two skills with one name that of the earlier folder counts. */
+  /** Folders of the operator. If two skills have the same name, the one from the earlier folder wins. */
   folders: readonly string[];
   /** By skill name: `sha256-<hex>` of its content. A pinned skill whose content differs is not loaded. */
   pins?: Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
 
   return {
     current() {
-      // Turns that start together share one look.
+      // Turns that start together share one scan.
       looking ??= readFolders().finally(() => (looking = undefined));
       return looking;
     },
@@ -116,12 +116,12 @@ async function loadSkill(
     const skill = { ...manifest, resources, folder: path, mount: `${skillsRoot}/${manifest.name}` };
     return { skill, reasons: warnings.map((warning) => `Loaded, with a flaw. ${warning}`) };
   } catch (error) {
-    // A file that went away or may not be read; the next look tries again when something has changed.
+    // A file has vanished or cannot be read; the next scan tries again once something has changed.
     return { reasons: [`Skipped. ${error instanceof Error ? error.message : String(error)}`] };
   }
 }
 
-/** Over the names and contents of all files, so that neither can change unseen. */
+/** Hashes the names and contents of all files, so that a change of either is detected. */
 async function hashOf(folder: SkillFolder): Promise<string> {
   const hash = createHash("sha256");
   const manifest = basename(folder.manifest);

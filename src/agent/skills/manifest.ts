@@ -1,7 +1,7 @@
 import { parse, YAMLParseError } from "yaml";
 import { z } from "zod";
 
-/** What a `SKILL.md` says. */
+/** The contents of a `SKILL.md`. */
 export interface Manifest {
   name: string;
   description: string;
@@ -26,7 +26,7 @@ const fieldsSchema = z.looseObject({
 
 /** The rule of the Agent Skills specification. */
 const specifiedName = /^(?!.{65})[\p{Ll}\p{Lo}\p{N}]+(?:-[\p{Ll}\p{Lo}\p{N}]+)*$/u;
-/** What can at least serve as a folder's name and in a command line. */
+/** A name that is at least safe as a folder name and on a command line. */
 const usableName = /^(?!.{129})[\p{L}\p{N}][\p{L}\p{N}._-]*$/u;
 
 /**
@@ -76,7 +76,7 @@ function parseFront(text: string): { ok: true; value: unknown } | { ok: false; r
 
 function parseYaml(text: string): { ok: true; value: unknown } | { ok: false; reason: string } {
   try {
-    // The failsafe schema knows only text, so that a version 1.10 or a name 007 stays what it is.
+    // The failsafe schema reads every scalar as text, so that a version 1.10 or a name 007 is not turned into a number.
     return { ok: true, value: parse(text, { schema: "failsafe", logLevel: "error" }) };
   } catch (error) {
     // An alias without its anchor is a ReferenceError of the parser's.

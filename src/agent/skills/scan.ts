@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
-/** A folder with a `SKILL.md`, unread. */
+/** A folder with a `SKILL.md` that has not been read yet. */
 export interface SkillFolder {
   path: string;
   manifest: string;
@@ -11,7 +11,7 @@ export interface SkillFolder {
 
 export interface FolderScan {
   folders: SkillFolder[];
-  /** Why the scan is not complete. */
+  /** Why the scan is incomplete. */
   problem?: string;
   /** Changes with every change of a file below. */
   fingerprint: string;
@@ -22,7 +22,7 @@ interface FoundFile {
   mark: string;
 }
 
-// Enough for any tidy folder of skills, and a stop where somebody names a whole disk.
+// Enough for any reasonable folder of skills; stops the scan when somebody configures a whole disk.
 const maxDepth = 6;
 const maxFiles = 5_000;
 

@@ -47,7 +47,7 @@ export function createDemoModel(options: { scriptsDir?: string; stepDelayMs?: nu
       for (const part of message.parts) {
         if (part.type === "tool-call") continue;
         for (const delta of part.text.split(/(?<=\s)(?=\S)/)) {
-          // What counts is the signal's own reason, thrown below, and not the AbortError of the timer.
+          // The signal's own reason is thrown below instead of the timer's AbortError.
           if (stepDelayMs > 0) await sleep(stepDelayMs, undefined, { signal }).catch(() => undefined);
           signal.throwIfAborted();
           yield { type: part.type, delta };
@@ -89,7 +89,7 @@ function findCue(
       running = false;
     } else if (message.role === "user") {
       const match = scripts.scripts.find((candidate) => candidate.matches(message.text));
-      // Whatever else is said while a script runs does not disturb it.
+      // Messages that arrive while a script runs do not interrupt it.
       if (match === undefined && running) continue;
       script = match ?? scripts.fallback;
       said = message;
@@ -97,7 +97,7 @@ function findCue(
       running = true;
     }
   }
-  // Past the end when history was summarised or somebody asks again: the answer stays the answer.
+  // Past the end when the history was summarised or somebody asks again: the last answer is repeated.
   const step = script.steps[Math.min(played, script.steps.length - 1)];
   if (step === undefined) throw new Error("A demo script without steps was loaded.");
   return { step, said };
@@ -124,7 +124,7 @@ function toParts(
   return parts;
 }
 
-/** Whether the people of the thread were told before that this is a demo. */
+/** Whether the thread was already told that this is a demo. */
 function hasAnswered(messages: readonly Message[]): boolean {
   return messages.some(
     (message) =>

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 
-/** What may stand in a script's text; the README beside the scripts explains each. */
+/** Placeholders that a script's text may contain; the README beside the scripts explains each. */
 export const placeholder = /\{\{(user|author|notice|result:[1-9]\d*)\}\}/g;
 
 const text = z
