@@ -531,3 +531,17 @@ test("A deletion that reaches no turn stops nothing, and one that a turn is told
   expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 9 })).toBe("too-late");
   expect(await readStop(redis, thread)).toBeUndefined();
 });
+
+test("A turn reads an edit of what it works on once, behind what was written before the edit", async () => {
+  const redis = server.client();
+  const thread = newThread();
+  await deliver(redis, thread, message(1), options);
+  const lease = await claimSession(redis, thread);
+  await lease.take({ type: "turn-start", turn: "t", at: 1 });
+  await deliver(redis, thread, message(2), options);
+  const edit = { message: "m1", author: ada, at: 9, text: "message 1, please" };
+  const told = [await editMessage(redis, thread, edit), await editMessage(redis, thread, edit)];
+  expect(told).toEqual(["passed-on", "repeated"]);
+  const { taken } = await lease.take();
+  expect(taken.map(({ text }) => text)).toEqual(["message 2", expect.stringContaining(edit.text)]);
+});
