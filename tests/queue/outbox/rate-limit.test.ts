@@ -246,3 +246,80 @@ test("Downtime tells since when nobody listened, and which threads are alive", a
   now += 100 * hour;
   expect(await downtime.lastConnectedAt("memory", "w")).toBe(now - 23 * hour);
 });
+
+describe("What Redis keeps of a channel's budget", () => {
+  const acquire = loadScript(new URL("../../../src/queue/outbox/scripts/acquire-write.lua", import.meta.url));
+  const minute = 60_000;
+
+  test("tells the first to write, the next to wait for the budget, and nobody to wait for more than two others", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const scriptKeys = [
+      keys.rateLimit(channel, "messages"),
+      keys.waitQueue(channel, "messages"),
+      keys.waitTickets(channel, "messages"),
+    ];
+    const waits: number[] = [];
+    for (const ticket of ["a", "b", "c", "d", "e"])
+      waits.push(Number(await acquire.run(redis, scriptKeys, [ticket, 0, 1, minute])));
+    // Of the first write some milliseconds have passed.
+    expect(waits.map((wait) => Math.round(wait / minute))).toEqual([0, 1, 2, 3, 3]);
+  });
+
+  test("is forgotten some time after the last who wrote or waited", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const [pace, line, tickets] = [
+      keys.rateLimit(channel, "messages"),
+      keys.waitQueue(channel, "messages"),
+      keys.waitTickets(channel, "messages"),
+    ];
+    const args = (ticket: string) => [ticket, 0, 2, minute];
+    await acquire.run(redis, [pace, line, tickets], args("a"));
+    expect(await redis.pttl(pace)).toBeGreaterThan(2 * minute);
+    expect(await redis.pttl(pace)).toBeLessThanOrEqual(3 * minute);
+    await acquire.run(redis, [pace, line, tickets], args("b"));
+    await acquire.run(redis, [pace, line, tickets], args("c"));
+    for (const key of [line, tickets]) {
+      expect(await redis.pttl(key)).toBeGreaterThan(minute);
+      expect(await redis.pttl(key)).toBeLessThanOrEqual(2 * minute);
+    }
+    // Whoever waits is taken for dead only after the time at which it was to ask again.
+    expect(Number(await redis.zscore(tickets, "c")) - Date.now()).toBeGreaterThan(minute);
+  });
+
+  test("outlives a pause, so that it is kept to the end", async () => {
+    const redis = server.client();
+    const channel = newChannel();
+    const pace = keys.rateLimit(channel, "messages");
+    await pauseScript.run(redis, [pace], [10 * minute]);
+    expect(await redis.pttl(pace)).toBeGreaterThan(10 * minute);
+    const asked = [pace, keys.waitQueue(channel, "messages"), keys.waitTickets(channel, "messages")];
+    expect(Number(await acquire.run(redis, asked, ["a", 0, 5, 1]))).toBeGreaterThan(9 * minute);
+  });
+});
+
+test("The state of a mark is remembered for a day, and who writes it only while it may be alive", async () => {
+  const redis = server.client();
+  const mark = loadScript(new URL("../../../src/queue/outbox/scripts/mark.lua", import.meta.url));
+  const ref = { platform: "memory", workspace: "w", channel: `c${++channels}`, message: "m1" };
+  const scriptKeys = [keys.marked(ref), keys.marking(ref)];
+  expect(await mark.run(redis, scriptKeys, ["working", 1, 86_400, "one", 30_000, ""])).toEqual([
+    "working",
+    0,
+    "",
+  ]);
+  expect(await redis.ttl(keys.marked(ref))).toBeGreaterThan(86_000);
+  expect(await redis.pttl(keys.marking(ref))).toBeGreaterThan(20_000);
+  // Of the same rank the first holds, and a lower one changes nothing.
+  const replies = [
+    await mark.run(redis, scriptKeys, ["done", 2, 86_400, "two", 0, ""]),
+    await mark.run(redis, scriptKeys, ["failed", 2, 86_400, "two", 0, ""]),
+    await mark.run(redis, scriptKeys, ["working", 1, 86_400, "one", 0, ""]),
+  ];
+  expect(replies).toEqual([
+    ["done", 1, "working"],
+    ["done", 1, "done"],
+    ["done", 0, "done"],
+  ]);
+});

@@ -545,3 +545,12 @@ test("A turn reads an edit of what it works on once, behind what was written bef
   const { taken } = await lease.take();
   expect(taken.map(({ text }) => text)).toEqual(["message 2", expect.stringContaining(edit.text)]);
 });
+
+test("A session that may still be alive stays on the list when a turn ends elsewhere", async () => {
+  const redis = server.client();
+  const [working, ending] = [newThread(), newThread()];
+  await deliver(redis, working, message(1), { ...options, now: Date.now() - 15_000 });
+  await deliver(redis, ending, message(1), { ...options, now: Date.now() });
+  await touchSession(redis, ending, 10);
+  expect((await listSessions(redis)).map(({ thread }) => thread)).toContain(working);
+});
