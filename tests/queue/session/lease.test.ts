@@ -502,6 +502,8 @@ test("A delivery tells whether the thread has questions open and whether schedul
   expect(await deliver(redis, thread, message(3), options)).toEqual({ ...accepted(0), hasQuestions: true });
   await lease.append([], { fields: { "question:q": "" } });
   expect(await deliver(redis, thread, message(4), options)).toEqual(accepted(1));
+  const later = { ...scheduled, id: "m5" };
+  expect(await deliver(redis, thread, later, options)).toEqual({ ...accepted(2), hasScheduled: true });
 });
 
 test("A message that waits is gone when its author deletes it, and reads as edited; the others stay as they are", async () => {
