@@ -65,7 +65,11 @@ export async function startGateway(
       adapters: adapters.map(({ platform }) => platform),
     }),
     instance: readInstance(config),
-    hasWorker: () => hasWorker(redis),
+    async hasWorker() {
+      // Probes that wait for a Redis that is away would all ask it when it is back.
+      if (redis.status !== "ready" || !server.isAnswering()) throw new Error("Redis does not answer.");
+      return hasWorker(redis);
+    },
     onUnreadable: (place, why) => reportUnreadable(redis, place, why),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),
     log,

@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 import { type Reconnect, reconnects } from "../chat/adapter.ts";
 import type { InboundEvent } from "../chat/inbound.ts";
 import { SurfaceError } from "../chat/surface.ts";
+import { silences } from "../queue/redis/silence.ts";
 import { readBacklog } from "../queue/turns/backlog.ts";
 import { readSizes } from "../queue/session/sizes.ts";
 import { createMeasuredModel } from "./measured-model.ts";
@@ -69,6 +70,13 @@ export function createMetrics(redis: Redis): Metrics {
   // Only adapters publish there.
   const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
   reconnects.subscribe(onReconnect);
+  const silent = counter(
+    "heddle_redis_silences_total",
+    "Connections to Redis that were given up because it did not answer.",
+    [],
+  );
+  const onSilence = () => silent.inc();
+  silences.subscribe(onSilence);
   const readAll = registerGauges(registry, redis);
 
   const observer: Observer = {
@@ -115,7 +123,10 @@ export function createMetrics(redis: Redis): Metrics {
       await readAll();
       return await registry.metrics();
     },
-    close: () => reconnects.unsubscribe(onReconnect),
+    close() {
+      reconnects.unsubscribe(onReconnect);
+      silences.unsubscribe(onSilence);
+    },
   };
 }
 

@@ -24,6 +24,9 @@ export interface Server {
   /** A connection for the test; it has nothing of the program's patience. */
   client: Redis;
   kill(): Promise<void>;
+  /** It takes connections and what they send, and answers nothing, until {@link Server.thaw}. */
+  freeze(): void;
+  thaw(): void;
 }
 
 /** Why a test of TLS is skipped, if it has to be. */
@@ -90,7 +93,13 @@ export async function redisServers({ tls = false } = {}): Promise<Servers> {
     client.on("error", () => undefined);
     started.push({ child, client });
     await client.ping();
-    return { port, client, kill: () => kill(child) };
+    return {
+      port,
+      client,
+      kill: () => kill(child),
+      freeze: () => void child.kill("SIGSTOP"),
+      thaw: () => void child.kill("SIGCONT"),
+    };
   };
 
   return {

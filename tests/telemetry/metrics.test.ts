@@ -6,6 +6,7 @@ import { reconnects } from "../../src/chat/adapter.ts";
 import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
+import { ConnectionSilent, silences } from "../../src/queue/redis/silence.ts";
 import { deliver } from "../../src/queue/session/mailbox.ts";
 import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
@@ -136,9 +137,11 @@ describe("The metrics", () => {
       },
     );
     reconnects.publish({ platform: "memory" });
+    silences.publish(new ConnectionSilent(5_000));
     const lines = await figures(metrics);
     expect(lines).toContain('heddle_rate_limits_total{platform="memory"} 1');
     expect(lines).toContain('heddle_reconnects_total{platform="memory"} 1');
+    expect(lines).toContain("heddle_redis_silences_total 1");
   });
 
   test("tell what waits in Redis, for all processes", async () => {

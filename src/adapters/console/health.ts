@@ -24,6 +24,11 @@ export async function answerProbe(
   const found = await Promise.race([hasWorker(), silence]).catch(() => undefined);
   if (found === undefined)
     return replyProblem(503, "Redis does not answer: look at its log and at REDIS_URL.");
-  if (!found) return replyProblem(503, "No worker serves: start one with heddle start --role worker.");
+  if (!found) {
+    return replyProblem(
+      503,
+      "No worker serves: start one with heddle start --role worker, or read in the log of those that run whether Redis answers them.",
+    );
+  }
   return replyJson(200, { ready: true });
 }

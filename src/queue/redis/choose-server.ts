@@ -1,6 +1,7 @@
 import { connectLocal } from "./local/local.ts";
 import { connectRemote } from "./remote.ts";
 import type { RedisLog, RedisServer } from "./server.ts";
+import type { SilenceLimits } from "./silence.ts";
 
 export interface RedisSettings {
   /** See `parseRedisUrl`. Given but unreachable is an error, never a fall-back. */
@@ -16,6 +17,8 @@ export interface RedisSettings {
   allowEmbedded: boolean;
   /** How long a `url` may be unreachable at the start (a container that is still coming up). Default 10,000 ms; 2,000 where a single server refuses the connection. */
   patienceMs?: number;
+  /** When a connection is given up; the default is for production. */
+  limits?: SilenceLimits;
   /** Where `valkey-server` and `redis-server` are looked for. Default: the PATH of this process. */
   searchPath?: string;
   log: RedisLog;

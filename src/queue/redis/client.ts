@@ -1,13 +1,64 @@
-import { Cluster, Redis } from "ioredis";
-import type { ClientOptions, Target } from "./target.ts";
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { type ConnectionSilent, defaultLimits, type SilenceLimits, watchSilence } from "./silence.ts";
+import type { ClientOptions, Place, Target } from "./target.ts";
 
 /** For how often 100 ms a command waits for a cluster that elects a new primary. */
 const patience = 600;
 
-/** The one place that makes a client, whatever kind of Redis it is for. */
-export function openClient({ options, nodes }: Target, own: ClientOptions = {}): Redis {
-  if (!nodes) return new Redis({ ...options, ...own });
-  const { retryStrategy, db: _, ...redisOptions } = { ...options, ...own };
+/** What is the same for all connections. */
+const common: ClientOptions = {
+  // A host that is gone answers no handshake of TCP.
+  connectTimeout: 5_000,
+  // What a connection that is closed from here is granted for its last replies. The end of the program waits for it.
+  disconnectTimeout: 100,
+};
+
+/** A sentinel may hang like the server beside it, and is one of several. */
+const sentinelOptions: ClientOptions = {
+  sentinelCommandTimeout: 2_000,
+};
+
+/** How a client notices that it is not answered. */
+export interface ClientWatch {
+  limits: SilenceLimits;
+  /** A client was opened, perhaps as the duplicate of another one. */
+  onOpen(client: Redis): void;
+  /** A connection of the client was given up. */
+  onSilent(client: Redis, silence: ConnectionSilent): void;
+}
+
+const unwatched: ClientWatch = {
+  limits: defaultLimits,
+  onOpen: () => undefined,
+  onSilent: () => undefined,
+};
+
+/** The one place that makes a client, whatever kind of Redis it is for, and those that others duplicate from it. */
+export function openClient(target: Target, own: ClientOptions = {}, watch: ClientWatch = unwatched): Redis {
+  const options = { ...common, ...(target.options.sentinels && sentinelOptions), ...target.options, ...own };
+  const client = target.nodes ? openCluster(options, target.nodes) : new Redis(options);
+  // A cluster is duplicated with the options of its connections behind its nodes.
+  client.duplicate = (first?: RedisOptions | Place[], second?: { redisOptions?: RedisOptions }) => {
+    const override = Array.isArray(first) || second ? second?.redisOptions : first;
+    return openClient(target, { ...own, ...pickName(override) }, watch);
+  };
+  watchSilence(client, {
+    limits: watch.limits,
+    // BullMQ gives a name to the connection with which it waits for jobs, and nothing else here has one.
+    blocks: own.connectionName !== undefined,
+    onSilent: (silence) => watch.onSilent(client, silence),
+  });
+  watch.onOpen(client);
+  return client;
+}
+
+/** What whoever duplicates a client asks for: the rest is as for the first one. */
+function pickName(override: RedisOptions | undefined): ClientOptions {
+  return override?.connectionName ? { connectionName: override.connectionName } : {};
+}
+
+function openCluster(options: ClientOptions, nodes: Place[]): Redis {
+  const { retryStrategy, db: _, ...redisOptions } = options;
   const cluster = new Cluster(nodes, {
     redisOptions,
     ...(retryStrategy && { clusterRetryStrategy: retryStrategy }),

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { openClient } from "./client.ts";
 import type { RedisLog } from "./server.ts";
+import { ConnectionSilent } from "./silence.ts";
 import type { Target } from "./target.ts";
 
 interface Patience {
@@ -28,9 +29,6 @@ export async function connectWithRetry(
   let cause = "no answer in time";
   let isRefused = false;
   const control = openClient(target, {
-    connectTimeout: patienceMs,
-    // What the client grants a connection that is closed already; the program would wait for it at its end.
-    disconnectTimeout: 100,
     retryStrategy: (attempt) => Math.min(attempt * 20, 1_000),
   });
 
@@ -70,14 +68,20 @@ export async function connectWithRetry(
   }
 
   let lost = false;
+  let isSilent = false;
+  control.on("error", (error) => {
+    isSilent = error instanceof ConnectionSilent;
+  });
   control.on("close", () => {
-    if (lost || control.status === "end") return;
+    // Of a silent server the others tell.
+    if (lost || isSilent || control.status === "end") return;
     lost = true;
     log.warn("The connection to Redis is lost; trying again until it is back.");
   });
   control.on("ready", () => {
+    if (lost) log.info("Redis is back.");
     lost = false;
-    log.info("Redis is back.");
+    isSilent = false;
   });
   return { ok: true, control };
 }

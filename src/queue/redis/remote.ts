@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { connectWithRetry } from "./connect-with-retry.ts";
 import { inspectServer } from "./inspect.ts";
 import { type RedisLog, type RedisServer, redisServer } from "./server.ts";
+import type { SilenceLimits } from "./silence.ts";
 import { RedisUnavailable } from "./unavailable.ts";
 import { parseRedisUrl } from "./url.ts";
 
@@ -11,6 +12,7 @@ export interface RemoteSettings {
   caFile?: string;
   sentinelPassword?: string;
   patienceMs: number;
+  limits?: SilenceLimits;
   log: RedisLog;
 }
 
@@ -19,7 +21,7 @@ const refusedMs = 2_000;
 
 /** The Redis that REDIS_URL names. */
 export async function connectRemote(settings: RemoteSettings): Promise<RedisServer> {
-  const { url, caFile, sentinelPassword, patienceMs, log } = settings;
+  const { url, caFile, sentinelPassword, patienceMs, limits, log } = settings;
   const { target, place } = parseRedisUrl(url, {
     ...(caFile && { ca: await readCertificates(caFile) }),
     ...(sentinelPassword && { sentinelPassword }),
@@ -46,6 +48,8 @@ export async function connectRemote(settings: RemoteSettings): Promise<RedisServ
     describe: `${name} at ${place}`,
     warnings,
     target,
+    log,
+    ...(limits && { limits }),
     end: async () => control.disconnect(),
   });
 }

@@ -1,5 +1,7 @@
-import type { Redis } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
 import { openClient } from "./client.ts";
+import { followFailover } from "./follow-failover.ts";
+import { defaultLimits, type SilenceLimits } from "./silence.ts";
 import type { ClientOptions, Target } from "./target.ts";
 
 /** Where this module says what happens. A pino logger fits. */
@@ -19,6 +21,8 @@ export interface RedisServer {
    * by itself and has an error listener: failures reach the caller through its commands.
    */
   connect(options?: ClientOptions): Redis;
+  /** False from the moment at which a connection was given up because Redis was silent until Redis answers over a new one. */
+  isAnswering(): boolean;
   /** Ends what is left of the clients, and the server if this process started it. Call it last. */
   close(): Promise<void>;
 }
@@ -29,28 +33,68 @@ interface Rung {
   describe: string;
   warnings: readonly string[];
   target: Target;
+  log: RedisLog;
+  /** When a connection is given up. */
+  limits?: SilenceLimits;
   /** Runs when all clients are disconnected. */
   end: () => Promise<void>;
 }
 
-export function redisServer({ kind, describe, warnings, target, end }: Rung): RedisServer {
+export function redisServer({ kind, describe, warnings, target, log, limits, end }: Rung): RedisServer {
   const clients = new Set<Redis>();
+  const silence = followSilence(log);
+  const watch = {
+    limits: limits ?? defaultLimits,
+    onOpen: (client: Redis) => void clients.add(client),
+    onSilent: silence.note,
+  };
+  const unfollow = followFailover(target, () => {
+    for (const client of clients) if (client.status === "ready") client.disconnect(true);
+  });
   let ended: Promise<void> | undefined;
   return {
     kind,
     describe,
     warnings,
     connect(own) {
-      const client = openClient(target, own);
+      const client = openClient(target, own, watch);
       client.on("error", () => undefined);
-      clients.add(client);
-      client.once("end", () => clients.delete(client));
       return client;
     },
+    isAnswering: silence.isOver,
     close() {
+      unfollow();
       for (const client of clients) client.disconnect();
       ended ??= end();
       return ended;
     },
+  };
+}
+
+/** Says once that Redis is silent, however many connections notice, and once that it answers all of them again. */
+function followSilence(log: RedisLog): {
+  note(client: Redis, silence: { silentMs: number }): void;
+  isOver(): boolean;
+} {
+  const unanswered = new Set<Redis>();
+  const confirm = async (client: Redis) => {
+    // A cluster has lost the node from its list, and finds the one that takes its place.
+    const asked = client.isCluster ? (client as unknown as Cluster).nodes("master") : [client];
+    await Promise.all(asked.map((connection) => connection.ping())).catch(() => undefined);
+    unanswered.delete(client);
+    if (unanswered.size === 0) log.info("Redis answers again.");
+  };
+  return {
+    note(client, { silentMs }) {
+      if (unanswered.size === 0) {
+        log.warn(
+          `Redis has not answered for ${silentMs / 1_000} s although its connection is open: every silent connection is given up and made anew until it answers.`,
+        );
+      }
+      if (unanswered.has(client)) return;
+      unanswered.add(client);
+      void confirm(client);
+    },
+    isOver: () => unanswered.size === 0,
   };
 }

@@ -121,6 +121,24 @@ describe("A sentinel", () => {
     await jobs.isDone(2);
   });
 
+  test("that hangs with its primary is passed over for the others, and what was sent waits for the next primary", async () => {
+    const { primary, replica, sentinel } = await servers.sentinel();
+    const hung = await servers.start();
+    const url = `redis+sentinel://127.0.0.1:${sentinel.port}/house`;
+    const server = await open(url.replace("//", `//127.0.0.1:${hung.port},`));
+    const client = server.connect({ maxRetriesPerRequest: null });
+    const idle = server.connect({ maxRetriesPerRequest: null });
+    await Promise.all([client.set("key", "value"), idle.ping()]);
+    await caughtUp(primary, replica);
+    hung.freeze();
+    primary.freeze();
+    expect(await client.incr("number")).toBe(1);
+    // The old primary would take it, and lose it when it learns that it is a replica.
+    primary.thaw();
+    await idle.set("idle", "kept");
+    expect(await replica.client.mget("key", "number", "idle")).toEqual(["value", "1", "kept"]);
+  });
+
   test("that does not know the name, or wants a password, is told of", async () => {
     const { sentinel } = await servers.sentinel({ primary: "data", sentinel: "watch" });
     const place = `127.0.0.1:${sentinel.port}`;

@@ -56,17 +56,19 @@ async function runEmbedded({ embedded, snapshot, log }: LocalRedisPaths): Promis
       `The embedded Redis is for development: it keeps everything in memory, and on disk only what is older than ${snapshotEveryMs / 1_000} s. For a team: \`apt install valkey-server\`, \`brew install valkey\`, \`docker compose up\` or REDIS_URL.`,
     ],
     target: { options: { path: embedded } },
+    log,
     end: () => server.close(),
   });
 }
 
 /** The embedded server lives in another process and ends with it. */
-function joinEmbedded({ embedded }: LocalRedisPaths, control: Redis): RedisServer {
+function joinEmbedded({ embedded, log }: LocalRedisPaths, control: Redis): RedisServer {
   return redisServer({
     kind: "embedded",
     describe: `embedded, in another process, at ${embedded}`,
     warnings: [],
     target: { options: { path: embedded } },
+    log,
     end: async () => control.disconnect(),
   });
 }

@@ -68,6 +68,7 @@ export async function useSystemServer(
     describe: `${name} at ${system}`,
     warnings,
     target: { options: { path: system } },
+    log,
     async end() {
       control.disconnect();
       await reviving;

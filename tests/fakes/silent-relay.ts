@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import { createConnection, createServer, type NetConnectOpts, type Socket } from "node:net";
+
+/** A proxy between a client and a server that can go silent: it closes nothing, acknowledges all, and forwards nothing. */
+export interface SilentRelay {
+  readonly port: number;
+  /** How many connections are open. */
+  open(): number;
+  /** From here on nothing passes over the connections that exist. New ones work, unless `alsoNew`. */
+  silence(options?: { alsoNew?: boolean }): void;
+  /** New connections work; those that were silenced stay so. */
+  restore(): void;
+  close(): Promise<void>;
+}
+
+export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRelay> {
+  const pairs = new Set<[Socket, Socket]>();
+  let isSilent = false;
+  const hush = (pair: [Socket, Socket]) => {
+    for (const socket of pair) socket.unpipe().removeAllListeners("data").resume();
+  };
+  const server = createServer((client) => {
+    const upstream = createConnection(target);
+    const pair: [Socket, Socket] = [client, upstream];
+    pairs.add(pair);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      socket
+        .on("error", () => undefined)
+        .once("close", () => {
+          pairs.delete(pair);
+          other.destroy();
+        });
+    }
+    if (isSilent) return hush(pair);
+    client.pipe(upstream);
+    upstream.pipe(client);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : 0,
+    open: () => pairs.size,
+    silence({ alsoNew = false } = {}) {
+      isSilent = alsoNew;
+      for (const pair of pairs) hush(pair);
+    },
+    restore() {
+      isSilent = false;
+    },
+    async close() {
+      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
