@@ -42,7 +42,7 @@ export interface CommandContext {
 }
 
 /** What every role needs: Redis, the queue, intake and a way to write to each platform. */
-export interface AppContext extends CommandContext {
+export interface AppContext extends CommandContext, Running {
   server: RedisServer;
   redis: Redis;
   queue: TurnQueue;
@@ -56,7 +56,6 @@ export interface AppContext extends CommandContext {
   sandbox: SandboxHealth;
   access: Access;
   telemetry: Telemetry;
-  close(): Promise<void>;
 }
 
 /**
@@ -152,10 +151,15 @@ export async function createAppContext(
       await redis.quit().catch(() => redis.disconnect());
       await server.close();
     },
+    async abandon() {
+      await Promise.all([backend.close(), server.close()]);
+    },
   };
 }
 
 /** Something that runs until it is closed. */
 export interface Running {
   close(): Promise<void>;
+  /** Ends the processes that it has started, when closing cannot be waited for because Redis does not answer. */
+  abandon?(): Promise<void>;
 }

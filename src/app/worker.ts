@@ -95,6 +95,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
       clearInterval(cleaning);
       await Promise.all([presence.close(), engine.close(), pool.close(), clock.close()]);
     },
+    abandon: () => pool.close(),
   };
 }
 

@@ -5,6 +5,7 @@ import { consoleMessageRef } from "../adapters/console/refs.ts";
 import { consoleAuthor, createConsoleIntake, createConsoleThread } from "../adapters/console/intake.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { Question } from "../agent/questions.ts";
+import { closeAll } from "../app/close.ts";
 import { type AppContext, createAppContext, type Running } from "../app/context.ts";
 import { type Models, openModels } from "../app/models.ts";
 import { startWorker } from "../app/worker.ts";
@@ -75,6 +76,7 @@ export async function command(args: string[]): Promise<number> {
   const setup = await createCommandContext(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
   const models = await openModels(setup.config, setup.log);
   const context = await createAppContext(setup);
+  const parts: Running[] = [];
   try {
     const thread = createConsoleThread();
     const intake = createConsoleIntake({ redis: context.redis, intake: context.intake });
@@ -134,11 +136,12 @@ export async function command(args: string[]): Promise<number> {
     const outcome = await ended;
     over.abort();
     await asking;
-    await worker?.close();
+    if (worker) parts.push(worker);
     if (outcome) return exitCode(outcome);
     process.stderr.write(`${lost}\n`);
     return 1;
   } finally {
-    await context.close();
+    // Connections that wait for Redis would keep the process.
+    if (!(await closeAll(parts, context))) process.exit();
   }
 }

@@ -1,6 +1,7 @@
 import { flushCompileCache } from "node:module";
 import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
+import { closeAll } from "../app/close.ts";
 import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
 import { announceCatchUp, startGateway } from "../app/gateway.ts";
 import { readInstance } from "../app/instance.ts";
@@ -36,11 +37,11 @@ export async function serve(role: Role, setup: CommandContext): Promise<never> {
   try {
     signal = await Promise.race([signalled, startAll(role, setup, started).then(() => signalled)]);
   } catch (error) {
-    await closeAll(started);
+    await endAll(started);
     throw error;
   }
   log.info(`${signal}: handing over running turns and stopping.`);
-  await closeAll(started);
+  await endAll(started);
   // What a platform was asked and has not answered must not keep the process.
   process.exit(0);
 }
@@ -63,7 +64,7 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   const models = await openModels(setup.config, setup.log);
   const context = await createAppContext(setup, { measures: role !== "worker" || metricsPort !== undefined });
   started.context = context;
-  const add = (ends: string, { close }: Running) => started.parts.add({ ends, close });
+  const add = (ends: string, running: Running) => started.parts.add({ ...running, ends });
   let url = "";
   if (role !== "worker") await announceCatchUp(context);
   if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
@@ -110,10 +111,13 @@ async function startMetrics({ config, telemetry, log }: AppContext, port: number
   }
 }
 
-/** All at once: a platform that a gateway waits for must not hold up the turns that others are to go on with. */
-async function closeAll({ context, parts }: Started): Promise<void> {
-  await Promise.all([...parts].map((part) => part.close().then(() => parts.delete(part))));
-  await context?.close();
+/** Takes each part off the list when it has ended. */
+async function endAll({ context, parts }: Started): Promise<void> {
+  const ending = [...parts].map((part) => ({
+    ...part,
+    close: () => part.close().then(() => void parts.delete(part)),
+  }));
+  if (context) await closeAll(ending, context);
 }
 
 function banner({ server, sandbox, config }: AppContext, model: string, url: string): string {
