@@ -4,6 +4,7 @@ import { checkPermission } from "../intake/recheck-permission.ts";
 import { createMessageExtras } from "../message-extras/message-extras.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
+import { ConnectionSilent } from "../queue/redis/silence.ts";
 import { openScheduleClock, type ScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
 import { createThreadSchedules, type ScheduleLimits } from "../queue/schedules/schedules.ts";
@@ -33,8 +34,10 @@ export async function startWorker(context: AppContext, models: Models): Promise<
   const onError = (error: unknown) => {
     const problem =
       isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error";
-    // That Redis is away is in the log once, and every connection fails of it many times a second.
-    log[redis.status === "ready" ? "error" : "debug"]({ err: error }, problem);
+    // That Redis is away or silent is in the log once, and every connection fails of it, many times a second.
+    const isKnown =
+      redis.status !== "ready" || error instanceof ConnectionSilent || isLookingForPrimary(error);
+    log[isKnown ? "debug" : "error"]({ err: error }, problem);
   };
 
   await checkSkills(context);
@@ -71,6 +74,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,
     sweepMs: queueSettings.sweepSeconds * 1_000,
+    onProblem: (problem) => log.warn(problem),
     onError,
   });
   const ticks = await startScheduleTicks({
@@ -97,6 +101,11 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     },
     abandon: () => pool.close(),
   };
+}
+
+/** What ioredis says at each reconnect, also where the only sentinel answers the next moment. */
+function isLookingForPrimary(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith("All sentinels are unreachable. Retrying");
 }
 
 const cleanEveryMs = 6 * 3_600_000;

@@ -19,6 +19,8 @@ export interface TurnWorkerOptions {
   /** A worker that is silent for this long is replaced, in ms. */
   lockMs: number;
   sweepMs: number;
+  /** What is by design and an operator wants to know of. Default: nobody is told. */
+  onProblem?(problem: string): void;
   onError(error: unknown): void;
 }
 
@@ -72,9 +74,17 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     // Crashes of workers are no fault of the turn; the session's claim counter ends crash loops.
     maxStalledCount: 1_000,
   });
-  worker.on("error", options.onError);
-  worker.on("failed", (_job, error) => options.onError(error));
+  // Of a lost lock, or a job that a failover has lost, BullMQ tells for each job twice or more; one line is told below.
+  const onError = (error: unknown) => {
+    if (!isLostLock(error)) options.onError(error);
+  };
+  worker.on("error", onError);
+  worker.on("failed", (_job, error) => onError(error));
   worker.on("lockRenewalFailed", (ids) => {
+    const turns = ids.length === 1 ? "1 turn" : `${ids.length} turns`;
+    options.onProblem?.(
+      `The locks of ${turns} have expired, because Redis did not answer or this worker stood still: other workers go on with them.`,
+    );
     for (const id of ids) worker.cancelJob(id, lostLock);
   });
   await worker.waitUntilReady();
@@ -106,3 +116,9 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
 export const shutdown = "shutdown";
 
 const lostLock = "lock lost";
+
+function isLostLock(error: unknown): boolean {
+  return (
+    error instanceof Error && /^(could not renew lock for|Missing (lock|key) for) job /.test(error.message)
+  );
+}
