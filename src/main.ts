@@ -1,11 +1,14 @@
 /** The command line: names the command, loads only what it needs, and turns failures into one sentence. */
 import { endWithSupervisor } from "./app/supervised.ts";
+import { silences } from "./queue/redis/silence.ts";
 
 endWithSupervisor();
 
 interface Command {
   /** How it is called, and what it is for. */
   usage: string;
+  /** It asks Redis, and ends with a sentence when that is silent; the others wait for it or say so themselves. */
+  asksRedis?: true;
   load(): Promise<{ command(args: string[]): Promise<number> }>;
 }
 
@@ -25,6 +28,7 @@ const commands: Record<string, Command> = {
   },
   health: {
     usage: "  heddle health                              exit 0 if this Heddle is running",
+    asksRedis: true,
     load: () => import("./commands/health.ts"),
   },
   manifest: {
@@ -34,6 +38,7 @@ const commands: Record<string, Command> = {
   },
   threads: {
     usage: "  heddle threads list | show <thread>        list threads or print a transcript",
+    asksRedis: true,
     load: () => import("./commands/threads.ts"),
   },
   workspaces: {
@@ -44,20 +49,24 @@ const commands: Record<string, Command> = {
   audit: {
     usage: `  heddle audit verify | show | export        print who asked, stopped and ran what, or verify that the log is intact
       verify [--anchor <n>:<hash>]   show [--thread <thread>]   export [file.jsonl] [--thread <thread>]`,
+    asksRedis: true,
     load: () => import("./commands/audit.ts"),
   },
   schedules: {
     usage: `  heddle schedules list | cancel <thread> <id>
                                              list or cancel scheduled tasks of all threads`,
+    asksRedis: true,
     load: () => import("./commands/schedules.ts"),
   },
   usage: {
     usage: `  heddle usage [--days N] [--by day|user|channel|model]
                                              show tokens, cost and turns of the last days`,
+    asksRedis: true,
     load: () => import("./commands/usage.ts"),
   },
   stop: {
     usage: "  heddle stop <thread>                       stop whatever runs in a thread",
+    asksRedis: true,
     load: () => import("./commands/stop.ts"),
   },
 };
@@ -105,11 +114,22 @@ async function main(argv: string[]): Promise<number> {
     process.stdout.write(`${known.usage}\n`);
     return 0;
   }
+  if (known.asksRedis) endWithoutRedis();
   try {
     return await (await known.load()).command(args);
   } catch (error) {
     return explainFailure(error, known);
   }
+}
+
+/** What waits for Redis would keep the process. */
+function endWithoutRedis(): void {
+  silences.subscribe(() => {
+    process.stderr.write(
+      "heddle: Redis takes connections and does not answer: look whether its server hangs, and at REDIS_URL. Then try again.\n",
+    );
+    process.exit(1);
+  });
 }
 
 /** Prints a failure that a person can put right and gives its exit code; a defect is thrown on. */

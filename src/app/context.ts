@@ -9,6 +9,7 @@ import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { type Access, createAccess } from "../intake/access.ts";
 import { dropRepeats } from "../intake/drop-repeats.ts";
+import { confirmedOnly } from "../intake/confirmed-only.ts";
 import { createIntake } from "../intake/intake.ts";
 import { withSessionNotifications } from "../operations/session-notifications.ts";
 import { describeStatus } from "../operations/status.ts";
@@ -19,6 +20,8 @@ import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
+import { createReplication } from "../queue/redis/replication.ts";
+import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { watchUnreadable } from "../queue/redis/unreadable.ts";
 import { countAhead } from "../queue/turns/slots.ts";
 import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
@@ -120,11 +123,19 @@ export async function createAppContext(
     ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),
     now: Date.now,
   });
-  const intake = withSessionNotifications(observe.intake(dropRepeats(plainIntake)), {
-    redis,
-    surface,
-    onProblem,
-  });
+  const { waitForReplicas: replicas, replicaWaitMs: withinMs } = config.settings.queue;
+  const intake = confirmedOnly(
+    withSessionNotifications(observe.intake(dropRepeats(plainIntake)), { redis, surface, onProblem }),
+    {
+      confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
+      ...(replicas > 0 && {
+        replicate: createReplication({
+          ...{ replicas, withinMs },
+          redis: server.connect({ maxRetriesPerRequest: null }),
+        }),
+      }),
+    },
+  );
   const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
   return {
     config,

@@ -6,6 +6,7 @@ import { ConfigError } from "../config/load.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";
+import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { hasWorker } from "../queue/turns/worker-presence.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
@@ -71,6 +72,7 @@ export async function startGateway(
       return hasWorker(redis);
     },
     onUnreadable: (place, why) => reportUnreadable(redis, place, why),
+    confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),
     log,
   });

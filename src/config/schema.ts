@@ -225,6 +225,12 @@ export const settingsSchema = z.strictObject({
       sweepSeconds: count(1, 3600)
         .default(60)
         .describe("how often to look for threads whose wake-up was lost"),
+      waitForReplicas: count(0, 10)
+        .default(0)
+        .describe("replicas of Redis that must have a message before it is acknowledged"),
+      replicaWaitMs: count(10, 4_000)
+        .default(1_000)
+        .describe("how long to wait for them before the message is left for the platform to send again"),
     })
     .prefault({}),
   schedules: z

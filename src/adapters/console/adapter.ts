@@ -35,6 +35,11 @@ export interface ConsoleAdapterOptions {
   instance: string;
   /** Whether any worker takes turns. */
   hasWorker(): Promise<boolean>;
+  /**
+   * Passes on the outcome of a request, or rejects with a sentence for people when what is stored cannot be reached
+   * meanwhile. By default it is waited for.
+   */
+  confirm?<T>(work: Promise<T>): Promise<T>;
   metrics?: MetricsPage;
   /** Told of what is stored and cannot be read. */
   onUnreadable?: OnUnreadable;
@@ -131,21 +136,21 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
   };
 }
 
+type ServerOptions = Pick<ConsoleAdapterOptions, "instance" | "hasWorker" | "confirm" | "metrics" | "log">;
+
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, () => Reply>,
-  {
-    instance,
-    hasWorker,
-    metrics,
-    log,
-  }: Pick<ConsoleAdapterOptions, "instance" | "hasWorker" | "metrics" | "log">,
+  { instance, hasWorker, confirm = passOn, metrics, log }: ServerOptions,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.authGuard.checkOrigin(request);
     if (stranger) return replyProblem(stranger.status, stranger.error);
     const url = URL.parse(request.url ?? "", "http://console");
-    if (url?.pathname.startsWith("/api/")) return await answerApi(services, request, response, url);
+    if (url?.pathname.startsWith("/api/")) {
+      const answered = answerApi(services, request, response, url);
+      return await confirm(answered);
+    }
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
@@ -161,11 +166,7 @@ function createConsoleServer(
     } catch (error) {
       log.error({ err: error }, "the console could not answer a request");
       if (response.headersSent) response.destroy();
-      else
-        send(
-          response,
-          replyProblem(503, "Heddle could not do this now; its log says why. Try again in a moment."),
-        );
+      else send(response, replyProblem(503, explain(error)));
     }
   };
 
@@ -175,4 +176,14 @@ function createConsoleServer(
   );
   server.maxConnections = maxConnections;
   return server;
+}
+
+function passOn<T>(work: Promise<T>): Promise<T> {
+  return work;
+}
+
+function explain(error: unknown): string {
+  // Its message is for people.
+  if (error instanceof Error && error.name === "RedisUnavailable") return error.message;
+  return "Heddle could not do this now; its log says why. Try again in a moment.";
 }

@@ -41,7 +41,13 @@ async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ clo
 
   // Intake has posted whatever people should read about the result.
   const receive = async (event: InboundEvent | undefined): Promise<void> => {
-    if (event) await intake.receive(event);
+    try {
+      if (event) await intake.receive(event);
+    } catch (error) {
+      // Slack gives up sending it again after a few minutes.
+      catchUp.missed();
+      throw error;
+    }
   };
 
   const app = createApp(transport.receiver, options, connectionOf);

@@ -52,6 +52,10 @@ export async function connectWithRetry(
     const reason = reasonOf(error);
     isRefused = reason.code === "ECONNREFUSED";
     // Several addresses that all failed come as an AggregateError with an empty message.
+    if (reason instanceof ConnectionSilent) {
+      cause = "it takes connections and does not answer";
+      return;
+    }
     cause = (reason.message || reason.code || reason.name)
       .replace(/^All sentinels are unreachable\..* Last error: /, "no sentinel names a primary: ")
       .replace(/\.$/, "");

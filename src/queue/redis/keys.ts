@@ -47,6 +47,11 @@ export const keys = {
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */
   seen: (thread: ThreadId, message: string) => session(thread, `seen:${message}`),
 
+  /** Written behind all else, to learn when replicas have it; see redis/replication.ts. */
+  replicated: (thread: ThreadId) => session(thread, "replicated"),
+  /** The same in the slot of {@link keys.waiting}. */
+  replicatedList: "{heddle:waiting}:replicated",
+
   /** Hash: how a channel's budget of writes stands. With `line` and `tickets` in the channel's own slot. */
   rateLimit: (channel: Channel, lane: string) => output(channel, lane, "pace"),
   /** Sorted set: who waits to write there, by rank and time. */

@@ -40,11 +40,19 @@ interface Rung {
   end: () => Promise<void>;
 }
 
-export function redisServer({ kind, describe, warnings, target, log, limits, end }: Rung): RedisServer {
+export function redisServer({
+  kind,
+  describe,
+  warnings,
+  target,
+  log,
+  limits = defaultLimits,
+  end,
+}: Rung): RedisServer {
   const clients = new Set<Redis>();
-  const silence = followSilence(log);
+  const silence = followSilence(log, limits);
   const watch = {
-    limits: limits ?? defaultLimits,
+    limits,
     onOpen: (client: Redis) => void clients.add(client),
     onSilent: silence.note,
   };
@@ -72,21 +80,33 @@ export function redisServer({ kind, describe, warnings, target, log, limits, end
 }
 
 /** Says once that Redis is silent, however many connections notice, and once that it answers all of them again. */
-function followSilence(log: RedisLog): {
+function followSilence(
+  log: RedisLog,
+  { askMs, answerMs }: SilenceLimits,
+): {
   note(client: Redis, silence: { silentMs: number }): void;
   isOver(): boolean;
 } {
   const unanswered = new Set<Redis>();
+  let isTold = false;
+  let calm: NodeJS.Timeout | undefined;
+  const tellEnd = () => {
+    isTold = false;
+    log.info("Redis answers again.");
+  };
   const confirm = async (client: Redis) => {
     // A cluster has lost the node from its list, and finds the one that takes its place.
     const asked = client.isCluster ? (client as unknown as Cluster).nodes("master") : [client];
     await Promise.all(asked.map((connection) => connection.ping())).catch(() => undefined);
     unanswered.delete(client);
-    if (unanswered.size === 0) log.info("Redis answers again.");
+    // Connections fall silent together and are given up one after the other.
+    if (unanswered.size === 0) calm = setTimeout(tellEnd, askMs + answerMs).unref();
   };
   return {
     note(client, { silentMs }) {
-      if (unanswered.size === 0) {
+      clearTimeout(calm);
+      if (!isTold) {
+        isTold = true;
         log.warn(
           `Redis has not answered for ${silentMs / 1_000} s although its connection is open: every silent connection is given up and made anew until it answers.`,
         );

@@ -110,7 +110,9 @@ describe("A connection that is open and silent", () => {
     relay.restore();
     expect(await answer).toBe("OK");
     await expect.poll(() => server.isAnswering()).toBe(true);
-    expect(lines).toEqual([expect.stringContaining("has not answered"), "Redis answers again."]);
+    await expect
+      .poll(() => lines)
+      .toEqual([expect.stringContaining("has not answered"), "Redis answers again."]);
   });
 });
 
