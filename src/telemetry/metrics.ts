@@ -67,16 +67,8 @@ export function createMetrics(redis: Redis): Metrics {
   const reconnected = counter("heddle_reconnects_total", "Connections to a platform that were made anew.", [
     "platform",
   ]);
-  // Only adapters publish there.
-  const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
-  reconnects.subscribe(onReconnect);
-  const silent = counter(
-    "heddle_redis_silences_total",
-    "Connections to Redis that were given up because it did not answer.",
-    [],
-  );
-  const onSilence = () => silent.inc();
-  silences.subscribe(onSilence);
+  const silent = counter("heddle_redis_silences_total", "Connections to Redis given up as silent.", []);
+  const unsubscribe = countConnections(reconnected, silent);
   const readAll = registerGauges(registry, redis);
 
   const observer: Observer = {
@@ -123,10 +115,20 @@ export function createMetrics(redis: Redis): Metrics {
       await readAll();
       return await registry.metrics();
     },
-    close() {
-      reconnects.unsubscribe(onReconnect);
-      silences.unsubscribe(onSilence);
-    },
+    close: unsubscribe,
+  };
+}
+
+/** Counts what others publish. Returns how to end it. */
+function countConnections(reconnected: Counter<"platform">, silent: Counter): () => void {
+  // Only adapters publish there.
+  const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
+  const onSilence = () => silent.inc();
+  reconnects.subscribe(onReconnect);
+  silences.subscribe(onSilence);
+  return () => {
+    reconnects.unsubscribe(onReconnect);
+    silences.unsubscribe(onSilence);
   };
 }
 
