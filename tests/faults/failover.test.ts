@@ -55,6 +55,8 @@ async function replicated(
       await caughtUp(primary, replica);
       if (failure === "dies") return primary.kill();
       primary.freeze();
+      // In a cluster no node tells when the gateway has left the frozen one, which stays frozen to the end.
+      if (found === cluster) return;
       // Until the gateway listens to the new primary, the old one would confirm what it then loses.
       thawed = expect
         .poll(() => replica.client.pubsub("NUMSUB", changesChannel), { timeout: patienceMs })
