@@ -18,8 +18,6 @@ export async function openRedis(
     ...(environment.REDIS_SENTINEL_PASSWORD && { sentinelPassword: environment.REDIS_SENTINEL_PASSWORD }),
     dataDir,
     ...(patienceMs !== undefined && { patienceMs }),
-    production: environment.NODE_ENV === "production",
-    allowEmbedded: environment.EMBEDDED_REDIS === "1",
     log,
   });
 }

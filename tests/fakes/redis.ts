@@ -20,8 +20,7 @@ export async function startRedis({ embedded = false }: { embedded?: boolean } = 
   const folder = await mkdtemp(join(tmpdir(), "heddle-redis-"));
   const server = await connectRedis({
     dataDir: folder,
-    production: false,
-    allowEmbedded: true,
+
     ...(embedded && { searchPath: "" }),
     log: { info: () => undefined, warn: () => undefined },
   });

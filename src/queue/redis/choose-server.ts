@@ -1,3 +1,4 @@
+import { adoptInto } from "./local/adopt.ts";
 import { connectLocal } from "./local/local.ts";
 import { connectRemote } from "./remote.ts";
 import type { RedisLog, RedisServer } from "./server.ts";
@@ -12,9 +13,6 @@ export interface RedisSettings {
   sentinelPassword?: string;
   /** Without a `url`, the server and its data live in `<dataDir>/redis`. */
   dataDir: string;
-  /** Refuses the embedded server unless `allowEmbedded`. */
-  production: boolean;
-  allowEmbedded: boolean;
   /** How long a `url` may be unreachable at the start (a container that is still coming up). Default 10,000 ms; 2,000 where a single server refuses the connection. */
   patienceMs?: number;
   /** When a connection is given up; the default is for production. */
@@ -29,7 +27,7 @@ export interface RedisSettings {
  *
  * 1. `url`;
  * 2. `valkey-server` or `redis-server` of the system, on a Unix socket in the data folder;
- * 3. the embedded server, for development.
+ * 3. the embedded server.
  *
  * Processes with one data folder share one server. It ends with the one that started it; a server of the system
  * is then started again by one of the others.
@@ -41,7 +39,11 @@ export async function connectRedis(settings: RedisSettings): Promise<RedisServer
   const server =
     url === undefined
       ? await connectLocal({ ...settings, searchPath: settings.searchPath ?? process.env["PATH"] ?? "" })
-      : await connectRemote({ ...settings, url, patienceMs: settings.patienceMs ?? 10_000 });
+      : await adoptInto(
+          await connectRemote({ ...settings, url, patienceMs: settings.patienceMs ?? 10_000 }),
+          settings.dataDir,
+          log,
+        );
   log.info(`Redis: ${server.describe}.`);
   for (const warning of server.warnings) log.warn(warning);
   return server;

@@ -33,7 +33,7 @@ describe.each([{ embedded: false }, { embedded: true }])("BullMQ on a server wit
 test("a job on the embedded server waits for the next start", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "heddle-jobs-"));
   const log = { info: () => undefined, warn: () => undefined };
-  const open = () => connectRedis({ dataDir, searchPath: "", production: false, allowEmbedded: true, log });
+  const open = () => connectRedis({ dataDir, searchPath: "", log });
 
   const before = await open();
   const queue = new Queue("jobs", { connection: before.connect(), prefix: "{test}" });

@@ -36,8 +36,7 @@ async function open(url: string, patienceMs = 25_000, caFile?: string) {
   const server = await connectRedis({
     url,
     dataDir: "unused",
-    production: true,
-    allowEmbedded: false,
+
     patienceMs,
     ...(caFile && { caFile }),
     log,

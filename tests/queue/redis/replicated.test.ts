@@ -25,7 +25,7 @@ afterEach(async () => {
 
 async function open(url: string, more: { sentinelPassword?: string; patienceMs?: number } = {}) {
   const server = await connectRedis({
-    ...{ url, dataDir: "unused", production: true, allowEmbedded: false, patienceMs: 25_000, ...more },
+    ...{ url, dataDir: "unused", patienceMs: 25_000, ...more },
     log: { info: () => undefined, warn: () => undefined },
   });
   closers.push(() => server.close());

@@ -1,17 +1,16 @@
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import type { Redis } from "ioredis";
 import { hasErrorCode } from "../../../sandbox/system-error.ts";
+import { connectWithRetry } from "../connect-with-retry.ts";
 import { type RedisLog, type RedisServer, redisServer } from "../server.ts";
 import { RedisUnavailable } from "../unavailable.ts";
-import { joinServer, type LocalRedisPaths, prepareLocalRedisPaths } from "./paths.ts";
+import { keepServer } from "./keep-server.ts";
+import { type LocalRedisPaths, prepareLocalRedisPaths } from "./paths.ts";
 import { isServed, withLock } from "./socket.ts";
 import { useSystemServer } from "./system.ts";
 
 interface LocalSettings {
   dataDir: string;
-  production: boolean;
-  allowEmbedded: boolean;
   searchPath: string;
   log: RedisLog;
 }
@@ -34,42 +33,41 @@ async function connectIn(settings: LocalSettings): Promise<RedisServer> {
   const paths = await prepareLocalRedisPaths(settings.dataDir, settings.log);
   // Two servers on one folder would write the same files.
   return await withLock(paths.lock, async () => {
-    const control = await joinServer(paths.embedded, paths.log);
-    if (control) return joinEmbedded(paths, control);
-    const binary = await findOnPath(["valkey-server", "redis-server"], settings.searchPath);
+    if (await isServed(paths.embedded)) return await useEmbedded(paths);
+    const binary = await findOnPath(serverPrograms, settings.searchPath);
     if (binary !== undefined || (await isServed(paths.system))) return await useSystemServer(paths, binary);
-    if (!settings.production || settings.allowEmbedded) return await runEmbedded(paths);
-    throw new RedisUnavailable(
-      "There is no Redis: REDIS_URL is not set, and neither valkey-server nor redis-server is on PATH. Install one (`apt install valkey-server`, `apt install redis-server`, `brew install valkey`) or set REDIS_URL; EMBEDDED_REDIS=1 allows the embedded one for a demonstration.",
+    return await useEmbedded(paths);
+  });
+}
+
+/** The server's program, and the other name that Debian's packages without a service have for the same file. */
+const serverPrograms = ["valkey-server", "redis-server", "valkey-check-rdb", "redis-check-rdb"];
+
+/** What it does not promise, for everybody who reads a warning. */
+const embeddedLimits =
+  "The embedded Redis is the last resort: a crash of Heddle loses nothing that it answered, a power loss up to a second, and it serves this one machine only. `apt install valkey-server` (or redis-server), `brew install valkey`, `docker compose up` or REDIS_URL give a real one.";
+
+async function useEmbedded(paths: LocalRedisPaths): Promise<RedisServer> {
+  const { embedded, log } = paths;
+  const kept = await keepServer(paths, embedded, async () => {
+    // Loaded only where it is used.
+    const { startEmbedded } = await import("./embedded/run-thread.ts");
+    const server = await startEmbedded(paths);
+    const link = await connectWithRetry(
+      { options: { path: embedded } },
+      { patienceMs: 10_000, mayBeLate: false, log },
     );
+    if (link.ok) return { control: link.control, end: () => server.close() };
+    await server.close();
+    throw new RedisUnavailable(`The embedded Redis at ${embedded} does not answer: ${link.cause}.`);
   });
-}
-
-async function runEmbedded({ embedded, snapshot, log }: LocalRedisPaths): Promise<RedisServer> {
-  // Loaded only where it is used: it brings a Lua interpreter.
-  const { startEmbedded, snapshotEveryMs } = await import("./embedded.ts");
-  const server = await startEmbedded(embedded, snapshot, log);
   return redisServer({
     kind: "embedded",
-    describe: `embedded, for development only, at ${embedded}`,
-    warnings: [
-      `The embedded Redis is for development: it keeps everything in memory, and on disk only what is older than ${snapshotEveryMs / 1_000} s. For a team: \`apt install valkey-server\`, \`brew install valkey\`, \`docker compose up\` or REDIS_URL.`,
-    ],
+    describe: `embedded, at ${embedded}`,
+    warnings: [embeddedLimits],
     target: { options: { path: embedded } },
     log,
-    end: () => server.close(),
-  });
-}
-
-/** The embedded server lives in another process and ends with it. */
-function joinEmbedded({ embedded, log }: LocalRedisPaths, control: Redis): RedisServer {
-  return redisServer({
-    kind: "embedded",
-    describe: `embedded, in another process, at ${embedded}`,
-    warnings: [],
-    target: { options: { path: embedded } },
-    log,
-    end: async () => control.disconnect(),
+    end: kept.end,
   });
 }
 

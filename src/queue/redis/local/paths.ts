@@ -13,8 +13,10 @@ export interface LocalRedisPaths {
   lock: string;
   system: string;
   embedded: string;
-  /** The file of the embedded server. */
-  snapshot: string;
+  /** The folder of the embedded server's files. */
+  embeddedFiles: string;
+  /** The file that the embedded server of an older Heddle wrote. */
+  oldSnapshot: string;
   log: RedisLog;
 }
 
@@ -30,7 +32,8 @@ export async function prepareLocalRedisPaths(dataDir: string, log: RedisLog): Pr
     lock: socketAddress(folder, "lock"),
     system: socketAddress(folder, "redis.sock"),
     embedded: socketAddress(folder, "embedded.sock"),
-    snapshot: join(folder, "embedded.ndjson"),
+    embeddedFiles: join(folder, "embedded"),
+    oldSnapshot: join(folder, "embedded.ndjson"),
     log,
   };
 }

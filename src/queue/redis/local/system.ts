@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Redis } from "ioredis";
@@ -7,8 +6,9 @@ import { connectWithRetry } from "../connect-with-retry.ts";
 import { inspectServer } from "../inspect.ts";
 import { type RedisServer, redisServer } from "../server.ts";
 import { RedisUnavailable } from "../unavailable.ts";
-import { joinServer, type LocalRedisPaths } from "./paths.ts";
-import { withLock } from "./socket.ts";
+import { adoptEmbeddedFiles } from "./adopt.ts";
+import { keepServer, type OwnServer } from "./keep-server.ts";
+import type { LocalRedisPaths } from "./paths.ts";
 
 /** A large append-only file takes its time to load. */
 const startPatienceMs = 60_000;
@@ -27,9 +27,7 @@ const settings = (socket: string) => ({
 });
 
 /**
- * The server of the system: the one that runs in this folder, else a new one. It ends with the process that
- * started it, even when that crashes; another process that uses it starts it again, with its data. The caller
- * holds the folder's lock.
+ * The server of the system: the one that runs in this folder, else a new one. The caller holds the folder's lock.
  *
  * @param binary Absent: only a server that runs already will do.
  */
@@ -37,57 +35,34 @@ export async function useSystemServer(
   paths: LocalRedisPaths,
   binary: string | undefined,
 ): Promise<RedisServer> {
-  const { lock, snapshot, system, log } = paths;
-  let own: OwnServer | undefined;
-  const provide = async (): Promise<Redis> => {
-    const joined = await joinServer(system, log);
-    if (joined) return joined;
+  const { system } = paths;
+  const kept = await keepServer(paths, system, () => {
     if (binary === undefined)
       throw new RedisUnavailable(`The server at ${system} has just ended: start again.`);
-    own = await startServer(binary, paths);
-    return own.control;
-  };
-
-  const control = await provide();
-  let reviving: Promise<void> | undefined;
-  control.on("close", () => {
-    if (control.status === "end") return;
-    reviving ??= withLock(lock, async () => (await provide()).disconnect())
-      .catch((error: unknown) => log.warn(String(error)))
-      .finally(() => (reviving = undefined));
+    return startServer(binary, paths);
   });
-
-  const { name, warnings } = await inspectServer(control);
-  if (existsSync(snapshot)) {
-    warnings.push(
-      `${snapshot} holds what the embedded Redis kept, and ${name} does not read it: remove it when you do not need it.`,
-    );
-  }
+  const { name, warnings } = await inspectServer(kept.control);
   return redisServer({
     kind: "system",
     describe: `${name} at ${system}`,
-    warnings,
+    warnings: [...warnings, ...(await adoptEmbeddedFiles(paths, kept.control, name))],
     target: { options: { path: system } },
     log,
-    async end() {
-      control.disconnect();
-      await reviving;
-      await own?.end();
-    },
+    end: kept.end,
   });
 }
 
-interface OwnServer {
-  control: Redis;
-  end(): Promise<void>;
-}
-
-async function startServer(binary: string, { folder, system, log }: LocalRedisPaths): Promise<OwnServer> {
+async function startServer(
+  binary: string,
+  { folder, system, log }: LocalRedisPaths,
+): Promise<OwnServer & { control: Redis }> {
   const args = Object.entries(settings(basename(system))).flatMap(([name, value]) => [`--${name}`, value]);
   // It needs none of our environment, which holds tokens. Ctrl-C must not end it while turns are being saved,
   // so it has a process group of its own.
   const apart = { env: {}, detached: true } as const;
-  const server = spawn(binary, args, { ...apart, cwd: folder, stdio: "ignore" });
+  // It is a server by the name that it is called by.
+  const argv0 = basename(binary).replace("check-rdb", "server");
+  const server = spawn(binary, args, { ...apart, argv0, cwd: folder, stdio: "ignore" });
   // The end of its input tells it that this process is gone, however it went.
   const watcher = spawn("/bin/sh", ["-c", 'read -r _; kill "$0"', String(server.pid)], {
     ...apart,

@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectRedis, type RedisSettings } from "../../../../src/queue/redis/choose-server.ts";
 import { isServed } from "../../../../src/queue/redis/local/socket.ts";
 import type { RedisServer } from "../../../../src/queue/redis/server.ts";
+import { startRedis } from "../../../fakes/redis.ts";
 
 const found = await promisify(execFile)("sh", [
   "-c",
@@ -39,7 +40,7 @@ afterEach(async () => {
 });
 
 async function open(settings: Partial<RedisSettings> = {}): Promise<RedisServer> {
-  const server = await connectRedis({ dataDir, production: true, allowEmbedded: false, log, ...settings });
+  const server = await connectRedis({ dataDir, log, ...settings });
   opened.push(server);
   return server;
 }
@@ -53,7 +54,7 @@ async function otherProcess(folder: string, program: string) {
   const opening = `
     const { connectRedis } = await import(${JSON.stringify(module)});
     const log = { info() {}, warn() {} };
-    const server = await connectRedis({ dataDir: ".", production: true, allowEmbedded: false, log });
+    const server = await connectRedis({ dataDir: ".",log });
     const client = server.connect();`;
   const node = ["--input-type=module", "-e", opening + program];
   const child = spawn(process.execPath, node, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
@@ -170,10 +171,17 @@ describe("the server of the system", () => {
     );
   });
 
-  test("is asked for when production has no Redis at all", async () => {
-    await expect(open({ searchPath: "" })).rejects.toThrow(
-      /There is no Redis: REDIS_URL is not set.*apt install/,
-    );
+  test("is found where only the package without a service is installed", async ({ skip }) => {
+    const path = (
+      await promisify(execFile)("sh", ["-c", "command -v redis-check-rdb || true"])
+    ).stdout.trim();
+    skip(!path, "there is no redis-check-rdb");
+    const folder = join(dataDir, "bin");
+    await mkdir(folder);
+    await symlink(path, join(folder, "redis-check-rdb"));
+    const server = await open({ searchPath: folder });
+    expect(server.kind).toBe("system");
+    expect(await server.connect().ping()).toBe("PONG");
   });
 
   test("is preferred in its Valkey version", async () => {
@@ -186,5 +194,85 @@ describe("the server of the system", () => {
     await chmod(join(folder, "valkey-server"), 0o755);
     const searchPath = `${folder}${delimiter}${process.env["PATH"]}`;
     await expect(open({ searchPath })).rejects.toThrow("Valkey was asked");
+  });
+});
+
+describe("what the embedded server kept", () => {
+  /** Keys of all types, in an embedded server that is gone again. */
+  async function keep(): Promise<void> {
+    const embedded = await open({ searchPath: "" });
+    const client = embedded.connect();
+    await client.set("text", Buffer.from([0, 255, 10]), "PX", 100_000);
+    await client.hset("hash", { a: "1", b: "2" });
+    await client.rpush("list", ...Array.from({ length: 2_500 }, (_, i) => String(i)));
+    await client.sadd("set", "x", "y");
+    await client.zadd("zset", 1.5, "m", "+inf", "n");
+    await client.xadd("stream", "7-0", "k", "v", "k", "w");
+    await client.xadd("stream", "9-0", "gone", "1");
+    await client.xdel("stream", "9-0");
+    await embedded.close();
+    lines = [];
+  }
+
+  async function expectAll(server: RedisServer): Promise<void> {
+    const client = server.connect();
+    expect(await client.dbsize()).toBe(6);
+    expect(await client.getBuffer("text")).toEqual(Buffer.from([0, 255, 10]));
+    expect(await client.pttl("text")).toBeGreaterThan(90_000);
+    expect(await client.hgetall("hash")).toEqual({ a: "1", b: "2" });
+    expect(await client.lrange("list", 0, -1)).toEqual(Array.from({ length: 2_500 }, (_, i) => String(i)));
+    expect((await client.smembers("set")).toSorted()).toEqual(["x", "y"]);
+    expect(await client.zrange("zset", "0", "-1", "WITHSCORES")).toEqual(["m", "1.5", "n", "inf"]);
+    expect(await client.xrange("stream", "-", "+")).toEqual([["7-0", ["k", "v", "k", "w"]]]);
+    await expect(client.xadd("stream", "9-0", "k", "v")).rejects.toThrow("equal or smaller");
+  }
+
+  const files = () => join(dataDir, "redis", "embedded");
+
+  test("is moved to a server of the system once, and its files are kept under another name", async () => {
+    await keep();
+    const server = await open();
+    await expectAll(server);
+    expect(lines[0]).toMatch(
+      /^Moved 6 keys of the embedded Redis to Redis .*; its files stay as .*embedded\.moved\.$/,
+    );
+    expect(server.warnings).toEqual([]);
+    expect(existsSync(files())).toBe(false);
+    expect(existsSync(`${files()}.moved`)).toBe(true);
+    await server.connect().del("hash");
+    await server.close();
+    expect(await (await open()).connect().exists("hash")).toBe(0);
+  });
+
+  test("is moved again from the start when the first move was interrupted", async () => {
+    const server = await open();
+    await server.connect().mset("embedded-redis:adoption", "begun", "list", "half");
+    await server.close();
+    await keep();
+    await expectAll(await open());
+  });
+
+  test("is moved to the server that REDIS_URL names", async () => {
+    const remote = await startRedis();
+    try {
+      await keep();
+      await expectAll(await open({ url: remote.path }));
+      expect(existsSync(`${files()}.moved`)).toBe(true);
+    } finally {
+      await remote.stop();
+    }
+  });
+
+  test("is left alone where the other server has content, and the log says what to do", async () => {
+    const server = await open();
+    await server.connect().set("own", "1");
+    await server.close();
+    await keep();
+    const again = await open();
+    expect(again.warnings.join("\n")).toMatch(
+      /embedded holds what the embedded Redis kept, .* has content of its own/,
+    );
+    expect(await again.connect().dbsize()).toBe(1);
+    expect(existsSync(files())).toBe(true);
   });
 });
