@@ -1,9 +1,9 @@
-import { provideBubblewrap } from "./bubblewrap.js";
 import { dependenciesStep } from "./dependencies.js";
 import { nodeStep } from "./node.js";
 import { withLock } from "./lock.js";
 import { root } from "./root.js";
 import { SetupFailure } from "./speak.js";
+import { installingIsForbidden, nameServer, provideSystemPackages } from "./system-packages.js";
 
 /**
  * Something that may have to be installed first.
@@ -18,7 +18,7 @@ import { SetupFailure } from "./speak.js";
  *
  * @param {object} needs
  * @param {boolean} needs.development Also what only tests and checks use.
- * @param {boolean} needs.sandbox Also bubblewrap, on Linux.
+ * @param {boolean} needs.sandbox Also bubblewrap and a Redis server, on Linux.
  * @returns {Promise<string>} the Node to use
  * @throws {SetupFailure}
  */
@@ -26,12 +26,17 @@ export async function prepare({ development, sandbox }) {
   const node = nodeStep(root);
   const steps = [node, dependenciesStep(root, node.path, { development })];
   if (steps.some((step) => step.isMissing())) {
+    if (installingIsForbidden())
+      throw new SetupFailure(
+        `Something has to be installed in ${root}, which HEDDLE_NO_INSTALL=1 forbids: run \`npm ci\` there with Node 24 or 26 and start again.`,
+      );
     await withLock(root, async () => {
       // Asked again: another start may have done it meanwhile.
       for (const step of steps) if (step.isMissing()) await step.install();
     }).catch(explain);
   }
-  if (sandbox && process.platform === "linux") await provideBubblewrap();
+  if (sandbox && process.platform === "linux") await provideSystemPackages();
+  if (development) nameServer();
   return node.path;
 }
 

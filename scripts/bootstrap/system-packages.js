@@ -1,43 +1,106 @@
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { findOnPath, runQuietly } from "./commands.js";
+import { root } from "./root.js";
 import { say, SetupFailure } from "./speak.js";
 
-/** How each package manager installs it without questions. apt-get waits for the updates that a new system installs. */
-const installers = [
-  "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 bubblewrap",
-  "dnf install -y bubblewrap",
-  "yum install -y bubblewrap",
-  "zypper --non-interactive install bubblewrap",
-  "pacman -Sy --noconfirm --needed bubblewrap",
-  "apk add --update-cache bubblewrap",
+/**
+ * How each package manager installs packages without questions, and by which names it may know the server: the first
+ * one that it knows is taken. apt-get waits for the updates that a new system installs. Its packages redis-server and
+ * valkey-server start a service on port 6379 at once, the others do not; redis-tools holds the same program without it.
+ */
+const managers = [
+  {
+    install: "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120",
+    servers: ["redis-tools", "valkey-tools"],
+  },
+  { install: "dnf install -y", servers: ["valkey", "redis"] },
+  { install: "yum install -y", servers: ["valkey", "redis"] },
+  { install: "zypper --non-interactive install", servers: ["valkey", "redis"] },
+  { install: "pacman -Sy --noconfirm --needed", servers: ["valkey", "redis"] },
+  { install: "apk add --update-cache", servers: ["valkey", "redis"] },
 ];
 
+/** As src/queue/redis/local/system.ts looks for it. */
+const serverPrograms = ["valkey-server", "redis-server", "valkey-check-rdb", "redis-check-rdb"];
+
+const purposes = {
+  bubblewrap: "bubblewrap, the sandbox of the agent's commands",
+  server: "Redis or Valkey, which keeps what must survive",
+};
+
+/** Whether the operator forbids to install anything. */
+export const installingIsForbidden = () => settingOf("HEDDLE_NO_INSTALL") === "1";
+
 /**
- * Installs bubblewrap, in which the commands of the agent run, unless it is there.
- * @throws {SetupFailure} where that would need a password
+ * Installs with the system's package manager what is missing: bubblewrap, in which the commands of the agent run, and a
+ * server, unless REDIS_URL names one. Without a server the embedded one serves.
+ *
+ * @throws {SetupFailure} where bubblewrap is missing and cannot be installed
  */
-export async function provideBubblewrap() {
-  if (findOnPath("bwrap")) return;
+export async function provideSystemPackages() {
+  const wantsSandbox = !findOnPath("bwrap");
+  const wantsServer = !settingOf("REDIS_URL") && !serverPrograms.some(findOnPath);
+  if (!wantsSandbox && !(wantsServer && !installingIsForbidden())) return;
+
   const why = "The agent's commands run in bubblewrap, which is not installed";
-  const installer = installers.find((command) => findOnPath(command.slice(0, command.indexOf(" "))));
-  if (!installer) throw new SetupFailure(`${why}: install your system's package bubblewrap and start again.`);
-
-  const byHand = `run \`sudo ${installer}\` and start again`;
+  const manager = managers.find(({ install }) => findOnPath(install.slice(0, install.indexOf(" "))));
+  if (!manager) {
+    if (!wantsSandbox) return;
+    throw new SetupFailure(`${why}: install your system's package bubblewrap and start again.`);
+  }
+  const byHand = `run \`sudo ${manager.install} bubblewrap\` and start again`;
+  if (installingIsForbidden())
+    throw new SetupFailure(`${why}, and HEDDLE_NO_INSTALL=1 forbids installing it: ${byHand}.`);
   const privilege = await withoutPassword();
-  if (!privilege) throw new SetupFailure(`${why}: ${byHand}.`);
+  if (!privilege) {
+    if (!wantsSandbox) return;
+    throw new SetupFailure(`${why}: ${byHand}.`);
+  }
 
-  say(`installing bubblewrap, the sandbox of the agent's commands (${installer})`);
   /** @param {string} command */
   const asRoot = (command) => {
     const env = ["DEBIAN_FRONTEND=noninteractive", ...command.split(" ")];
     const [sudo, ...options] = privilege;
     return sudo === undefined ? runQuietly("env", env) : runQuietly(sudo, [...options, "env", ...env]);
   };
-  // A fresh system knows no packages, an old one those of yesterday. It may go wrong for sources of no interest.
-  if (installer.startsWith("apt-get")) await asRoot("apt-get update");
-  const failure = await asRoot(installer);
-  if (findOnPath("bwrap")) return;
+  // The last try leaves the server out: its failure must not keep Heddle from starting.
+  const tries = [
+    ...(wantsServer ? manager.servers : []).map((server) => [server]),
+    ...(wantsSandbox ? [[]] : []),
+  ].map((server) => [...(wantsSandbox ? ["bubblewrap"] : []), ...server]);
+  /** @type {import("./commands.js").CommandFailure | undefined} */
+  let failure;
+  for (const [index, packages] of tries.entries()) {
+    const command = `${manager.install} ${packages.join(" ")}`;
+    const what = [
+      ...(wantsSandbox ? [purposes.bubblewrap] : []),
+      ...(packages.at(-1) === "bubblewrap" ? [] : [purposes.server]),
+    ].join(", and ");
+    say(index === 0 ? `installing ${what} (${command})` : `that failed; installing ${what} (${command})`);
+    // A fresh system knows no packages, an old one those of yesterday. It may go wrong for sources of no interest.
+    if (index === 0 && command.startsWith("apt-get")) await asRoot("apt-get update");
+    failure = await asRoot(command);
+    if (!failure) break;
+  }
+  if (wantsServer && !serverPrograms.some(findOnPath))
+    say(
+      "no server could be installed: the embedded one serves (HEDDLE_NO_INSTALL=1 keeps this from being tried)",
+    );
+  if (!wantsSandbox || findOnPath("bwrap")) return;
   const { reason, output } = failure ?? { reason: "bwrap is still not on PATH", output: "" };
   throw new SetupFailure(`${why}, and installing it failed (${reason}): ${byHand}.`, output);
+}
+
+/** Tests start servers by their name, which Debian's package without a service lacks. */
+export function nameServer() {
+  const program = findOnPath("redis-check-rdb");
+  if (!program || findOnPath("redis-server") || findOnPath("valkey-server")) return;
+  const bin = join(root, ".cache", "bin");
+  mkdirSync(bin, { recursive: true });
+  rmSync(join(bin, "redis-server"), { force: true });
+  symlinkSync(program, join(bin, "redis-server"));
+  process.env.PATH = [bin, process.env.PATH].join(delimiter);
 }
 
 /** What to put before a command so that root runs it; undefined when that would need a password. */
@@ -45,4 +108,20 @@ async function withoutPassword() {
   if (process.getuid?.() === 0) return [];
   const refused = await runQuietly("sudo", ["--non-interactive", "true"]);
   return refused ? undefined : ["sudo", "--non-interactive"];
+}
+
+/**
+ * A variable of the environment, or of `.env`, which the program reads later.
+ *
+ * @param {string} name
+ */
+function settingOf(name) {
+  const own = process.env[name];
+  if (own !== undefined) return own;
+  try {
+    const line = new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=\\s*(["']?)([^\\n]*?)\\1\\s*(?:#.*)?$`, "m");
+    return line.exec(readFileSync(join(root, ".env"), "utf8"))?.[2];
+  } catch {
+    return undefined;
+  }
 }

@@ -99,7 +99,14 @@ export const environmentSchema = z.object({
     .optional()
     .describe("headers for the collector, e.g. authorization=Bearer%20KEY,x-team=a"),
   OTEL_SERVICE_NAME: z.string().min(1).default("heddle").describe("the service's name in traces"),
-  EMBEDDED_REDIS: z.enum(["1"]).optional().describe("1 allows the embedded Redis with NODE_ENV=production"),
+  EMBEDDED_REDIS: z
+    .enum(["1"])
+    .optional()
+    .describe("without effect: the embedded Redis is allowed wherever there is no other"),
+  HEDDLE_NO_INSTALL: z
+    .enum(["0", "1"])
+    .optional()
+    .describe("1 forbids npm start to install anything: packages, Node, bubblewrap, a Redis server"),
   HEDDLE_UNSAFE: z
     .enum(["no-sandbox"])
     .optional()

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readlink, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { isUsable } from "../../scripts/bootstrap/node.js";
@@ -246,5 +246,108 @@ describe.runIf(process.platform === "linux")("bubblewrap", () => {
 
   test("is not needed by commands that run nothing", async () => {
     expect(await checkout.run("heddle.js", { args: ["manifest", "slack"] })).toMatchObject({ code: 0 });
+  });
+});
+
+describe.runIf(process.platform === "linux")("a Redis server", () => {
+  const log = () => readFile(join(checkout.bin, "log"), "utf8").catch(() => "");
+  const asRoot = { preload: "process.getuid = () => 0;" };
+  /** A package manager that knows bubblewrap and this package, and installs nothing where one is unknown. */
+  const knowing = (name: string) => `
+    [ "$1" = update ] && exit 0
+    echo "$*" >> "\${0%/*}/log"
+    for word in "$@"; do case "$word" in
+      redis*|valkey*) [ "$word" = ${name} ] || { echo "unknown: $word"; exit 1; }; : > "\${0%/*}/redis-server"; /bin/chmod +x "\${0%/*}/redis-server";;
+      bubblewrap) : > "\${0%/*}/bwrap"; /bin/chmod +x "\${0%/*}/bwrap";;
+    esac; done`;
+
+  beforeEach(async () => {
+    await rm(join(checkout.bin, "redis-server"));
+    await checkout.command("env", 'shift; command="$1"; shift; exec "${0%/*}/$command" "$@"');
+  });
+
+  test("is installed in one go with bubblewrap, after one line that says so", async () => {
+    await rm(join(checkout.bin, "bwrap"));
+    await checkout.command("apt-get", knowing("redis-tools"));
+    const { code, stderr } = await start(asRoot);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      "heddle: installing bubblewrap, the sandbox of the agent's commands, and Redis or Valkey, which keeps what must survive (apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 bubblewrap redis-tools)\n",
+    );
+    expect((await log()).split("\n")).toHaveLength(2);
+    expect((await start(asRoot)).stderr).toBe("");
+  });
+
+  test("is asked for by its other name where the first one is unknown", async () => {
+    await checkout.command("dnf", knowing("redis"));
+    expect(await start(asRoot)).toMatchObject({ code: 0 });
+    expect(await log()).toBe("install -y valkey\ninstall -y redis\n");
+  });
+
+  test("that cannot be installed keeps neither bubblewrap nor the program from starting", async () => {
+    await rm(join(checkout.bin, "bwrap"));
+    await checkout.command("apk", knowing("none"));
+    const { code, stderr } = await start(asRoot);
+    expect(code).toBe(0);
+    expect(await log()).toMatch(/bubblewrap valkey\n.*bubblewrap redis\n.*bubblewrap\n$/);
+    expect(stderr).toContain("no server could be installed: the embedded one serves");
+  });
+
+  test.each([
+    ["one is there, if only under the name of its checking program", {}, "redis-check-rdb"],
+    ["REDIS_URL names one", { REDIS_URL: "redis://127.0.0.1:1" }, undefined],
+    ["HEDDLE_NO_INSTALL forbids it", { HEDDLE_NO_INSTALL: "1" }, undefined],
+  ])("is not installed where %s", async (_, env, program) => {
+    await start();
+    await checkout.command("apt-get", knowing("redis-tools"));
+    if (program) await checkout.command(program, "exit 0");
+    expect(await start({ ...asRoot, env })).toMatchObject({ code: 0, stderr: "" });
+    expect(await log()).toBe("");
+  });
+
+  test("is found by the tests under its name", async () => {
+    await checkout.command("apt-get", "exit 9");
+    await checkout.command("redis-check-rdb", "exit 0");
+    await mkdir(join(checkout.folder, "node_modules/vitest"), { recursive: true });
+    await writeFile(join(checkout.folder, "node_modules/vitest/vitest.mjs"), "console.log(process.env.PATH)");
+    const { stdout } = await checkout.run("test.js", asRoot);
+    expect(stdout).toContain(`:${join(checkout.folder, ".cache/bin")}:`);
+    expect(await readlink(join(checkout.folder, ".cache/bin/redis-server"))).toBe(
+      join(checkout.bin, "redis-check-rdb"),
+    );
+  });
+
+  test("is not installed where .env names one, nor where that needs a password", async () => {
+    await start();
+    await checkout.command("apt-get", knowing("redis-tools"));
+    await checkout.command("sudo", "exit 1");
+    expect(await start({ preload: ordinaryUser })).toMatchObject({ code: 0, stderr: "" });
+    await writeFile(join(checkout.folder, ".env"), "# REDIS_URL=no\nREDIS_URL=redis://127.0.0.1:1\n");
+    expect(await start(asRoot)).toMatchObject({ code: 0, stderr: "" });
+    expect(await log()).toBe("");
+  });
+});
+
+describe("HEDDLE_NO_INSTALL=1", () => {
+  const env = { HEDDLE_NO_INSTALL: "1" };
+
+  test("is a sentence where packages are missing, and installs none", async () => {
+    const { code, stderr } = await start({ env });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/which HEDDLE_NO_INSTALL=1 forbids: run `npm ci` there/),
+    });
+    expect(await checkout.npmLog()).toEqual([]);
+  });
+
+  test.runIf(process.platform === "linux")("is a sentence where bubblewrap is missing", async () => {
+    await start();
+    await rm(join(checkout.bin, "bwrap"));
+    await checkout.command("apt-get", "exit 9");
+    const { code, stderr } = await start({ env, preload: "process.getuid = () => 0;" });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /HEDDLE_NO_INSTALL=1 forbids installing it: run `sudo apt-get install .* bubblewrap`/,
+    );
   });
 });

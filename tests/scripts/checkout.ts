@@ -123,5 +123,6 @@ export async function createCheckout(): Promise<Checkout> {
   };
   await checkout.writeLockfile({ "": {}, "node_modules/a": { version: "1.0.0", integrity: "sha512-a" } });
   await checkout.command("bwrap", "exit 0");
+  await checkout.command("redis-server", "exit 0");
   return checkout;
 }
