@@ -6,6 +6,10 @@ export interface Figures {
   kill: { point: string; ms: number };
   /** From SIGTERM to a worker in the middle of a command until it was gone, and until the next one's ran. */
   handover: { ms: number; resumedMs: number };
+  /** Kills of a program with the embedded server; `twice`: lines that a tool call wrote more than once. */
+  embedded: { cycles: number; sent: number; answered: number; marks: number; twice: number };
+  /** Resident memory of such a program, MB, and by how much the turns made it grow. */
+  "embedded-memory": { turns: number; before: number; grown: number };
   /** A run under random faults. */
   storm: Record<string, number>;
 }

@@ -41,6 +41,19 @@ export async function startRedisProcess(folder: string): Promise<RedisProcess> {
   };
 }
 
+/** The embedded server of a program with this data folder, which comes and goes with the program. */
+export async function reachEmbedded(dataDir: string): Promise<RedisProcess> {
+  const path = join(dataDir, "redis", "embedded.sock");
+  const client = new Redis(path, { maxRetriesPerRequest: null, retryStrategy: () => 50, lazyConnect: true });
+  client.on("error", () => undefined);
+  return {
+    path,
+    client,
+    restart: () => Promise.reject(new Error("It ends with its program alone.")),
+    stop: async () => client.disconnect(),
+  };
+}
+
 function spawnServer(folder: string): ChildProcess {
   const settings = [
     ...["--port", "0", "--unixsocket", "redis.sock", "--save", ""],

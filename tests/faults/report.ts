@@ -56,8 +56,18 @@ function figures(all: readonly Note[]): string {
     `${new Date().toISOString().slice(0, 10)}, ${versions()}, ${process.platform} ${process.arch}.`,
     `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill until everything had settled, including the start of the next process: median ${inSeconds(recovery.median)} s, longest ${inSeconds(recovery.longest)} s; several run at once and share the machine.`,
     `**Handover**: ${handovers.length} workers got SIGTERM in the middle of a command. They exited within ${gone.median} ms (median) and ${gone.longest} ms (longest), and the next worker ran the next command after ${resumed.median} and ${resumed.longest} ms.`,
+    ...all.filter((entry) => entry.kind === "embedded").map(embedded),
+    ...all.filter((entry) => entry.kind === "embedded-memory").map(embeddedMemory),
     ...storms.map(storm),
   ].join("\n\n");
+}
+
+function embedded({ cycles, sent, answered, marks, twice }: Extract<Note, { kind: "embedded" }>): string {
+  return `**Embedded Redis**: the whole program killed ${cycles} times in the middle of turns: ${answered} of ${sent} messages answered, ${twice} of ${marks} lines of tool calls written twice.`;
+}
+
+function embeddedMemory({ turns, before, grown }: Extract<Note, { kind: "embedded-memory" }>): string {
+  return `**Its memory**: ${turns} turns made the program's processes grow by ${grown} MB, from ${before} MB.`;
 }
 
 function spread(values: readonly number[]): { median: number; longest: number } {

@@ -1,6 +1,7 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { threadId, type ThreadId } from "../../src/chat/threads.ts";
 import { loadConfig } from "../../src/config/load.ts";
@@ -11,10 +12,10 @@ import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeChannel, FakeMessage } from "../fakes/slack/workspace.ts";
-import { type RedisProcess, startRedisProcess } from "./redis-process.ts";
+import { reachEmbedded, type RedisProcess, startRedisProcess } from "./redis-process.ts";
 import { askFirst, callLog, replyTo } from "./tasks.ts";
 
-type Role = "gateway" | "worker";
+type Role = "all" | "gateway" | "worker";
 
 /** A Slack, a model service and a Redis, for real processes of the program that may be killed at any moment. */
 export interface Stage {
@@ -46,8 +47,8 @@ interface StageOptions {
   catchUpSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
-  /** By default one of its own, a single server. The stage stops it. */
-  redis?: RedisProcess;
+  /** By default one of its own, a single server. The stage stops it. `embedded`: the one inside the program. */
+  redis?: RedisProcess | "embedded";
   /** What the model answers instead of what the tasks ask for. */
   replies?: (body: MessagesBody) => FakeReply;
 }
@@ -71,16 +72,17 @@ export async function setStage({
   const budgets = "budgets: { day: { cost: 1000 } }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
   await writeFile(config, [queue, budgets, tools].join("\n"));
+  const dataDir = join(folder, "data");
+  const isEmbedded = given === "embedded";
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
     startFakeSlack({ ackTimeoutMs: 1_000, patienceMs }),
     startFakeAnthropic({ replies }),
-    given ?? startRedisProcess(folder),
+    isEmbedded ? reachEmbedded(dataDir) : (given ?? startRedisProcess(folder)),
   ]);
-  const dataDir = join(folder, "data");
   const environment = {
     NODE_ENV: "test",
-    REDIS_URL: redis.path,
+    ...(isEmbedded ? { PATH: await pathWithoutRedis(folder) } : { REDIS_URL: redis.path }),
     ...slackEnvironment(slack),
     ...modelEnvironment(model),
     HEDDLE_CONFIG: config,
@@ -114,6 +116,20 @@ export async function setStage({
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
+}
+
+/** PATH of a host where neither Redis nor Valkey is installed. */
+async function pathWithoutRedis(folder: string): Promise<string> {
+  const bin = join(folder, "bin");
+  await mkdir(bin);
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((each) => existsSync(each));
+  for (const from of folders) {
+    for (const name of await readdir(from)) {
+      if (!/^(redis|valkey)-/.test(name) && !existsSync(join(bin, name)))
+        await symlink(join(from, name), join(bin, name)).catch(() => undefined);
+    }
+  }
+  return bin;
 }
 
 /** The process that does the work: a worker is watched by another, which is the one that was started. */
