@@ -154,7 +154,7 @@ function createConsoleServer(
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker));
+    const answered = page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker, services.status));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

@@ -1,5 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
+import type { ConsoleStatus } from "./services.ts";
+
+const embeddedNote =
+  "embedded: a power loss may take up to a second of work, and it serves this one machine only";
 
 /** Kubernetes gives a probe one second by default; this leaves time to say why it failed, ms. */
 const timeoutMs = 700;
@@ -17,6 +21,7 @@ export async function answerProbe(
   path: string,
   instance: string,
   hasWorker: () => Promise<boolean>,
+  status: () => Promise<Pick<ConsoleStatus, "redis">>,
 ): Promise<Reply | undefined> {
   if (path === "/healthz") return replyJson(200, { alive: true, instance });
   if (path !== "/readyz") return undefined;
@@ -30,5 +35,7 @@ export async function answerProbe(
       "No worker serves: start one with heddle start --role worker, or read in the log of those that run whether Redis answers them.",
     );
   }
-  return replyJson(200, { ready: true });
+  // Ready, but whoever reads this should know.
+  const { redis } = await status();
+  return replyJson(200, { ready: true, ...(redis === "embedded" && { redis: embeddedNote }) });
 }

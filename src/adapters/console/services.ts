@@ -16,7 +16,7 @@ export interface ConsoleStatus {
   /** Whether the model is the built-in one, which only plays scripted scenes. */
   demo: boolean;
   sandbox: { ok: boolean; summary: string; problems: Problem[] };
-  /** `url`: from REDIS_URL; `system`: a server that Heddle started; `embedded`: in-process, for development. */
+  /** `url`: from REDIS_URL; `system`: a server that Heddle started; `embedded`: in-process, the last resort. */
   redis: "url" | "system" | "embedded";
   /** The platforms that are connected. */
   adapters: string[];

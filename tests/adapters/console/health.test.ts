@@ -31,6 +31,19 @@ test("/readyz waits for a worker; a gateway's own heartbeat is not enough", asyn
   await gateway.close();
 });
 
+test("/readyz says what the embedded server does not promise", async () => {
+  await using console = await startConsole();
+  const worker = await startPresence({ redis: console.redis.client(), describe: () => ({}), onError });
+  console.status.redis = "system";
+  expect((await call(console.url, "/readyz")).json()).toEqual({ ready: true });
+  console.status.redis = "embedded";
+  expect((await call(console.url, "/readyz")).json()).toEqual({
+    ready: true,
+    redis: expect.stringMatching(/power loss may take up to a second.*one machine only/),
+  });
+  await worker.close();
+});
+
 test("whoever stops beating is forgotten after 15 s", async () => {
   await using console = await startConsole();
   const redis = console.redis.client();

@@ -20,8 +20,8 @@ export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleSta
       ? [
           banner(
             "warning",
-            "Redis is embedded, for development only.",
-            "Threads are kept on a best-effort basis. Install valkey-server or redis-server, or set REDIS_URL.",
+            "Redis is embedded, the last resort.",
+            "A crash of Heddle loses nothing, a power loss up to a second of work, and it serves this one machine only. Install valkey-server or redis-server, or set REDIS_URL: what it keeps is moved.",
           ),
         ]
       : []),

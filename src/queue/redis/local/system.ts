@@ -47,7 +47,7 @@ export async function useSystemServer(
     describe: `${name} at ${system}`,
     warnings: [...warnings, ...(await adoptEmbeddedFiles(paths, kept.control, name))],
     target: { options: { path: system } },
-    log,
+    log: paths.log,
     end: kept.end,
   });
 }

@@ -13,7 +13,7 @@ const refreshEveryMs = 10_000;
 const redisWords = {
   url: "external server",
   system: "started by Heddle",
-  embedded: "embedded, for development",
+  embedded: "embedded, the last resort",
 };
 const mcpSigns: Record<string, IconName> = {
   ready: "answered",
