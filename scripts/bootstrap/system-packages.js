@@ -58,31 +58,17 @@ export async function provideSystemPackages() {
     throw new SetupFailure(`${why}: ${byHand}.`);
   }
 
-  /** @param {string} command */
-  const asRoot = (command) => {
-    const env = ["DEBIAN_FRONTEND=noninteractive", ...command.split(" ")];
-    const [sudo, ...options] = privilege;
-    return sudo === undefined ? runQuietly("env", env) : runQuietly(sudo, [...options, "env", ...env]);
-  };
-  // The last try leaves the server out: its failure must not keep Heddle from starting.
-  const tries = [
-    ...(wantsServer ? manager.servers : []).map((server) => [server]),
-    ...(wantsSandbox ? [[]] : []),
-  ].map((server) => [...(wantsSandbox ? ["bubblewrap"] : []), ...server]);
-  /** @type {import("./commands.js").CommandFailure | undefined} */
-  let failure;
-  for (const [index, packages] of tries.entries()) {
-    const command = `${manager.install} ${packages.join(" ")}`;
-    const what = [
-      ...(wantsSandbox ? [purposes.bubblewrap] : []),
-      ...(packages.at(-1) === "bubblewrap" ? [] : [purposes.server]),
-    ].join(", and ");
-    say(index === 0 ? `installing ${what} (${command})` : `that failed; installing ${what} (${command})`);
-    // A fresh system knows no packages, an old one those of yesterday. It may go wrong for sources of no interest.
-    if (index === 0 && command.startsWith("apt-get")) await asRoot("apt-get update");
-    failure = await asRoot(command);
-    if (!failure) break;
-  }
+  const failure = await installFirst(
+    // The last try leaves the server out: its failure must not keep Heddle from starting.
+    [...(wantsServer ? manager.servers : []), ...(wantsSandbox ? [undefined] : [])].map((server) => ({
+      packages: [...(wantsSandbox ? ["bubblewrap"] : []), ...(server ? [server] : [])],
+      what: [...(wantsSandbox ? [purposes.bubblewrap] : []), ...(server ? [purposes.server] : [])].join(
+        ", and ",
+      ),
+    })),
+    manager.install,
+    privilege,
+  );
   if (wantsServer && !serverPrograms.some(findOnPath))
     say(
       "no server could be installed: the embedded one serves (HEDDLE_NO_INSTALL=1 keeps this from being tried)",
@@ -90,6 +76,33 @@ export async function provideSystemPackages() {
   if (!wantsSandbox || findOnPath("bwrap")) return;
   const { reason, output } = failure ?? { reason: "bwrap is still not on PATH", output: "" };
   throw new SetupFailure(`${why}, and installing it failed (${reason}): ${byHand}.`, output);
+}
+
+/**
+ * Makes one try after the other until one succeeds; returns how the last one failed.
+ *
+ * @param {readonly { packages: string[], what: string }[]} tries
+ * @param {string} install
+ * @param {readonly string[]} privilege
+ */
+async function installFirst(tries, install, privilege) {
+  /** @param {string} command */
+  const asRoot = (command) => {
+    const env = ["DEBIAN_FRONTEND=noninteractive", ...command.split(" ")];
+    const [sudo, ...options] = privilege;
+    return sudo === undefined ? runQuietly("env", env) : runQuietly(sudo, [...options, "env", ...env]);
+  };
+  /** @type {import("./commands.js").CommandFailure | undefined} */
+  let failure;
+  for (const [index, { packages, what }] of tries.entries()) {
+    const command = `${install} ${packages.join(" ")}`;
+    say(`${index === 0 ? "" : "that failed; "}installing ${what} (${command})`);
+    // A fresh system knows no packages, an old one those of yesterday. It may go wrong for sources of no interest.
+    if (index === 0 && command.startsWith("apt-get")) await asRoot("apt-get update");
+    failure = await asRoot(command);
+    if (!failure) return undefined;
+  }
+  return failure;
 }
 
 /** Tests start servers by their name, which Debian's package without a service lacks. */

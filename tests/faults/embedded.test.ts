@@ -44,7 +44,7 @@ test("A program with the embedded server that is killed twenty times loses no me
       Array.from({ length: threads }, (_, i) => {
         const task = cycle * threads + i + 1;
         const user = slack.user(["ada", "bob", "cyd", "dan"][i] ?? "ada");
-        return user.says(slack.channel("general"), `<@BOT> task ${task} calls ${calls} pause 0.1`);
+        return user.says(channelOf(slack, i), `<@BOT> task ${task} calls ${calls} pause 0.1`);
       }),
     );
     await isTime;
@@ -83,7 +83,7 @@ test("The embedded server gives back the memory of turns that are over", { timeo
           const root = roots[i];
           const text = `<@BOT> task ${from + done + i}`;
           const user = slack.user("ada");
-          return user.says(slack.channel("general"), text, root && { thread: root.ts });
+          return user.says(channelOf(slack, i), text, root && { thread: root.ts });
         }),
       );
       if (roots.length === 0) roots.push(...sent);
@@ -102,6 +102,9 @@ test("The embedded server gives back the memory of turns that are over", { timeo
   note("embedded-memory", { turns, before, grown });
   expect(grown).toBeLessThan(150);
 });
+
+/** One for each thread, since a channel takes few messages a second. */
+const channelOf = (slack: Stage["slack"], i: number) => slack.channel(`room-${i + 1}`);
 
 /** At once, without a chance to write anything. */
 async function killAll(program: Program): Promise<void> {

@@ -8,6 +8,8 @@ export interface Figures {
   handover: { ms: number; resumedMs: number };
   /** Kills of a program with the embedded server; `twice`: lines that a tool call wrote more than once. */
   embedded: { cycles: number; sent: number; answered: number; marks: number; twice: number };
+  /** What was written to the embedded server alone, MB, and by how much its resident memory grew. */
+  "embedded-server": { turns: number; storedMB: number; grown: number };
   /** Resident memory of such a program, MB, and by how much the turns made it grow. */
   "embedded-memory": { turns: number; before: number; grown: number };
   /** A run under random faults. */

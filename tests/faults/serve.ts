@@ -1,12 +1,11 @@
-import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { threadId, type ThreadId } from "../../src/chat/threads.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { listDescendants } from "../../src/sandbox/thread/processes.ts";
-import { modelEnvironment, slackEnvironment } from "../e2e/environment.ts";
+import { modelEnvironment, pathWithoutRedis, slackEnvironment } from "../e2e/environment.ts";
 import { newPlace, patienceMs, type Program } from "../e2e/program.ts";
 import type { MessagesBody } from "../fakes/anthropic-rules.ts";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -116,20 +115,6 @@ export async function setStage({
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
-}
-
-/** PATH of a host where neither Redis nor Valkey is installed. */
-async function pathWithoutRedis(folder: string): Promise<string> {
-  const bin = join(folder, "bin");
-  await mkdir(bin);
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((each) => existsSync(each));
-  for (const from of folders) {
-    for (const name of await readdir(from)) {
-      if (!/^(redis|valkey)-/.test(name) && !existsSync(join(bin, name)))
-        await symlink(join(from, name), join(bin, name)).catch(() => undefined);
-    }
-  }
-  return bin;
 }
 
 /** The process that does the work: a worker is watched by another, which is the one that was started. */

@@ -166,8 +166,8 @@ describe("the files of the embedded server", () => {
         folder: files(),
         oldSnapshot: join(dataDir, "none"),
         rewriteBytes: 100_000,
-        async compact(log) {
-          compact(files(), log);
+        async compact(before) {
+          compact(files(), before);
           setImmediate(replaced.resolve);
         },
         warn: (text) => lines.push(text),
@@ -175,9 +175,9 @@ describe("the files of the embedded server", () => {
     const server = await serve();
     const client = new Redis(join(dataDir, "redis", "embedded.sock"));
     let n = 0;
-    let done = false;
-    void replaced.promise.then(() => (done = true));
-    while (!done) await client.set("key", `${++n} ${"x".repeat(1_000)}`);
+    const isReplaced = () => existsSync(join(files(), "2.base"));
+    while (!isReplaced()) await client.set("key", `${++n} ${"x".repeat(1_000)}`);
+    await replaced.promise;
     await client.set("after", "1");
     client.disconnect();
     await server.close();
@@ -194,12 +194,12 @@ describe("the files of the embedded server", () => {
   test("that cannot be written make a write an error, and are written when that is possible again", async () => {
     const records: string[] = [];
     let isFull = false;
-    const log = {
+    const written = {
       append: (effects: readonly object[]) => void records.push(JSON.stringify(effects)),
       failure: () => (isFull ? "ENOSPC" : undefined),
     };
     const state = new RedisServerState({ compatibility: "valkey-8.0", activeExpiryIntervalMs: false });
-    const session = new ClientSession({ server: state, executor: createRecordingExecutor(state, log) });
+    const session = new ClientSession({ server: state, executor: createRecordingExecutor(state, written) });
     const run = async (...words: string[]) => {
       const [name = Buffer.of(), ...args] = words.map((each) => Buffer.from(each));
       return JSON.stringify(await session.execute(name, args));

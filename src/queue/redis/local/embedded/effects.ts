@@ -2,7 +2,7 @@ import type { KeyspaceEntry, RedisDatabase, RedisDataValue, RedisServerState } f
 import type { Effect, ValueEffect } from "./record.ts";
 import type { StoredKey } from "./store.ts";
 
-export const text = (bytes: Buffer): string => bytes.toString("latin1");
+const text = (bytes: Buffer): string => bytes.toString("latin1");
 export const bytes = (latin1: string): Buffer => Buffer.from(latin1, "latin1");
 const textOfHex = (hex: string) => Buffer.from(hex, "hex").toString("latin1");
 

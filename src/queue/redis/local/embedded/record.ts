@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { z } from "zod";
+import { RedisUnavailable } from "../../unavailable.ts";
 
 /**
  * What the embedded server writes down. The contract:
@@ -65,10 +66,18 @@ export function encodeRecord(effects: readonly Effect[]): Buffer {
   return Buffer.concat([sum, json, Buffer.of(newline)]);
 }
 
-/** @param line without its end. @returns undefined for anything but a whole record */
+/**
+ * @param line without its end
+ * @returns undefined for anything but a whole record
+ * @throws {RedisUnavailable} for a whole one that only another version understands
+ */
 export function decodeRecord(line: Buffer): Effect[] | undefined {
   const json = line.subarray(9);
   if (line[8] !== 0x20 || line.toString("latin1", 0, 8) !== crc32(json).toString(16).padStart(8, "0"))
     return undefined;
-  return recordSchema.parse(JSON.parse(json.toString("latin1")));
+  const record = recordSchema.safeParse(JSON.parse(json.toString("latin1")));
+  if (record.success) return record.data;
+  throw new RedisUnavailable(
+    "The embedded Redis's files hold a record that this Heddle does not know: start the newer one that wrote it.",
+  );
 }

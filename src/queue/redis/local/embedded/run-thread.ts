@@ -31,6 +31,7 @@ export async function startEmbedded(paths: LocalRedisPaths): Promise<EmbeddedSer
   return {
     async close() {
       thread.ref();
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       thread.postMessage("close");
       await exited;
     },

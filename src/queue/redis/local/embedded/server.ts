@@ -16,7 +16,7 @@ import { type Log, openLog } from "./log.ts";
 import { readOldSnapshot } from "./old-snapshot.ts";
 
 /** What a power loss may take. */
-export const syncEveryMs = 1_000;
+const syncEveryMs = 1_000;
 
 export interface EmbeddedOptions {
   /** Of the Unix socket. */

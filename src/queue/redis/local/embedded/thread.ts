@@ -17,7 +17,10 @@ const place = z.object({
   oldSnapshot: z.string(),
   rewriteBytes: z.number(),
 });
-const tell = (message: ThreadMessage) => parentPort?.postMessage(message);
+const parent = parentPort;
+if (!parent) throw new Error("This file is a worker thread's.");
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+const tell = (message: ThreadMessage) => parent.postMessage(message);
 
 try {
   // After the line about buffers, for those that it makes at its start.
@@ -27,12 +30,12 @@ try {
     compact,
     warn: (text) => tell({ kind: "warning", text }),
   });
-  parentPort?.once("message", () => void server.close().then(() => parentPort?.close()));
+  parent.once("message", () => void server.close().then(() => parent.close()));
   tell({ kind: "ready" });
 } catch (error) {
   if (!(error instanceof RedisUnavailable)) throw error;
   tell({ kind: "unavailable", text: error.message });
-  parentPort?.close();
+  parent.close();
 }
 
 /** In another thread, whose memory is given back. */

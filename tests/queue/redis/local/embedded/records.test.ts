@@ -24,7 +24,7 @@ const number = fc.integer({ min: -3, max: 3 }).map(String);
 const score = fc.oneof(number, fc.constantFrom("-inf", "+inf", "0.1"));
 /** Gone at once, or later than this test. */
 const ttl = fc.constantFrom("1", "100000");
-const end = fc.constantFrom("LEFT", "RIGHT");
+const side = fc.constantFrom("LEFT", "RIGHT");
 type Command = string[];
 const command = (name: string, ...args: fc.Arbitrary<string | string[]>[]): fc.Arbitrary<Command> =>
   fc.tuple(...args).map((given) => [...name.split(" "), ...given.flat()]);
@@ -63,7 +63,7 @@ const single: fc.Arbitrary<Command> = fc.oneof(
   command("LTRIM", key, number, number),
   command("LINSERT", key, fc.constantFrom("BEFORE", "AFTER"), word, word),
   command("RPOPLPUSH", key, key),
-  command("LMOVE", key, key, end, end),
+  command("LMOVE", key, key, side, side),
   command("SADD", key, words),
   command("SREM", key, words),
   command("SPOP", key),
@@ -174,7 +174,7 @@ test("whatever is executed, and wherever the file is cut off, reading it again g
         expect(readStore(folder).store).toEqual(store);
       },
     ),
-    { numRuns: Number(process.env["HEDDLE_FAULTS"] ? 2_000 : 40) },
+    { numRuns: process.env["HEDDLE_FAULTS"] ? 2_000 : 40 },
   );
 });
 
