@@ -82,7 +82,8 @@ test("The embedded server gives back the memory of turns that are over", { timeo
         Array.from({ length: threads }, (_, i) => {
           const root = roots[i];
           const text = `<@BOT> task ${from + done + i}`;
-          const user = slack.user("ada");
+          // Each person has few turns at once.
+          const user = slack.user(`person-${i + 1}`);
           return user.says(channelOf(slack, i), text, root && { thread: root.ts });
         }),
       );
