@@ -119,13 +119,13 @@ async function* runAgent(
   shared: Shared,
   input: RunInput,
 ): AsyncGenerator<AgentEvent, TurnOutcome> {
-  const { thread, turn: id, history, store, emit, signal } = input;
+  const { thread, turn: id, claim, history, store, emit, signal } = input;
   const log = options.log.child({ thread, turn: id });
   const channel = options.channel(thread);
   const model = options.choose(thread, history.chosenModel);
   const context = contextOf(model, options, shared);
   const probe = await options.sandbox.refresh();
-  const sandbox = probe.ok ? await options.sandbox.backend.open(thread) : undefined;
+  const sandbox = probe.ok ? await options.sandbox.backend.open(thread, claim) : undefined;
   sandbox?.noteFiles(id);
   const asked = (history.turn?.asked ?? []).filter(isFromPerson);
   const services = createServices(options, thread, asked, sandbox);

@@ -16,6 +16,7 @@ import { createCatchUpHold } from "../queue/turns/hold-for-catch-up.ts";
 import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { watchStops } from "../queue/turns/stops.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
+import { type HostProcesses, noProcesses } from "../sandbox/sandbox.ts";
 import type { Observer } from "../telemetry/observer.ts";
 
 export interface TurnEngineDeps {
@@ -24,6 +25,8 @@ export interface TurnEngineDeps {
   subscriber: Redis;
   /** Runs the agent for one turn. */
   runner: TurnRunner;
+  /** What this host runs for threads. Default: nothing that anybody else could have started. */
+  processes?: HostProcesses;
   /** Where a platform's threads are written to. */
   surface(platform: string): ChatSurface;
   output: RateLimiter;
@@ -84,6 +87,7 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
   });
   const runSession = createSessionRunner({
     ...{ redis, stops, background, runner, catchUpHold: createCatchUpHold(redis, deps.catchUpMs) },
+    processes: deps.processes ?? noProcesses,
     expireSeconds: deps.expireSeconds,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

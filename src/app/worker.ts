@@ -51,6 +51,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     subscriber: server.connect(),
     runner,
     catchUpMs: queueSettings.catchUpSeconds * 1_000,
+    processes: sandbox.backend.processes,
     expireSeconds: sessions.expireDays * 86_400,
     verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),

@@ -74,6 +74,19 @@ export interface KillReport {
 /** Where nothing was running. */
 export const nothingKilled: KillReport = { commands: 0, processes: 0, survivors: 0 };
 
+/** The right to work for a thread: one claim of its session. */
+export interface Claim {
+  /** When the session was begun, ms: a thread whose session has expired counts its claims from the start. */
+  created: number;
+  /** Greater with each claim. */
+  epoch: number;
+}
+
+/** Below 0 when the first one is older. */
+export function compareClaims(one: Claim, other: Claim): number {
+  return one.created - other.created || one.epoch - other.epoch;
+}
+
 export type FileFailure = {
   ok: false;
   reason:
@@ -195,6 +208,26 @@ export interface Workspaces {
   clean(policy: { idleMs: number; archiveMs: number }): Promise<CleanReport | undefined>;
 }
 
+/** What a host runs for threads. Workers that share a host and its data see and end each other's. */
+export interface HostProcesses {
+  /** Who has the same sees the same processes; undefined where nobody else's can be seen. */
+  place(): string | undefined;
+  /**
+   * Ends what older claims of the thread have running here, background jobs left out, and sees it dead. From here on
+   * nothing starts on an older claim, also not what was on its way. Undefined where nothing can be seen.
+   */
+  takeOver(threadId: string, claim: Claim): Promise<KillReport | undefined>;
+  /** Ends whatever runs here for the thread, also what other workers have started, and sees it dead. */
+  endAll(threadId: string): Promise<KillReport | undefined>;
+}
+
+/** Where nothing runs. */
+export const noProcesses: HostProcesses = {
+  place: () => undefined,
+  takeOver: async () => undefined,
+  endAll: async () => undefined,
+};
+
 export interface SandboxBackend {
   readonly name: string;
   /** Runs real sandboxes with canaries. Never throws. */
@@ -202,10 +235,14 @@ export interface SandboxBackend {
   /**
    * The thread's sandbox. The same `threadId` gives the same workspace, in every process of this host, and on
    * every host that shares a workspace store. To be called when a turn begins: it brings the files up to date.
+   *
+   * @param claim on which it works: nothing is started any more once this host knows of a newer one
    */
-  open(threadId: string): Promise<Sandbox>;
+  open(threadId: string, claim?: Claim): Promise<Sandbox>;
   /** The thread's sandbox where it is open already, so that something may be running in it. `at`: since when, ms. */
   opened(threadId: string): { sandbox: Sandbox; at: number } | undefined;
+  /** What this host runs for threads, whichever of its processes has started it. */
+  readonly processes: HostProcesses;
   /** Saves the files for other hosts. To be called when a turn has ended; does nothing without a shared store. */
   settle(threadId: string): Promise<void>;
   /** @throws where the back end cannot work, naming the problems */

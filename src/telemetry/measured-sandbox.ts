@@ -21,5 +21,8 @@ export function createMeasuredSandbox(figures: SandboxFigures): (backend: Sandbo
       return started;
     },
   });
-  return (backend) => ({ ...backend, open: async (threadId) => measured(await backend.open(threadId)) });
+  return (backend) => ({
+    ...backend,
+    open: async (threadId, claim) => measured(await backend.open(threadId, claim)),
+  });
 }

@@ -96,6 +96,7 @@ function runner(
     const events = run({
       thread,
       turn,
+      claim: { created: 0, epoch: 1 },
       history,
       followUps: async () => {
         const arrived = followUps.splice(0);

@@ -86,3 +86,26 @@ function resultOfPlanning({ messages }: MessagesBody, task: string): "not" | "un
   }
   return state;
 }
+
+/**
+ * Replies for a turn that is cut off: its first command writes into the workspace until somebody ends it; a model that is
+ * told that its outcome is unknown waits in a second one. Both sleep for times by which their processes are found.
+ */
+export function cutOffThenWaiting() {
+  return {
+    ask: (writing: string, waiting: string) => `<@BOT> write ${writing} then ${waiting}`,
+    replies({ messages }: MessagesBody): FakeReply {
+      const [, writing = "", waiting = ""] =
+        /write ([\d.]+) then ([\d.]+)/.exec(JSON.stringify(messages)) ?? [];
+      const results = [...JSON.stringify(messages).matchAll(/"tool_result"/g)].length;
+      const commands = [
+        `(while sleep 0.1; do echo "line $((++n))" >> ${callLog}; done) & sleep ${writing}`,
+        `sleep ${waiting}`,
+      ];
+      const command = commands[results];
+      return command
+        ? { content: [{ type: "tool_use", name: "bash", input: { command } }] }
+        : { content: [{ type: "text", text: "Answered." }] };
+    },
+  };
+}

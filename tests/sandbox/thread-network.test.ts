@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inspectHost } from "../../src/sandbox/bubblewrap/inspect-host.ts";
 import { createThreadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
@@ -12,7 +13,15 @@ test("A network that is being closed is joined by nothing; another is opened bes
   const inspected = inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
   if (!inspected.ok) throw new Error(inspected.problem.what);
   const { host } = inspected;
-  const spawner = createSpawner({ limits: host.limits, systemMounts: host.systemMounts }, () => {});
+  const spawner = createSpawner(
+    {
+      limits: host.limits,
+      systemMounts: host.systemMounts,
+      running: join(host.root, "running"),
+      backend: "test",
+    },
+    () => {},
+  );
   try {
     const folder = host.folderOf("thread");
     const shared = { threadId: "thread", egress: closedEgress, socketFolder: dataDir, log() {} };

@@ -379,7 +379,12 @@ describe("What is written", () => {
     const display = observer.display?.(noDisplay, thread, newTurn);
     await runner
       ?.run({
-        ...{ thread, turn: "t1", history: { messages: [], open: [], turn: undefined } },
+        ...{
+          thread,
+          turn: "t1",
+          claim: { created: 0, epoch: 1 },
+          history: { messages: [], open: [], turn: undefined },
+        },
         followUps: async () => [],
         store: async () => undefined,
         emit: (event) => display?.event(event),
@@ -422,6 +427,7 @@ describe("What is written", () => {
     const events = runner.run({
       thread,
       turn: "t1",
+      claim: { created: 0, epoch: 1 },
       history: { messages: [], open: [], turn: undefined },
       followUps: async () => [],
       store: async () => undefined,

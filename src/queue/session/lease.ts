@@ -5,9 +5,10 @@ import type { StopOrder } from "../../agent/events.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
+import type { Claim } from "../../sandbox/sandbox.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript, type Script } from "../redis/script.ts";
-import { readMessage, readRecord, readStopOrder } from "./stored.ts";
+import { readHeadNumber, readMessage, readRecord, readStopOrder } from "./stored.ts";
 
 const claimScript = loadScript(new URL("scripts/claim.lua", import.meta.url));
 const takeScript = loadScript(new URL("scripts/take.lua", import.meta.url));
@@ -86,6 +87,8 @@ export interface FoundSession {
 /** The right to write to one session, until somebody else claims it. */
 export interface SessionLease {
   readonly thread: ThreadId;
+  /** Which claim it is, for what must not act on an older one. */
+  readonly claim: Claim;
   /** Claims in a row, this one included, without a new record in between. */
   readonly claimsWithoutProgress: number;
   readonly found: FoundSession;
@@ -166,6 +169,7 @@ export async function claimSession(
 
   return {
     thread,
+    claim: { created: readHeadNumber(redis, thread, "created", toRecord(fields)["created"]), epoch },
     claimsWithoutProgress: stuck,
     found: {
       head: toRecord(fields),

@@ -5,7 +5,7 @@ import type { ToolCall, UserMessage } from "../../agent/messages.ts";
 import type { Question } from "../../agent/questions.ts";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
-import type { FileChanges, KillReport } from "../../sandbox/sandbox.ts";
+import type { Claim, FileChanges, HostProcesses, KillReport } from "../../sandbox/sandbox.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import type { PausedTurn } from "../session/continue-offer.ts";
 import type { SessionLease } from "../session/lease.ts";
@@ -22,6 +22,8 @@ export interface TurnRunner {
   run(input: {
     thread: ThreadId;
     turn: string;
+    /** Nothing may be started for the thread once somebody has a newer one. */
+    claim: Claim;
     history: History;
     followUps(): Promise<UserMessage[]>;
     /**
@@ -104,6 +106,8 @@ export interface SessionRunnerOptions {
   catchUpHold: CatchUpHold;
   background: BackgroundJobs;
   runner: TurnRunner;
+  /** Ends what earlier holders of a session have left running on this host. */
+  processes: HostProcesses;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
   /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
   flushOutbox(

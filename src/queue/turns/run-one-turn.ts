@@ -143,6 +143,7 @@ async function consume(
   const events = options.runner.run({
     thread: lease.thread,
     turn: turn.id,
+    claim: lease.claim,
     history,
     followUps: async () => {
       const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));

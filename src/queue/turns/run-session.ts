@@ -37,6 +37,8 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     const unlisten = options.stops.listen(thread, orders.hear);
     try {
       const lease = await claimSession(options.redis, thread, { expireSeconds: options.expireSeconds });
+      // Before anything is done for the thread: two workers must not write into its workspace.
+      await options.processes.takeOver(thread, lease.claim);
       return await runSession(await openSession(lease, options, job, orders));
     } catch (error) {
       // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.

@@ -1,9 +1,12 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { closedEgress } from "../egress/egress.ts";
 import { describePolicy } from "../egress/policy.ts";
 import { defaultLimits } from "../limits.ts";
 import type { SandboxBackend } from "../sandbox.ts";
+import { openRunningRegistry } from "../running/registry.ts";
 import { type BackendOptions, createBackend } from "../thread/backend.ts";
+import { readIdentity } from "../thread/processes.ts";
 import { inspectHost } from "./inspect-host.ts";
 import { createThreadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
@@ -26,13 +29,19 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
         });
         if (!inspected.ok) return inspected;
         const { host } = inspected;
-        const spawner = createSpawner({ limits: host.limits, systemMounts: host.systemMounts }, log);
+        const notes = join(host.root, "running");
+        const backend = randomUUID();
+        const spawner = createSpawner(
+          { limits: host.limits, systemMounts: host.systemMounts, running: notes, backend },
+          log,
+        );
         const socketFolder = join(host.root, "proxies");
         return {
           ok: true,
           runtime: {
             host,
             spawner,
+            running: openRunningRegistry(notes, { backend, by: readIdentity(process.pid) }),
             networkOf: (threadId, folder) =>
               createThreadNetwork({ spawner, folder, threadId, egress, socketFolder, log }),
             probe: probeHost,

@@ -1,4 +1,5 @@
 import type { SandboxLimits } from "../limits.ts";
+import type { RunningRegistry } from "../running/registry.ts";
 import type { ResourceGroups } from "./limits/resource-group.ts";
 import type { OutputPipe } from "./pipes.ts";
 
@@ -7,6 +8,7 @@ export interface LaunchSite {
   limits: SandboxLimits;
   systemMounts: readonly string[];
   groups: ResourceGroups;
+  running: RunningRegistry;
   /** The system call filter. */
   filter: Uint8Array;
   newPipe(): OutputPipe;

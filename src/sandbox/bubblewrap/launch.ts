@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { closeSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { RunningEntry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { isAlive, listDescendants, type ProcessIdentity, readProcessStatus } from "../thread/processes.ts";
-import type { Ending, LaunchRequest, OutputStream } from "../thread/spawner.ts";
+import { type Ending, type LaunchRequest, type OutputStream, takenOver, upkeep } from "../thread/spawner.ts";
 import { buildCommandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import type { ResourceGroup } from "./limits/resource-group.ts";
@@ -44,17 +45,53 @@ export function launch(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
     const { pid } = launcher.child;
     if (pid === undefined)
       return neverStarted(once(launcher.child, "error").then(([error]: unknown[]) => error));
-    return new BwrapProcess(site, launcher, attachLimits(site, launcher, pid), request);
+    const prepared = prepareStart(site, folder, request, launcher, pid);
+    return prepared ? new BwrapProcess(site, launcher, prepared, request) : notStarted(takenOver);
   } catch (error) {
     return neverStarted(Promise.resolve(error));
   }
 }
 
+/**
+ * What must be before the launcher gets its word to go: its limits, and the note that it runs. Undefined when it must not
+ * start.
+ *
+ * @throws when that cannot be; nothing of the launcher is left then
+ */
+function prepareStart(
+  site: LaunchSite,
+  folder: ThreadFolder,
+  { origin = upkeep }: LaunchRequest,
+  { child }: Launcher,
+  pid: number,
+): { group: ResourceGroup; entry: RunningEntry } | undefined {
+  let group: ResourceGroup | undefined;
+  let entry: RunningEntry | undefined;
+  try {
+    group = site.groups.attach(pid);
+    // It waits, so it is there.
+    const startTime = readProcessStatus(pid)?.startTime ?? 0;
+    entry = site.running.enter(folder.key, { ...origin, outer: { pid, startTime } });
+    return entry && { group, entry };
+  } finally {
+    if (!entry) {
+      child.kill("SIGKILL");
+      child.once("exit", () => group?.release());
+    }
+  }
+}
+
 function neverStarted(reason: Promise<unknown>): Launch {
-  const ended = reason.then((error): Ending => {
-    const text = error instanceof Error ? error.message : String(error);
-    return { end: "failed", exitCode: null, problem: `The sandbox could not be started: ${text}.` };
-  });
+  return notStarted(
+    reason.then((error) => {
+      const text = error instanceof Error ? error.message : String(error);
+      return `The sandbox could not be started: ${text}.`;
+    }),
+  );
+}
+
+function notStarted(why: string | Promise<string>): Launch {
+  const ended = Promise.resolve(why).then((problem): Ending => ({ end: "failed", exitCode: null, problem }));
   return { ended, kill() {}, processes: () => [], init: () => undefined };
 }
 
@@ -91,22 +128,13 @@ function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
   }
 }
 
-/** @throws when the groups cannot be made; nothing of the launcher is left then */
-function attachLimits(site: LaunchSite, { child }: Launcher, pid: number): ResourceGroup {
-  try {
-    return site.groups.attach(pid);
-  } catch (error) {
-    child.kill("SIGKILL");
-    throw error;
-  }
-}
-
 class BwrapProcess implements Launch {
   readonly ended: Promise<Ending>;
   readonly #site: LaunchSite;
   readonly #launcher: Launcher;
   readonly #request: LaunchRequest;
   readonly #group: ResourceGroup;
+  readonly #entry: RunningEntry;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #givenUp = Promise.withResolvers<void>();
   #init: FirstProcess | undefined;
@@ -115,11 +143,17 @@ class BwrapProcess implements Launch {
   #producedBytes = 0;
   #lastWords = "";
 
-  constructor(site: LaunchSite, launcher: Launcher, group: ResourceGroup, request: LaunchRequest) {
+  constructor(
+    site: LaunchSite,
+    launcher: Launcher,
+    { group, entry }: { group: ResourceGroup; entry: RunningEntry },
+    request: LaunchRequest,
+  ) {
     this.#site = site;
     this.#launcher = launcher;
     this.#request = request;
     this.#group = group;
+    this.#entry = entry;
     const { child, stdout, stderr } = launcher;
 
     stdout.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stdout", chunk));
@@ -177,8 +211,10 @@ class BwrapProcess implements Launch {
     if (typeof report !== "object" || report === null) return;
     if ("child-pid" in report && "pid-namespace" in report) {
       const status = readProcessStatus(Number(report["child-pid"]));
-      if (status !== undefined)
+      if (status !== undefined) {
         this.#init = { ...status, namespace: `pid:[${String(report["pid-namespace"])}]` };
+        this.#entry.began(status);
+      }
       if (this.#cause !== undefined) this.#killInit();
     }
     if ("exit-code" in report) {
@@ -201,6 +237,7 @@ class BwrapProcess implements Launch {
       this.#cause = "memory";
     if (this.#init === undefined || (await isGone(this.#init))) {
       this.#group.release();
+      this.#entry.ended();
     } else {
       this.#site.log(`process ${this.#init.pid} of a sandbox does not die; it hangs in the kernel`);
     }

@@ -43,6 +43,7 @@ export function createThreadNetwork(options: {
         : shellCommand(idleScript),
       cwd: "/",
       network: "hold",
+      origin: { kind: "network", text: "" },
       view: proxy ? ["--bind", proxy.socket, socketInside] : [],
       timeoutMs: Number.POSITIVE_INFINITY,
       floodBytes: 65_536,

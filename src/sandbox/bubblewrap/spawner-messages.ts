@@ -8,6 +8,10 @@ export interface SpawnerSettings {
   limits: SandboxLimits;
   /** bwrap arguments that show the system's programs, read-only. */
   systemMounts: readonly string[];
+  /** The folder in which it notes what runs. */
+  running: string;
+  /** The name of its back end. */
+  backend: string;
 }
 
 /** The first message is `prepare`. */

@@ -10,6 +10,8 @@ import { killLaunches } from "./kill.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { type Launch, launch } from "./launch.ts";
 import { findResourceGroups } from "./limits/cgroups.ts";
+import { openRunningRegistry } from "../running/registry.ts";
+import { readIdentity } from "../thread/processes.ts";
 import { createPipeSupply } from "./pipes.ts";
 import { assembleSeccompFilter } from "./seccomp.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
@@ -68,15 +70,23 @@ async function handle(message: ToSpawner): Promise<void> {
   }
 }
 
-async function prepare({ limits, systemMounts }: SpawnerSettings): Promise<LaunchSite> {
+async function prepare({
+  limits,
+  systemMounts,
+  running: notes,
+  backend,
+}: SpawnerSettings): Promise<LaunchSite> {
   const architecture = architectureOf(process.arch);
   if (architecture === undefined) throw new Error(`No system call filter for ${process.arch}.`);
   const groups = await findResourceGroups(limits);
+  const registry = openRunningRegistry(notes, { backend, by: readIdentity(process.pid) });
+  registry.sweep();
   tell({ type: "ready", tier: { summary: groups.summary, exact: groups.countsEverything } });
   return {
     limits,
     systemMounts,
     groups,
+    running: registry,
     filter: assembleSeccompFilter(architecture, { denyUnmapped: !groups.countsEverything }),
     newPipe: createPipeSupply(),
     log: (line) => tell({ type: "log", line }),

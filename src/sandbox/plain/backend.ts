@@ -1,9 +1,11 @@
-import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
+import { randomBytes, randomUUID } from "node:crypto";
+import { join, resolve } from "node:path";
 import { defaultLimits } from "../limits.ts";
+import { openRunningRegistry } from "../running/registry.ts";
 import type { Probe, SandboxBackend } from "../sandbox.ts";
 import { type BackendOptions, createBackend, type HostRuntime } from "../thread/backend.ts";
 import { createThreadFolders, makeRoot } from "../thread/host.ts";
+import { readIdentity } from "../thread/processes.ts";
 import { createThreadSandbox, type SandboxDeps } from "../thread/thread-sandbox.ts";
 import { createPlainSpawner } from "./spawner.ts";
 
@@ -31,6 +33,11 @@ export function createUnconfinedBackend(options: BackendOptions): SandboxBackend
 function machineOf({ dataDir, limits }: BackendOptions): HostRuntime {
   const root = resolve(dataDir);
   makeRoot(root);
+  const running = openRunningRegistry(join(root, "running"), {
+    backend: randomUUID(),
+    by: readIdentity(process.pid),
+  });
+  running.sweep();
   return {
     host: {
       limits: { ...defaultLimits, ...limits },
@@ -42,7 +49,8 @@ function machineOf({ dataDir, limits }: BackendOptions): HostRuntime {
       systemMounts: [],
       ...createThreadFolders(root),
     },
-    spawner: createPlainSpawner(noSandbox),
+    running,
+    spawner: createPlainSpawner(noSandbox, running),
     // All of them have the host's.
     networkOf: () => ({ current: () => undefined, open: async () => undefined, close: async () => {} }),
     probe,

@@ -1,10 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { dirname } from "node:path";
+import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { RunningEntry, RunningRegistry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
-import { isAlive, listDescendants, type ProcessIdentity } from "../thread/processes.ts";
-import type { Ending, Launched, Spawner, SpawnRequest } from "../thread/spawner.ts";
+import { isAlive, listDescendants, type ProcessIdentity, readProcessStatus } from "../thread/processes.ts";
+import {
+  type Ending,
+  type Launched,
+  type Spawner,
+  type SpawnRequest,
+  takenOver,
+  upkeep,
+} from "../thread/spawner.ts";
 
 /** What `bash -c` takes before the first parameter of a script; see bubblewrap/shell.ts. */
 const parametersFrom = 6;
@@ -18,7 +27,7 @@ const lateOutputMs = 100;
  * Starts programs as ordinary processes of the bot's own user, in the thread's folder. Paths of the inside are
  * translated in the parameters of scripts; a command's own text is left alone, so it sees the host's paths.
  */
-export function createPlainSpawner(summary: string): Spawner {
+export function createPlainSpawner(summary: string, registry: RunningRegistry): Spawner {
   const running = new Map<number, ChildProcess>();
   let lastId = 0;
 
@@ -34,8 +43,15 @@ export function createPlainSpawner(summary: string): Spawner {
       cwd: translate(request.cwd),
       env: environment(folder),
       detached: true,
-      stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe"],
+      stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe", "pipe"],
     });
+    const entry = noteStart(registry, folder, request, child);
+    if (entry === "refused") {
+      child.kill("SIGKILL");
+      return { id, ended: Promise.resolve({ end: "failed", exitCode: null, problem: takenOver }), kill() {} };
+    }
+    // Beyond the first three, a "pipe" is a socket that goes both ways, which the types do not say.
+    (child.stdio[3] as Writable | null)?.on("error", () => {}).end("go\n");
     let cause: ExecEnd | undefined;
     let produced = 0;
     const kill = (end: ExecEnd) => {
@@ -56,6 +72,7 @@ export function createPlainSpawner(summary: string): Spawner {
     running.set(id, child);
     const ended = endOf(child).then((ending): Ending => {
       running.delete(id);
+      entry.ended();
       clearTimeout(timer);
       request.signal?.removeEventListener("abort", onAbort);
       return cause === undefined ? ending : { end: cause, exitCode: null };
@@ -83,6 +100,19 @@ export function createPlainSpawner(summary: string): Spawner {
       for (const child of running.values()) killTree(child);
     },
   };
+}
+
+/** Before it gets its word to go, so that nothing runs which is not noted. */
+function noteStart(
+  registry: RunningRegistry,
+  folder: ThreadFolder,
+  { origin = upkeep }: SpawnRequest,
+  { pid }: ChildProcess,
+): RunningEntry | "refused" {
+  const status = pid === undefined ? undefined : readProcessStatus(pid);
+  if (!status) return { began() {}, ended() {} }; // It tells by itself why it has not started; or there is no /proc.
+  const outer = { pid: status.pid, startTime: status.startTime };
+  return registry.enter(folder.key, { ...origin, outer }) ?? "refused";
 }
 
 /** Ends what the command has left behind in its process group, too. */
@@ -120,7 +150,8 @@ function killTree(child: ChildProcess): void {
 
 /** The arguments with which bash runs a program under a limit of its files' size, which it counts in KiB. */
 function limited(fileBytes: number, program: readonly string[]): string[] {
-  const script = 'ulimit -c 0; ulimit -f "$1"; shift; exec "$@"';
+  // It waits until it is noted that it runs.
+  const script = 'read -r go <&3 || exit 125; exec 3<&-; ulimit -c 0; ulimit -f "$1"; shift; exec "$@"';
   const blocks = String(Math.ceil(fileBytes / 1024));
   return ["--noprofile", "--norc", "-c", script, "bash", blocks, ...program];
 }

@@ -5,6 +5,8 @@ import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
 import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
+import { createHostProcesses } from "../running/host-processes.ts";
+import type { RunningRegistry } from "../running/registry.ts";
 import { createArchiver } from "./archive.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import type { ThreadNetwork } from "./network.ts";
@@ -39,6 +41,8 @@ export interface BackendDriver {
 
 export interface HostRuntime {
   host: Host;
+  /** What runs here, by whatever process it was started. */
+  running: RunningRegistry;
   spawner: Spawner;
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
   /** Runs the real thing with canaries. */
@@ -115,11 +119,17 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
 
   return {
     name: kind.name,
+    processes: createHostProcesses({
+      // Where the probe fails nothing is started here, by whomever.
+      open: () => working().then(placeOf, () => undefined),
+      place: () => ready?.runtime.running.place,
+      log,
+    }),
     async probe() {
       checked = check();
       return (await checked).probe;
     },
-    async open(threadId) {
+    async open(threadId, claim) {
       const { deps, lifecycle } = await working();
       await evictIdle();
       const known = threads.get(threadId)?.sandbox;
@@ -127,12 +137,12 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
         // Another host's newer folder would pull this one away under what runs in it.
         await lifecycle.catchUp(threadId);
         threads.set(threadId, { sandbox: known, at: now() });
-        return known;
+        return claim ? known.on(claim) : known;
       }
       const folder = await lifecycle.open(threadId);
       const sandbox = threads.get(threadId)?.sandbox ?? createThreadSandbox(deps, threadId, folder);
       threads.set(threadId, { sandbox, at: now() });
-      return sandbox;
+      return claim ? sandbox.on(claim) : sandbox;
     },
     opened: (threadId) => threads.get(threadId),
     async settle(threadId) {
@@ -158,6 +168,10 @@ interface Ready {
   view: ReadOnlyView;
   deps: SandboxDeps;
   lifecycle: WorkspaceLifecycle<ThreadFolder>;
+}
+
+function placeOf({ runtime: { running, host } }: Ready) {
+  return { running, keyOf: host.keyOf };
 }
 
 /** What the check of the host found. */

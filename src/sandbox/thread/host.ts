@@ -25,6 +25,8 @@ export interface Owner {
  */
 export interface ThreadFolder {
   path: string;
+  /** The thread's name in the registry of what runs. */
+  key: string;
   /** Absent when the bot is not root: then everything runs as the bot's own user. */
   owner?: Owner;
 }
@@ -84,8 +86,10 @@ export function createThreadFolders(root: string, users?: UserRange): Pick<Host,
   const keyOf = (threadId: string) => hashOf(threadId).slice(0, keyLength);
   return {
     keyOf,
-    folderOf: (threadId, path = join(root, "workspaces", keyOf(threadId))) =>
-      prepareFolder(path, threadId, users),
+    folderOf: (threadId, path = join(root, "workspaces", keyOf(threadId))) => ({
+      ...prepareFolder(path, threadId, users),
+      key: keyOf(threadId),
+    }),
   };
 }
 
@@ -95,7 +99,11 @@ function hashOf(threadId: string): string {
   return createHash("sha256").update(threadId).digest("hex");
 }
 
-function prepareFolder(path: string, threadId: string, users: UserRange | undefined): ThreadFolder {
+function prepareFolder(
+  path: string,
+  threadId: string,
+  users: UserRange | undefined,
+): Omit<ThreadFolder, "key"> {
   const hash = hashOf(threadId);
   // Two threads may meet on one id; namespaces keep them apart, the id is the second wall.
   const uid =

@@ -10,6 +10,8 @@ export interface ProcessIdentity {
 export interface ProcessStatus extends ProcessIdentity {
   /** Dead and not yet collected by its parent: it holds nothing any more. */
   zombie: boolean;
+  /** Stands still by a signal, or because a debugger holds it. */
+  stopped: boolean;
 }
 
 /** Looks a process up in /proc; undefined when it does not exist (any more). */
@@ -21,8 +23,16 @@ export function readProcessStatus(pid: number): ProcessStatus | undefined {
   return {
     pid,
     zombie: fields[0] === "Z" || fields[0] === "X",
+    stopped: fields[0] === "T" || fields[0] === "t",
     startTime: Number(fields[19]),
   };
+}
+
+/** @throws when there is no such process, or no /proc and it is not this one */
+export function readIdentity(pid: number): ProcessIdentity {
+  const status = readProcessStatus(pid);
+  if (!status && pid !== process.pid) throw new Error(`There is no process ${pid}.`);
+  return { pid, startTime: status?.startTime ?? 0 };
 }
 
 /** Whether that very process still runs. */

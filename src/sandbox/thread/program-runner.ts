@@ -1,5 +1,6 @@
 import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
+import type { ProgramKind, ProgramOrigin } from "../running/registry.ts";
 import type { KillReport } from "../sandbox.ts";
 import { watchDisk } from "./disk.ts";
 import type { Host, ThreadFolder } from "./host.ts";
@@ -11,15 +12,12 @@ const fileLimitExitCode = 128 + 25;
 /** How long a thread's network stays when nothing runs in it, in milliseconds. */
 const idleNetworkMs = 30_000;
 
-/** A look at the files, also by somebody at the console, is no command to report. */
-type ProgramKind = "command" | "files";
-
 /** Runs the programs of one thread, watches its disk and keeps the network that they share. */
 export interface ProgramRunner {
   /** Whether the thread has a way out. */
   readonly hasEgress: boolean;
   /** Starts a program that may write as much as the disk allows. */
-  start(request: Omit<SpawnRequest, "fileBytes">, kind: ProgramKind): Launched;
+  start(request: Omit<SpawnRequest, "fileBytes" | "origin">, origin: ProgramOrigin): Launched;
   /** Opens the shared network. Undefined when it is open: nobody has to wait then. */
   openNetwork(): Promise<unknown> | undefined;
   isBusy(): boolean;
@@ -55,27 +53,31 @@ export function createProgramRunner(options: {
   async function killAll(): Promise<KillReport> {
     kills += 1;
     const all = [...running];
-    const prove = (kind: ProgramKind) =>
-      spawner.proveDead(all.flatMap(([launched, what]) => (what === kind ? [launched] : [])));
-    const [commands, files] = await Promise.all([prove("command"), prove("files"), disk.cancel()]);
+    // A look at the files, also by somebody at the console, is no command to report.
+    const prove = (isReported: boolean) =>
+      spawner.proveDead(
+        all.flatMap(([launched, kind]) => ((kind !== "files") === isReported ? [launched] : [])),
+      );
+    const [commands, files] = await Promise.all([prove(true), prove(false), disk.cancel()]);
     await network.close();
     return { ...commands, survivors: commands.survivors + files.survivors };
   }
 
   return {
     hasEgress: policy !== undefined,
-    start(request, kind) {
+    start(request, origin) {
       // A thread whose disk is full can still read and delete.
       const full = disk.full();
       const joins = network.current();
       const started = spawner.launch(folder, {
         ...request,
+        origin,
         view: [...shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
         joins,
         fileBytes: full ? 0 : host.limits.fileBytes,
       });
       clearTimeout(idle);
-      running.set(started, kind);
+      running.set(started, origin.kind);
       touched = true;
       const watch = disk.during(() => started.kill("disk"));
       const ended = started.ended.then(async (ending): Promise<Ending> => {

@@ -1,3 +1,4 @@
+import type { ProgramOrigin } from "../running/registry.ts";
 import type { ExecEnd, KillReport } from "../sandbox.ts";
 import type { ThreadFolder } from "./host.ts";
 
@@ -22,6 +23,8 @@ export interface LaunchRequest {
    * join it. A number: joins the network of this process, which holds one.
    */
   network?: "hold" | number;
+  /** Default: the sandbox's own upkeep. */
+  origin?: ProgramOrigin;
   onOutput(stream: OutputStream, chunk: Buffer): void;
 }
 
@@ -43,6 +46,11 @@ export interface LimitTier {
   /** Whether a control group holds them, exactly, or only watching does. */
   exact: boolean;
 }
+
+export const upkeep: ProgramOrigin = { kind: "upkeep", text: "" };
+
+/** Why a program was not started. */
+export const takenOver = "Another worker has taken this thread over; nothing is started for it here.";
 
 /** A program that was handed to the spawner. */
 export interface Launched {

@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
-import { type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
+import { type Claim, type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import { createFileChanges } from "./changes.ts";
 import { createFileTools, type RunScript } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
-import { createJobTable, type JobCount } from "./job-table.ts";
+import { createJobTable, type JobCount, type JobTable } from "./job-table.ts";
 import { startJob } from "./jobs.ts";
 import type { ThreadNetwork } from "./network.ts";
 import { collectOutput } from "./output.ts";
@@ -19,6 +19,7 @@ const floodFactor = 16;
 const fileOperationMs = 60_000;
 /** MAX_ARG_STRLEN of Linux: the longest single argument in bytes, with its NUL, is 128 KiB. */
 const longestCommandBytes = 128 * 1024 - 1;
+const shownCharacters = 120;
 
 /** What the sandboxes of all threads share. */
 export interface SandboxDeps {
@@ -33,6 +34,8 @@ export interface SandboxDeps {
 
 /** The sandbox of one thread in this process. */
 export interface ThreadSandbox extends Sandbox {
+  /** The same for somebody who works on this claim. */
+  on(claim: Claim | undefined): Sandbox;
   /** Whether a command, a job or a file operation runs. */
   busy(): boolean;
   /** Ends what the thread does by itself (looking at its disk). False when something else runs. */
@@ -48,13 +51,48 @@ export function createThreadSandbox(
   threadId: string,
   folder: ThreadFolder,
 ): ThreadSandbox {
-  const { host, spawner } = deps;
-  const { limits } = host;
+  const { limits } = deps.host;
   const network = deps.networkOf(threadId, folder);
   const programs = createProgramRunner({ ...deps, threadId, folder, network });
   const jobs = createJobTable(limits, deps.jobCount);
-  const runScript = createScriptRunner(programs, folder);
-  const changes = createFileChanges(runScript);
+  const changes = createFileChanges(createScriptRunner(programs, folder));
+  const thread: ThreadParts = { deps, folder, programs, jobs, changes };
+  const on = (claim: Claim | undefined): Sandbox => ({
+    ...createCommands(thread, claim),
+    ...createFileTools(createScriptRunner(programs, folder, claim), limits),
+    jobs: jobs.list,
+    noteFiles: changes.noteFiles,
+    changes: changes.changes,
+    killAll: programs.killAll,
+  });
+  return {
+    ...on(undefined),
+    on,
+    busy: programs.isBusy,
+    quiesce: programs.quiesce,
+    touched: programs.takeTouched,
+    async close() {
+      await programs.close();
+      await jobs.close();
+    },
+  };
+}
+
+/** What those who work for one thread share. */
+interface ThreadParts {
+  deps: SandboxDeps;
+  folder: ThreadFolder;
+  programs: ProgramRunner;
+  jobs: JobTable;
+  changes: ReturnType<typeof createFileChanges>;
+}
+
+/** Commands, and jobs, of somebody who works on this claim. */
+function createCommands(
+  { deps: { host, spawner }, folder, programs, jobs, changes }: ThreadParts,
+  claim: Claim | undefined,
+): Pick<Sandbox, "exec" | "start"> {
+  const { limits } = host;
 
   async function exec(request: ExecRequest): Promise<ExecResult> {
     const startedAt = performance.now();
@@ -75,7 +113,7 @@ export function createThreadSandbox(
           request.onOutput?.(chunk);
         },
       },
-      "command",
+      { kind: "command", claim, text: shorten(request.command) },
     ).ended;
     const { end, exitCode, problem } = ending;
     const durationMs = performance.now() - startedAt;
@@ -105,7 +143,7 @@ export function createThreadSandbox(
               floodBytes: limits.jobOutputBytes * floodFactor,
               onOutput,
             },
-            "command",
+            { kind: "job", claim, text: shorten(request.command) },
           ),
         kill: (launched) => spawner.proveDead([launched]),
       }),
@@ -127,26 +165,17 @@ export function createThreadSandbox(
     );
   }
 
-  return {
-    exec,
-    start,
-    jobs: jobs.list,
-    ...createFileTools(runScript, limits),
-    noteFiles: changes.noteFiles,
-    changes: changes.changes,
-    killAll: programs.killAll,
-    busy: programs.isBusy,
-    quiesce: programs.quiesce,
-    touched: programs.takeTouched,
-    async close() {
-      await programs.close();
-      await jobs.close();
-    },
-  };
+  return { exec, start };
+}
+
+/** What is told of a command: enough to know it by. */
+function shorten(command: string): string {
+  const [line = ""] = command.trim().split("\n");
+  return line.length > shownCharacters ? `${line.slice(0, shownCharacters - 1)}…` : line;
 }
 
 /** Runs the scripts of file operations, and removes what one that was cut off has staged. */
-function createScriptRunner(programs: ProgramRunner, folder: ThreadFolder): RunScript {
+function createScriptRunner(programs: ProgramRunner, folder: ThreadFolder, claim?: Claim): RunScript {
   return async (request) => {
     const output = collectOutput(request.maxOutputBytes);
     const { ended } = programs.start(
@@ -160,7 +189,7 @@ function createScriptRunner(programs: ProgramRunner, folder: ThreadFolder): RunS
         onOutput: output.take,
         ...(request.staged && { view: ["--bind", folder.path, `/${request.staged}`] }),
       },
-      "files",
+      { kind: "files", claim, text: "" },
     );
     const ending = await ended;
     if (request.staged && ending.end !== "exit") {
