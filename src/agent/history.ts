@@ -13,6 +13,8 @@ export type MessageExtrasRecord = Extract<JournalRecord, { type: "enclosure" }>;
 export interface OpenCall {
   call: ToolCall;
   started: boolean;
+  /** For a started one: what the model must know because nobody has seen it end. */
+  mayRun?: string;
   /** What people were asked about it. */
   question?: Question;
   decision?: Decision;

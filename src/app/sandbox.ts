@@ -7,6 +7,7 @@ import type { DayCounter } from "../sandbox/egress/allowance.ts";
 import { createEgress, type Egress } from "../sandbox/egress/egress.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { createUnconfinedBackend } from "../sandbox/plain/backend.ts";
+import type { FenceTimes } from "../sandbox/running/fence.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { BackendOptions } from "../sandbox/thread/backend.ts";
 import type { ReadOnlyMount } from "../sandbox/thread/read-only.ts";
@@ -28,10 +29,11 @@ export function openSandboxBackend(
   outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void; moved?: DayCounter } = {},
 ): SandboxBackend {
   const { moved, ...seen } = outside;
-  const { sandbox, workspaces } = config.settings;
+  const { queue, sandbox, workspaces } = config.settings;
   const options: BackendOptions = {
     dataDir: config.dataDir,
     limits: readSandboxLimits(sandbox),
+    fence: readFence(queue),
     requiresGroups: sandbox.require === "cgroup",
     egress: egressOf(config, outside.log ?? (() => {}), moved),
     ...(workspaces.store !== undefined && { store: createFolderStore(workspaces.store) }),
@@ -77,6 +79,12 @@ export function readCleanPolicy({ settings: { agent, sandbox, workspaces } }: Pi
     idleMs: Math.max(workspaces.idleDays * dayMs, longestUseMs),
     archiveMs: workspaces.archiveDays * dayMs,
   };
+}
+
+/** How long something may run without a word from Redis. */
+export function readFence({ fenceSeconds, jobFenceSeconds, lockSeconds }: Settings["queue"]): FenceTimes {
+  const turn = fenceSeconds ?? Math.max(60, 2 * lockSeconds);
+  return { turnMs: turn * 1_000, jobMs: (jobFenceSeconds ?? Math.max(600, turn)) * 1_000 };
 }
 
 /** The limits as `heddle.yaml` sets them. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import type { Redis } from "ioredis";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
@@ -17,6 +18,7 @@ import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { watchStops } from "../queue/turns/stops.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
 import { type HostProcesses, noProcesses } from "../sandbox/sandbox.ts";
+import { defaultFence, type FenceTimes } from "../sandbox/running/fence.ts";
 import type { Observer } from "../telemetry/observer.ts";
 
 export interface TurnEngineDeps {
@@ -27,6 +29,10 @@ export interface TurnEngineDeps {
   runner: TurnRunner;
   /** What this host runs for threads. Default: nothing that anybody else could have started. */
   processes?: HostProcesses;
+  /** How often it is asked whether a session is still held, ms. Default 5,000. */
+  confirmMs?: number;
+  /** After which this host ends what it runs without an answer to that. Default: as the sandbox's. */
+  fence?: FenceTimes;
   /** Where a platform's threads are written to. */
   surface(platform: string): ChatSurface;
   output: RateLimiter;
@@ -80,14 +86,27 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
   const { redis, output, surface, onError, observe = {} } = deps;
   const stops = await watchStops(redis, deps.subscriber, onError);
   const runner = observe.runner?.(deps.runner) ?? deps.runner;
+  const processes = deps.processes ?? noProcesses;
+  const { confirmMs = 5_000 } = deps;
+  const { turnMs, jobMs } = deps.fence ?? defaultFence;
+  const id = randomUUID();
+  const holder = {
+    id,
+    name: `${hostname()}:${process.pid}`,
+    place: processes.place(),
+    fenceSeconds: turnMs / 1_000,
+  };
   const background = createBackgroundJobs({
     ...{ redis, stops, runner, onError },
-    worker: randomUUID(),
+    ...{ processes, confirmMs },
+    worker: { ...holder, fenceSeconds: jobMs / 1_000 },
     ...(deps.answerMs !== undefined && { answerMs: deps.answerMs }),
   });
   const runSession = createSessionRunner({
     ...{ redis, stops, background, runner, catchUpHold: createCatchUpHold(redis, deps.catchUpMs) },
-    processes: deps.processes ?? noProcesses,
+    processes,
+    holder,
+    confirmMs,
     expireSeconds: deps.expireSeconds,
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),

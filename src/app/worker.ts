@@ -18,7 +18,7 @@ import { createAgentRunner } from "./agent-runner.ts";
 import { channelSettings } from "./channel-settings.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { Models } from "./models.ts";
-import { readCleanPolicy } from "./sandbox.ts";
+import { readCleanPolicy, readFence } from "./sandbox.ts";
 import { createTurnEngine } from "./turn-engine.ts";
 import { validateReferences } from "./validate-references.ts";
 
@@ -52,6 +52,8 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     runner,
     catchUpMs: queueSettings.catchUpSeconds * 1_000,
     processes: sandbox.backend.processes,
+    confirmMs: (queueSettings.lockSeconds * 1_000) / 3,
+    fence: readFence(queueSettings),
     expireSeconds: sessions.expireDays * 86_400,
     verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),

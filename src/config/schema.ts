@@ -219,6 +219,16 @@ export const settingsSchema = z.strictObject({
         .describe(
           "after a restart an interrupted turn waits at most so long until a gateway has looked for a stop that nobody heard",
         ),
+      fenceSeconds: count(3, 3600)
+        .exactOptional()
+        .describe(
+          "a worker that cannot reach Redis for this long ends the commands of its turns; longer than lockSeconds. Default: 60, or twice lockSeconds",
+        ),
+      jobFenceSeconds: count(3, 86_400)
+        .exactOptional()
+        .describe(
+          "the same for its background jobs; not shorter than fenceSeconds. Default: 600, or fenceSeconds",
+        ),
       hangSeconds: count(1, 3600)
         .default(5)
         .describe("a worker that does not respond for this long is killed"),
@@ -231,6 +241,14 @@ export const settingsSchema = z.strictObject({
       replicaWaitMs: count(10, 4_000)
         .default(1_000)
         .describe("how long to wait for them before the message is left for the platform to send again"),
+    })
+    .refine(({ fenceSeconds, lockSeconds }) => (fenceSeconds ?? Infinity) > lockSeconds, {
+      path: ["fenceSeconds"],
+      error: "expected more than lockSeconds, or a short outage would end what runs, e.g. 60",
+    })
+    .refine(({ fenceSeconds = 0, jobFenceSeconds = Infinity }) => jobFenceSeconds >= fenceSeconds, {
+      path: ["jobFenceSeconds"],
+      error: "expected at least fenceSeconds, e.g. 600",
     })
     .prefault({}),
   schedules: z

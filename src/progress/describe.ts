@@ -51,7 +51,7 @@ export function describeCompaction(event: Extract<AgentEvent, { type: "summary" 
   return `${what} (${formatCount(event.before, "token")} to ${formatCount(event.after, "token")}).`;
 }
 
-function toInlineCode(text: string): string {
+export function toInlineCode(text: string): string {
   if (text === "") return "";
   // A fence longer than any run of backticks inside keeps the text in one span.
   const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);

@@ -1,8 +1,9 @@
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { ratingActionId } from "../queue/budgets/ratings.ts";
 import { continueActionId, type PausedTurn } from "../queue/session/continue-offer.ts";
+import type { Unproven } from "../queue/turns/lost-holders.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
-import { formatCount, formatDuration, listFiles, renderCost } from "./describe.ts";
+import { formatCount, formatDuration, listFiles, renderCost, toInlineCode } from "./describe.ts";
 
 /**
  * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn
@@ -87,8 +88,18 @@ export function renderPaused(
   return { kind: "notice", markdown: `${why} ${how}`, actions };
 }
 
+/** What nobody has seen to end is never counted with what has. */
+function renderUnproven({ where, commands, endsInMs }: Unproven): string {
+  const what = commands.map(toInlineCode).join(", ");
+  const end =
+    endsInMs === undefined
+      ? ""
+      : ` It ends by itself within ${formatDuration(endsInMs)}; I'll say so here then.`;
+  return `⚠️ ${formatCount(commands.length, "command")} on ${where}, which does not answer: not known to have ended (${what}).${end}`;
+}
+
 function renderStop(receipt: Receipt, by: string): string {
-  const { killed, stopMs, cutOff = 0, silent = 0, withdrawn, outcome } = receipt;
+  const { killed, stopMs, cutOff = 0, unproven = [], withdrawn, outcome } = receipt;
   const sentences = [
     `🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${formatDuration(stopMs)}.`}`,
   ];
@@ -101,14 +112,11 @@ function renderStop(receipt: Receipt, by: string): string {
       sentences.push(
         `${formatCount(killed.commands, "command")} ended (${formatCount(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`,
       );
-    else if (cutOff === 0) sentences.push("No command was running.");
+    else if (cutOff === 0 && unproven.length === 0) sentences.push("No command was running.");
     if (killed.survivors > 0)
       sentences.push("Some processes could not be ended: an administrator must look at the host.");
   }
-  if (silent > 0)
-    sentences.push(
-      `${formatCount(silent, "other worker")} with background jobs of this thread did not answer: the jobs have ended with it, or end when it is reached.`,
-    );
+  sentences.push(...unproven.map(renderUnproven));
   if (withdrawn.length > 0) sentences.push(`${formatCount(withdrawn.length, "waiting message")} dropped.`);
   // Without a turn nobody has checked the files.
   if (killed && outcome.steps > 0)

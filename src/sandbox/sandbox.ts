@@ -208,6 +208,14 @@ export interface Workspaces {
   clean(policy: { idleMs: number; archiveMs: number }): Promise<CleanReport | undefined>;
 }
 
+/** That Redis knew of no newer claim, or stop, of the thread when it was asked. */
+export interface Confirmation {
+  /** When it was asked, before that was sent: `monotonicMs()`. */
+  at: number;
+  /** The claim that it knew; absent where no turn runs and only background jobs are meant. */
+  claim?: Claim | undefined;
+}
+
 /** What a host runs for threads. Workers that share a host and its data see and end each other's. */
 export interface HostProcesses {
   /** Who has the same sees the same processes; undefined where nobody else's can be seen. */
@@ -219,6 +227,8 @@ export interface HostProcesses {
   takeOver(threadId: string, claim: Claim): Promise<KillReport | undefined>;
   /** Ends whatever runs here for the thread, also what other workers have started, and sees it dead. */
   endAll(threadId: string): Promise<KillReport | undefined>;
+  /** What this process runs for the thread may run on: it ends by itself when that was too long ago. */
+  confirm(threadId: string, confirmation: Confirmation): void;
 }
 
 /** Where nothing runs. */
@@ -226,6 +236,7 @@ export const noProcesses: HostProcesses = {
   place: () => undefined,
   takeOver: async () => undefined,
   endAll: async () => undefined,
+  confirm() {},
 };
 
 export interface SandboxBackend {

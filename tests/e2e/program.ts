@@ -32,6 +32,8 @@ export interface Place {
   start(args: string[], env?: Record<string, string>, version?: string): Program;
   /** Starts it where a system's program is hidden, as on a host that lacks it. */
   startWithout(program: string, args: string[], env?: Record<string, string>): Program;
+  /** Starts it as on another host: it sees no process of this one, and numbers mean others there. Only as root. */
+  startElsewhere(args: string[], env?: Record<string, string>): Program;
   /** What the programs printed, for the report of a failed test. */
   outputs(): string;
   /** Kills what still runs and removes the folder. */
@@ -69,6 +71,10 @@ export async function newPlace(): Promise<Place> {
       const mounts = ["--dev-bind", "/", "/", "--ro-bind", "/dev/null", `/usr/bin/${hidden}`];
       const program = [process.execPath, join(present, "src/main.ts"), ...args];
       return add(start(folder, ["bwrap", ...mounts, "--", ...program], env));
+    },
+    startElsewhere(args, env = {}) {
+      const apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
+      return add(start(folder, [...apart, process.execPath, join(present, "src/main.ts"), ...args], env));
     },
     outputs: () => programs.map((program) => program.output()).join("\n---\n"),
     async clean() {

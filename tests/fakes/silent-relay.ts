@@ -10,14 +10,26 @@ export interface SilentRelay {
   silence(options?: { alsoNew?: boolean }): void;
   /** New connections work; those that were silenced stay so. */
   restore(): void;
+  /** Holds back what comes in on all connections, as a network does that is cut. */
+  hold(): void;
+  /** Forwards again, also what has come in meanwhile. */
+  release(): void;
   close(): Promise<void>;
 }
 
 export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRelay> {
   const pairs = new Set<[Socket, Socket]>();
   let isSilent = false;
+  let isHeld = false;
   const hush = (pair: [Socket, Socket]) => {
     for (const socket of pair) socket.unpipe().removeAllListeners("data").resume();
+  };
+  const holdBack = (pair: [Socket, Socket]) => {
+    for (const socket of pair) socket.unpipe().pause();
+  };
+  const forward = ([client, upstream]: [Socket, Socket]) => {
+    client.pipe(upstream);
+    upstream.pipe(client);
   };
   const server = createServer((client) => {
     const upstream = createConnection(target);
@@ -34,9 +46,9 @@ export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRe
           other.destroy();
         });
     }
-    if (isSilent) return hush(pair);
-    client.pipe(upstream);
-    upstream.pipe(client);
+    if (isSilent) hush(pair);
+    else if (isHeld) holdBack(pair);
+    else forward(pair);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -50,6 +62,14 @@ export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRe
     },
     restore() {
       isSilent = false;
+    },
+    hold() {
+      isHeld = true;
+      for (const pair of pairs) holdBack(pair);
+    },
+    release() {
+      isHeld = false;
+      for (const pair of pairs) forward(pair);
     },
     async close() {
       for (const pair of pairs) for (const socket of pair) socket.destroy();

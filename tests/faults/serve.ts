@@ -26,6 +26,8 @@ export interface Stage {
    * another version of this repository
    */
   start(role: Role, fault?: string, version?: string): Promise<Program>;
+  /** Starts a worker that reaches Redis by this address, or as on another host. */
+  startWorker(how: { redisUrl?: string; elsewhere?: boolean }): Promise<Program>;
   /** Runs another command of the program beside them. */
   run(args: string[]): Program;
   /** The thread that begins with this message. */
@@ -44,6 +46,8 @@ interface StageOptions {
   lockSeconds?: number;
   /** How long an interrupted turn waits for a gateway. */
   catchUpSeconds?: number;
+  /** After which a worker without Redis ends its commands. */
+  fenceSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
   /** By default one of its own, a single server. The stage stops it. `embedded`: the one inside the program. */
@@ -56,6 +60,7 @@ interface StageOptions {
 export async function setStage({
   hangSeconds = 10,
   lockSeconds = 2,
+  fenceSeconds = 60,
   concurrency = 50,
   catchUpSeconds = 5,
   redis: given,
@@ -66,7 +71,7 @@ export async function setStage({
   await chmod(folder, 0o755);
   const config = join(folder, "heddle.yaml");
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine.
-  const queue = `queue: { lockSeconds: ${lockSeconds}, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency}, catchUpSeconds: ${catchUpSeconds} }`;
+  const queue = `queue: { lockSeconds: ${lockSeconds}, fenceSeconds: ${fenceSeconds}, sweepSeconds: 1, hangSeconds: ${hangSeconds}, concurrency: ${concurrency}, catchUpSeconds: ${catchUpSeconds} }`;
   // Never used up: only so that model calls are reserved and settled.
   const budgets = "budgets: { day: { cost: 1000 } }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
@@ -96,6 +101,13 @@ export async function setStage({
     async start(role, fault, version) {
       const armed = { ...environment, ...(fault && { HEDDLE_FAULT: fault }) };
       const program = place.start(["start", "--role", role], armed, version);
+      await program.line(/Heddle is ready/);
+      return program;
+    },
+    async startWorker({ redisUrl, elsewhere = false }) {
+      const env = { ...environment, ...(redisUrl && { REDIS_URL: redisUrl }) };
+      const args = ["start", "--role", "worker"];
+      const program = elsewhere ? place.startElsewhere(args, env) : place.start(args, env);
       await program.line(/Heddle is ready/);
       return program;
     },

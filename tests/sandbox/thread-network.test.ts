@@ -6,6 +6,7 @@ import { createThreadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
 import { createSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
 import { closedEgress } from "../../src/sandbox/egress/egress.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
+import { defaultFence } from "../../src/sandbox/running/fence.ts";
 import { dataFolder } from "./two-threads.ts";
 
 test("A network that is being closed is joined by nothing; another is opened beside it", async () => {
@@ -19,6 +20,7 @@ test("A network that is being closed is joined by nothing; another is opened bes
       systemMounts: host.systemMounts,
       running: join(host.root, "running"),
       backend: "test",
+      fence: defaultFence,
     },
     () => {},
   );

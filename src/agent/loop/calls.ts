@@ -85,8 +85,8 @@ function startCall(
 }
 
 /** The result of a call that does not run; undefined when it is to run. */
-function answerNow({ call, started, decision }: OpenCall, stop?: StopOrder): ToolMessage | undefined {
-  if (started) return answerUnknown(call);
+function answerNow({ call, started, mayRun, decision }: OpenCall, stop?: StopOrder): ToolMessage | undefined {
+  if (started) return answerUnknown(call, mayRun);
   return (decision && answerWithoutRun(call, decision)) ?? (stop && answerStopped(call, stop));
 }
 

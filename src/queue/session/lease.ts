@@ -53,7 +53,7 @@ export interface HeadFields {
   /** What the turns that have ended cost together, US dollars. */
   cost?: string;
   /** By id; see questions.ts. */
-  [question: `question:${string}` | `decision:${string}` | `asked:${string}`]: string;
+  [question: `lost:${string}` | `question:${string}` | `decision:${string}` | `asked:${string}`]: string;
 }
 
 export interface Change {
@@ -113,6 +113,7 @@ export interface SessionLease {
 /**
  * Claims a session: every later write of the earlier holder is refused.
  *
+ * @param options.holder JSON of who claims it, for whoever takes it over; see turns/lost-holders.ts
  * @param options.expireSeconds see {@link touchSession}; without it the session expires as it did before
  *
  * @example
@@ -123,7 +124,7 @@ export interface SessionLease {
 export async function claimSession(
   redis: Redis,
   thread: ThreadId,
-  { expireSeconds }: { expireSeconds?: number } = {},
+  { expireSeconds, holder = "" }: { expireSeconds?: number; holder?: string } = {},
 ): Promise<SessionLease> {
   const head = keys.head(thread);
   // See the header of claim.lua.
@@ -131,7 +132,7 @@ export async function claimSession(
     await claimScript.run(
       redis,
       [head, keys.log(thread, 0), keys.outbox(thread), keys.stop(thread), ...expiringKeys(thread)],
-      [randomUUID(), expireSeconds ?? "", mostClaimedRecords],
+      [randomUUID(), expireSeconds ?? "", mostClaimedRecords, holder],
     ),
   );
   const [epoch, generation, stuck, fields, entries, order, isRead, records] = claimed;

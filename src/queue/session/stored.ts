@@ -95,6 +95,7 @@ export function readMessageRef(
 const numbers = {
   generation: z.coerce.number().int().nonnegative(),
   created: z.coerce.number(),
+  claimedAt: z.coerce.number(),
   told: z.coerce.number().int().nonnegative(),
   cost: z.coerce.number(),
 };

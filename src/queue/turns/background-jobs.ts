@@ -3,10 +3,12 @@ import { z } from "zod";
 import type { StopOrder } from "../../agent/events.ts";
 import { createStoredParser } from "../../agent/parse-stored.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import { type KillReport, nothingKilled } from "../../sandbox/sandbox.ts";
+import { monotonicMs } from "../../sandbox/monotonic.ts";
+import { type HostProcesses, type KillReport, nothingKilled } from "../../sandbox/sandbox.ts";
 import { channels, keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
-import type { StopWatch } from "./stops.ts";
+import type { LostHolder, SessionHolder } from "./lost-holders.ts";
+import { readStop, type StopWatch } from "./stops.ts";
 
 /**
  * Background jobs outlive the turn that started them, on the worker where they run, while another worker may take
@@ -23,8 +25,8 @@ export interface BackgroundJobs {
 
 export interface EndedJobs {
   killed: KillReport;
-  /** Workers that had jobs and have not said in time what became of them. */
-  silent: number;
+  /** Workers that had jobs, have not said in time what became of them, and cannot be seen from here. */
+  silent: LostHolder[];
   /** To be called when the thread was told, or is sure to be. */
   forget(): Promise<void>;
 }
@@ -56,8 +58,11 @@ interface Held {
 export interface BackgroundJobsOptions {
   redis: Redis;
   stops: StopWatch;
-  /** A name that no other worker has. */
-  worker: string;
+  /** The worker, and after how long without Redis it ends its jobs. */
+  worker: SessionHolder;
+  processes: HostProcesses;
+  /** How often it is asked whether a stop has come that nobody has told of, ms. */
+  confirmMs: number;
   runner: {
     killAll(thread: ThreadId): Promise<KillReport>;
     jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
@@ -76,9 +81,13 @@ export function createBackgroundJobs(options: BackgroundJobsOptions): Background
     async ended(thread, order) {
       const { pending, killed } = await lookUntilTold({ redis, stops, answerMs }, thread, order);
       if (killed.length === 0 && pending.length === 0) return undefined;
+      const silent = pending.filter((name) => !isHere(name, options.processes));
+      const seen = silent.length < pending.length ? await options.processes.endAll(thread) : nothingKilled;
+      // What could not be seen dead is as little known as what is elsewhere.
+      const unknown = seen?.survivors === 0 ? silent : pending;
       return {
-        killed: killed.reduce(addKills, nothingKilled),
-        silent: pending.length,
+        killed: [...killed, seen ?? nothingKilled].reduce(addKills, nothingKilled),
+        silent: unknown.map((name, index) => describeSilent(name, order, index)),
         async forget() {
           await redis.del(keys.endedJobs(thread));
           if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
@@ -90,7 +99,8 @@ export function createBackgroundJobs(options: BackgroundJobsOptions): Background
 
 /** The background jobs that run on this worker: it says in Redis that it has them, and ends them on a stop. */
 function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "resume" | "leave"> {
-  const { redis, stops, worker, runner, onError } = options;
+  const { redis, stops, runner, processes, confirmMs, onError } = options;
+  const worker = nameInRedis(options.worker);
   const held = new Map<ThreadId, Held>();
 
   function letGo(thread: ThreadId): Held | undefined {
@@ -118,9 +128,22 @@ function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "re
     await redis.multi().hset(keys.jobs(thread), worker, since).expire(keys.jobs(thread), jobsSeconds).exec();
     const holding: Held = { unwatch() {} };
     held.set(thread, holding);
-    holding.unwatch = await stops.watch(thread, (order) => {
+    const onStop = (order: StopOrder) => {
       if (order.at >= since) holding.ending ??= end(thread, order).catch(onError);
-    });
+    };
+    const unwatch = await stops.watch(thread, onStop);
+    const stopConfirming = confirmAgainAndAgain(async () => {
+      const at = monotonicMs();
+      const order = await readStop(redis, thread);
+      processes.confirm(thread, { at });
+      if (order) onStop(order);
+    }, confirmMs);
+    holding.unwatch = () => {
+      stopConfirming();
+      unwatch();
+    };
+    // It ended, or a turn began, in the meantime.
+    if (held.get(thread) !== holding) holding.unwatch();
     const release = async () => {
       // A stop tells by itself that they have ended.
       if (held.get(thread) !== holding || holding.ending) return;
@@ -141,6 +164,44 @@ function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "re
       if (left) await hold(thread, since, left).catch(onError);
     },
   };
+}
+
+/** One at a time: one that waits for a lost Redis is enough. Without an answer nothing is confirmed. */
+function confirmAgainAndAgain(ask: () => Promise<void>, everyMs: number): () => void {
+  let asking: Promise<void> | undefined;
+  const again = () => {
+    asking ??= ask()
+      .catch(() => undefined)
+      .finally(() => (asking = undefined));
+  };
+  again();
+  const timer = setInterval(again, everyMs).unref();
+  return () => clearInterval(timer);
+}
+
+/** Its name in Redis says what others must know of it when it does not answer. */
+function nameInRedis({ id, name, place = "", fenceSeconds }: SessionHolder): string {
+  return [id, place, fenceSeconds, name].join("~");
+}
+
+/** Of an earlier release it is an id and nothing else. */
+function readName(worker: string): { place?: string; fenceSeconds: number; name: string } | undefined {
+  const [, place = "", fence, ...name] = worker.split("~");
+  if (fence === undefined) return undefined;
+  return { ...(place && { place }), fenceSeconds: Number(fence), name: name.join("~") };
+}
+
+function isHere(worker: string, processes: HostProcesses): boolean {
+  const place = processes.place();
+  return place !== undefined && readName(worker)?.place === place;
+}
+
+/** For the head: people are told of it, and again when the clock has ended its jobs. */
+function describeSilent(worker: string, order: StopOrder, index: number): LostHolder {
+  const holder = readName(worker);
+  const at = order.heardAt ?? order.at;
+  const field = `lost:jobs-${order.at}-${index}` as const;
+  return { field, at, ...(holder && { holder }), commands: ["background jobs"], told: true };
 }
 
 /** Which workers have jobs that the order ends, and what others have ended on it. */

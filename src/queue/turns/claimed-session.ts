@@ -2,9 +2,18 @@ import type { StopOrder } from "../../agent/events.ts";
 import { type History, type OpenTurn, type Replay, startReplay } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { type CancelledMessages, findCancelled } from "../session/cancelled-messages.ts";
+import type { KillReport } from "../../sandbox/sandbox.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { readHeadNumber } from "../session/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
+import {
+  describeForModel,
+  hasEnded,
+  type LostHolder,
+  nameCalls,
+  readLostHolders,
+  writeLost,
+} from "./lost-holders.ts";
 import type { Flush } from "./stop-notice.ts";
 import { isNewerStop } from "./stops.ts";
 
@@ -27,6 +36,14 @@ export interface ClaimedSession {
   head: Record<string, string> | undefined;
   /** Claims without progress of the turn that this claim has found; none of a later one. */
   claims: number;
+  /** Earlier holders of which it was not known, at the claim, that all has ended. */
+  readonly lost: readonly LostHolder[];
+  /** Those of which people are told, with the turn's end, that it is not known. */
+  readonly told: LostHolder[];
+  /** Those of which it is: their fields go with the next end of a turn. */
+  readonly ended: readonly LostHolder[];
+  /** Redis' clock, ms. */
+  clock(): number;
   /** When the thread was listed for the sweeper, read before the last look into its mailbox. */
   listedSince: string | null | undefined;
   /** How often it was looked for something to do. */
@@ -48,8 +65,13 @@ export async function openSession(
   options: SessionRunnerOptions,
   job: AbortSignal,
   orders: StopFeed,
+  seen: KillReport | undefined,
 ): Promise<ClaimedSession> {
   const { head, stop } = lease.found;
+  const claimedAt = readHeadNumber(options.redis, lease.thread, "claimedAt", head["claimedAt"]);
+  const readAt = performance.now();
+  const sight = { place: options.processes.place(), report: seen };
+  const found = readLostHolders(options.redis, lease.thread, head);
   if (stop) orders.hear(stop);
   const rest: Promise<void>[] = [];
   const session: ClaimedSession = {
@@ -58,6 +80,10 @@ export async function openSession(
     replay: startReplay(),
     records: [],
     claims: lease.claimsWithoutProgress,
+    lost: found.filter((each) => !hasEnded(each, sight, claimedAt)),
+    ended: found.filter((each) => hasEnded(each, sight, claimedAt)),
+    told: [],
+    clock: () => claimedAt + (performance.now() - readAt),
     listedSince: undefined,
     looks: 0,
     async flush(quiet) {
@@ -68,7 +94,7 @@ export async function openSession(
       flushed.rest.catch(() => undefined);
     },
   };
-  await readHistory(session);
+  await nameCommands(session);
   session.cancelled.messages.push(...findCancelled(session.records, 0).messages);
   return session;
 }
@@ -78,8 +104,28 @@ export async function readHistory(session: ClaimedSession): Promise<History> {
   const known = session.records.length;
   session.records = await session.lease.read();
   session.replay.add(session.records.slice(known));
-  return session.replay.history();
+  const history = session.replay.history();
+  const [lost] = session.lost;
+  if (!lost) return history;
+  const mayRun = describeForModel(lost);
+  return { ...history, open: history.open.map((entry) => (entry.started ? { ...entry, mayRun } : entry)) };
 }
+
+/** Notes what a holder that was lost was in the middle of: whoever holds the session later finds it answered. */
+async function nameCommands(session: ClaimedSession): Promise<void> {
+  const { open } = await readHistory(session);
+  const unnamed = session.lost.filter(({ commands }) => !commands);
+  for (const lost of unnamed) lost.commands = nameCalls(open);
+  if (unnamed.length === 0) return;
+  await session.lease.append([], { fields: Object.assign({}, ...unnamed.map(writeLost)) });
+}
+
+/** Those of which it is not known yet that what they ran has ended. */
+export function listUnproven({ lost, clock }: ClaimedSession): LostHolder[] {
+  return lost.filter((each) => !hasEnded(each, nothingSeen, clock()));
+}
+
+const nothingSeen = { place: undefined, report: undefined };
 
 export async function readHead(session: ClaimedSession): Promise<Record<string, string>> {
   session.head ??= await session.lease.head();

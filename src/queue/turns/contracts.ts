@@ -13,6 +13,7 @@ import type { RenderDecision } from "../session/open-questions.ts";
 import type { Verbosity } from "../session/verbosity.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import type { CatchUpHold } from "./hold-for-catch-up.ts";
+import type { SessionHolder, Unproven } from "./lost-holders.ts";
 import type { StopWatch } from "./stops.ts";
 
 /** The contracts between whoever drives a turn, whoever runs it and whoever shows it. */
@@ -57,8 +58,8 @@ export interface Receipt {
   stopMs?: number;
   /** Calls that ended with the worker that ran them, before the stop could reach them. */
   cutOff?: number;
-  /** Workers that had background jobs and have not said in time what became of them. */
-  silent?: number;
+  /** What may still run where nobody can look: not seen to end, and not ended by a clock yet. */
+  unproven?: Unproven[];
   /** Queued messages that the stop overtook. */
   withdrawn: UserMessage[];
 }
@@ -108,6 +109,10 @@ export interface SessionRunnerOptions {
   runner: TurnRunner;
   /** Ends what earlier holders of a session have left running on this host. */
   processes: HostProcesses;
+  /** Who claims sessions here. */
+  holder: SessionHolder;
+  /** How often it is asked whether a session is still held, ms. */
+  confirmMs: number;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
   /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
   flushOutbox(

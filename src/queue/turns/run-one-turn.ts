@@ -7,8 +7,9 @@ import type { KillReport } from "../../sandbox/sandbox.ts";
 import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
-import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
+import { type ClaimedSession, type CurrentTurn, listUnproven } from "./claimed-session.ts";
 import { noChanges, type Receipt } from "./contracts.ts";
+import { describeUnproven } from "./lost-holders.ts";
 import { endsTurn, msSinceOrder } from "./stops.ts";
 import { shutdown } from "./turn-worker.ts";
 
@@ -107,21 +108,25 @@ async function completeReceipt(
 
 /** Ends what is left of a stopped turn, here and on other workers, and withdraws what waits behind it. */
 async function endStopped(
-  { lease, options, cancelled }: ClaimedSession,
+  session: ClaimedSession,
   { turn, history }: CurrentTurn,
   control: TurnControl,
   receipt: Receipt,
   outcome: Extract<TurnOutcome, { kind: "stopped" }>,
 ): Promise<EndedJobs | undefined> {
+  const { lease, options, cancelled } = session;
   const { thread } = lease;
   const here = addOwnKills(await control.killing(), await options.runner.killAll(thread));
   const elsewhere = await options.background.ended(thread, outcome.order);
   receipt.killed = elsewhere ? addKills(here, elsewhere.killed) : here;
-  if (elsewhere?.silent) receipt.silent = elsewhere.silent;
   const stopMs = await msSinceOrder(options.redis, outcome.order);
   if (stopMs !== undefined) receipt.stopMs = stopMs;
+  const unproven = [...listUnproven(session), ...(elsewhere?.silent ?? [])];
+  if (unproven.length > 0) receipt.unproven = unproven.map((lost) => describeUnproven(lost, session.clock()));
   // After a later step the model knows of them, and the stop has met other calls.
-  if (outcome.steps === turn.steps) receipt.cutOff = history.open.filter(({ started }) => started).length;
+  else if (outcome.steps === turn.steps)
+    receipt.cutOff = history.open.filter(({ started }) => started).length;
+  session.told.push(...unproven);
   cancelled.messages.push(...(await lease.withdraw()));
   return elsewhere;
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isUndecided, type OpenTurn } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
+import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { markNotified } from "../session/cancelled-messages.ts";
 import { closeContinueOffer } from "../session/continue-offer.ts";
 import { type Change, claimSession, LeaseLost, touchSession } from "../session/lease.ts";
@@ -18,6 +19,8 @@ import {
   readHistory,
 } from "./claimed-session.ts";
 import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
+import { keepConfirmed } from "./keep-confirmed.ts";
+import { endsBy, tellEnded, writeLost } from "./lost-holders.ts";
 import { parkTurn } from "./park-turn.ts";
 import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
@@ -36,10 +39,20 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     // Before the claim, which reads the newest order: none can come between unnoticed.
     const unlisten = options.stops.listen(thread, orders.hear);
     try {
-      const lease = await claimSession(options.redis, thread, { expireSeconds: options.expireSeconds });
+      const claimingAt = monotonicMs();
+      const holder = JSON.stringify(options.holder);
+      const { expireSeconds } = options;
+      const lease = await claimSession(options.redis, thread, { expireSeconds, holder });
+      options.processes.confirm(thread, { at: claimingAt, claim: lease.claim });
       // Before anything is done for the thread: two workers must not write into its workspace.
-      await options.processes.takeOver(thread, lease.claim);
-      return await runSession(await openSession(lease, options, job, orders));
+      const seen = await options.processes.takeOver(thread, lease.claim);
+      const keeping = keepConfirmed(lease, options);
+      try {
+        const signal = AbortSignal.any([job, keeping.lost]);
+        return await runSession(await openSession(lease, options, signal, orders, seen));
+      } finally {
+        keeping.stop();
+      }
     } catch (error) {
       // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
       if (error instanceof LeaseLost) return "lost";
@@ -52,6 +65,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
 
 async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
   try {
+    await tellWhatEnded(session);
     if (Object.keys(session.lease.found.outbox).length > 0) await session.flush(Promise.resolve(true));
     await hearMissedStops(session);
     while (!session.job.aborted) {
@@ -118,7 +132,7 @@ async function runNextTurn(session: ClaimedSession): Promise<"done" | "lost" | "
 
 /** Goes on with the turn that the journal has open, or begins one with what waits; undefined when nothing does. */
 async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefined> {
-  const { lease, options, cancelled, orders, flush } = session;
+  const { lease, options, cancelled, orders } = session;
   // Most claims find something at the first look, which then needs no time to compare with.
   session.looks += 1;
   session.listedSince = session.looks > 1 ? await readListedAt(options.redis, lease.thread) : undefined;
@@ -129,12 +143,12 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
     const { taken, withdrawn, stop } = await lease.take(start);
     if (stop) orders.hear(stop);
     cancelled.messages.push(...withdrawn);
-    await notifyStopped(lease, options, flush, cancelled, stop);
+    await notifyStopped(session, stop);
     if (taken.length === 0) return undefined;
     history = await readHistory(session);
   }
   // Withdrawn by a worker that died before it could say so.
-  await notifyStopped(lease, options, flush, cancelled);
+  await notifyStopped(session);
   const { turn } = history;
   if (!turn) throw new Error(`The journal of ${lease.thread} has no turn after its start was written.`);
   const head = await readHead(session);
@@ -155,7 +169,15 @@ function openDisplay(
 }
 
 /** Takes the thread off the sweeper's list; false when something may have come, or still has to be done. */
-async function becomeIdle({ lease, options, job, rest, listedSince }: ClaimedSession): Promise<boolean> {
+async function becomeIdle({
+  lease,
+  options,
+  job,
+  rest,
+  listedSince,
+  lost,
+  told,
+}: ClaimedSession): Promise<boolean> {
   // The platform may let marks wait for a minute, and a new message must not wait with them.
   const isQuiet = await Promise.race([
     Promise.all(rest).then(() => true),
@@ -163,8 +185,20 @@ async function becomeIdle({ lease, options, job, rest, listedSince }: ClaimedSes
   ]);
   // What a shutdown has cut short is left to the next worker.
   if (!isQuiet || job.aborted || listedSince === undefined) return false;
-  await unlist(options.redis, lease.thread, listedSince);
+  const known = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));
+  await unlist(options.redis, lease.thread, listedSince, known.length > 0 ? Math.min(...known) : undefined);
   return true;
+}
+
+/** Tells people that what was not known to have ended has ended: with the same write it is forgotten, so once. */
+async function tellWhatEnded({ lease, ended, flush }: ClaimedSession): Promise<void> {
+  if (ended.length === 0) return;
+  const outbox = Object.assign({}, ...ended.filter(({ told }) => told).map(tellEnded));
+  await lease.append([], {
+    fields: Object.fromEntries(ended.map(({ field }) => [field, ""])),
+    outbox: serializeEntries(outbox),
+  });
+  await flush(Promise.resolve(true));
 }
 
 /** Puts on record what people have decided, and that their time is over. */
@@ -201,11 +235,15 @@ async function showWaiting({ lease, flush }: ClaimedSession, { display }: Curren
 
 /** Stores how the turn has ended, and then tells the thread. */
 async function finishTurn(
-  { lease, options, cancelled, flush }: ClaimedSession,
+  session: ClaimedSession,
   { turn, history, head, display }: CurrentTurn,
   receipt: Receipt,
 ): Promise<void> {
+  const { lease, options, cancelled, flush } = session;
   const now = options.now();
+  // Who was told that their end is not known is told when it is.
+  const told = session.told.filter((lost) => endsBy(lost) !== undefined);
+  for (const lost of told) lost.told = true;
   const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
   // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
   const newer = turn.asked.filter((message) => isFromPerson(message) && !isOver(message, receipt.outcome));
@@ -221,6 +259,7 @@ async function finishTurn(
         readHeadNumber(options.redis, lease.thread, "cost", head["cost"]) + receipt.outcome.usage.cost,
       ),
       ...markNotified(cancelled),
+      ...Object.assign({}, ...told.map(writeLost)),
     },
     outbox: serializeEntries(display.closing(receipt)),
   };

@@ -4,19 +4,25 @@ import type { OutboxEntry } from "../outbox/contracts.ts";
 import { type CancelledMessages, listUnnotified, markNotified } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { noChanges, type Receipt, type SessionRunnerOptions } from "./contracts.ts";
+import { describeUnproven, type LostHolder, writeLost } from "./lost-holders.ts";
 import { msSinceOrder, readStop } from "./stops.ts";
 
 /** Does what the outbox holds. @param quiet see `OutboxOptions` */
 export type Flush = (quiet: Promise<boolean>) => Promise<void>;
 
+interface StoppedSession {
+  readonly lease: SessionLease;
+  readonly options: SessionRunnerOptions;
+  readonly flush: Flush;
+  readonly cancelled: CancelledMessages;
+  /** What people are told of as not known. */
+  readonly told: LostHolder[];
+  clock(): number;
+}
+
 /** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
-export async function notifyStopped(
-  lease: SessionLease,
-  options: SessionRunnerOptions,
-  flush: Flush,
-  cancelled: CancelledMessages,
-  stop?: StopOrder,
-): Promise<void> {
+export async function notifyStopped(session: StoppedSession, stop?: StopOrder): Promise<void> {
+  const { lease, options, flush, cancelled } = session;
   const withdrawn = listUnnotified(cancelled);
   const jobs = stop && (await options.background.ended(lease.thread, stop));
   if (withdrawn.length === 0 && !jobs) return;
@@ -37,14 +43,18 @@ export async function notifyStopped(
     durationMs: 0,
     files: noChanges,
     withdrawn,
-    ...(jobs && { killed: jobs.killed, silent: jobs.silent }),
+    ...(jobs && { killed: jobs.killed }),
+    ...(jobs?.silent.length && {
+      unproven: jobs.silent.map((lost) => describeUnproven(lost, session.clock())),
+    }),
     ...(stopMs !== undefined && { stopMs }),
   };
   await lease.append([], {
-    fields: markNotified(cancelled),
+    fields: { ...markNotified(cancelled), ...Object.assign({}, ...(jobs?.silent ?? []).map(writeLost)) },
     outbox: serializeEntries(display.closing(receipt)),
   });
   cancelled.told = cancelled.messages.length;
+  session.told.push(...(jobs?.silent ?? []));
   await jobs?.forget();
   await flush(display.close());
   display.ended(receipt);

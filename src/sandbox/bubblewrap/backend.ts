@@ -4,6 +4,7 @@ import { closedEgress } from "../egress/egress.ts";
 import { describePolicy } from "../egress/policy.ts";
 import { defaultLimits } from "../limits.ts";
 import type { SandboxBackend } from "../sandbox.ts";
+import { defaultFence } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
 import { type BackendOptions, createBackend } from "../thread/backend.ts";
 import { readIdentity } from "../thread/processes.ts";
@@ -17,7 +18,7 @@ import { createSpawner } from "./spawner.ts";
  * unprivileged user, and the thread's folder as the only place to write.
  */
 export function createBubblewrapBackend(options: BackendOptions): SandboxBackend {
-  const { dataDir, egress = closedEgress, log = () => {} } = options;
+  const { dataDir, egress = closedEgress, fence = defaultFence, log = () => {} } = options;
   return createBackend(
     {
       name: "bubblewrap",
@@ -32,7 +33,7 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
         const notes = join(host.root, "running");
         const backend = randomUUID();
         const spawner = createSpawner(
-          { limits: host.limits, systemMounts: host.systemMounts, running: notes, backend },
+          { limits: host.limits, systemMounts: host.systemMounts, running: notes, backend, fence },
           log,
         );
         const socketFolder = join(host.root, "proxies");

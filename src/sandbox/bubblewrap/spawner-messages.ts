@@ -1,5 +1,6 @@
 import type { SandboxLimits } from "../limits.ts";
-import type { ExecEnd, KillReport } from "../sandbox.ts";
+import type { FenceTimes } from "../running/fence.ts";
+import type { Confirmation, ExecEnd, KillReport } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { Ending, LaunchRequest, LimitTier, OutputStream } from "../thread/spawner.ts";
 
@@ -12,6 +13,7 @@ export interface SpawnerSettings {
   running: string;
   /** The name of its back end. */
   backend: string;
+  fence: FenceTimes;
 }
 
 /** The first message is `prepare`. */
@@ -25,6 +27,7 @@ export type ToSpawner =
       /** The launch whose network it joins. */
       joins?: number;
     }
+  | { type: "confirm"; thread: string; confirmation: Confirmation }
   | { type: "kill"; id: number; end: ExecEnd }
   | { type: "prove-dead"; call: number; ids: number[] };
 

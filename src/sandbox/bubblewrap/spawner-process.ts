@@ -10,15 +10,19 @@ import { killLaunches } from "./kill.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { type Launch, launch } from "./launch.ts";
 import { findResourceGroups } from "./limits/cgroups.ts";
+import { Fence, fenced } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
 import { readIdentity } from "../thread/processes.ts";
+import { type Ending, upkeep } from "../thread/spawner.ts";
 import { createPipeSupply } from "./pipes.ts";
 import { assembleSeccompFilter } from "./seccomp.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
 import { architectureOf } from "./syscalls.ts";
 
-const site = Promise.withResolvers<LaunchSite>();
+const site = Promise.withResolvers<LaunchSite & { fence: Fence }>();
 const running = new Map<number, Launch>();
+/** Of those, whether they must not run any more. */
+const deadlines = new Map<number, () => boolean>();
 
 // Whoever ends everything at once (systemd, a terminal) ends the bot as well, and that decides what happens here.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
@@ -36,7 +40,7 @@ async function handle(message: ToSpawner): Promise<void> {
     return;
   }
   // Everything waits for the same promise, so the order of the messages is kept.
-  const ready = await site.promise;
+  const { fence, ...ready } = await site.promise;
   switch (message.type) {
     case "launch": {
       if (!process.connected) return;
@@ -47,6 +51,11 @@ async function handle(message: ToSpawner): Promise<void> {
         tell({ type: "ended", id, ending: { end: "failed", exitCode: null, problem: networkGone } });
         return;
       }
+      const isPast = () => fence.isPast(folder.key, request.origin ?? upkeep);
+      if (isPast()) {
+        tell({ type: "ended", id, ending: fencedEnding });
+        return;
+      }
       const onOutput = (stream: "stdout" | "stderr", chunk: Buffer) =>
         tell({ type: "output", id, stream, chunk });
       const started = launch(ready, folder, {
@@ -55,11 +64,16 @@ async function handle(message: ToSpawner): Promise<void> {
         onOutput,
       });
       running.set(id, started);
+      deadlines.set(id, isPast);
       const ending = await started.ended;
       running.delete(id);
-      tell({ type: "ended", id, ending });
+      deadlines.delete(id);
+      tell({ type: "ended", id, ending: ending.end === "failed" && isPast() ? fencedEnding : ending });
       return;
     }
+    case "confirm":
+      fence.confirm(message.thread, message.confirmation);
+      return;
     case "kill":
       running.get(message.id)?.kill(message.end);
       return;
@@ -70,23 +84,31 @@ async function handle(message: ToSpawner): Promise<void> {
   }
 }
 
+const fencedEnding: Ending = { end: "failed", exitCode: null, problem: `${fenced}.` };
+
 async function prepare({
+  fence: times,
   limits,
   systemMounts,
   running: notes,
   backend,
-}: SpawnerSettings): Promise<LaunchSite> {
+}: SpawnerSettings): Promise<LaunchSite & { fence: Fence }> {
   const architecture = architectureOf(process.arch);
   if (architecture === undefined) throw new Error(`No system call filter for ${process.arch}.`);
   const groups = await findResourceGroups(limits);
   const registry = openRunningRegistry(notes, { backend, by: readIdentity(process.pid) });
   registry.sweep();
+  const fence = new Fence(times);
+  fence.watch(() => {
+    for (const [id, isPast] of deadlines) if (isPast()) running.get(id)?.kill("failed");
+  });
   tell({ type: "ready", tier: { summary: groups.summary, exact: groups.countsEverything } });
   return {
     limits,
     systemMounts,
     groups,
     running: registry,
+    fence,
     filter: assembleSeccompFilter(architecture, { denyUnmapped: !groups.countsEverything }),
     newPipe: createPipeSupply(),
     log: (line) => tell({ type: "log", line }),

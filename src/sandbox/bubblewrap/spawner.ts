@@ -20,6 +20,9 @@ export function createSpawner(settings: SpawnerSettings, log: (line: string) => 
   return {
     tier: () => connection().tier,
     launch: (folder, request) => (closed ? refused : connection().launch(folder, request)),
+    confirm: (thread, confirmation) => {
+      if (!closed) connection().confirm(thread, confirmation);
+    },
     proveDead: async (launches) => (launches.length > 0 ? connection().proveDead(launches) : nothingKilled),
     async close() {
       closed = true;
@@ -143,6 +146,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
       const ended = answer.promise.finally(() => signal?.removeEventListener("abort", onAbort));
       return { id, ended, kill };
     },
+    confirm: (thread, confirmation) => send({ type: "confirm", thread, confirmation }),
     proveDead(launched) {
       const call = newId();
       const proof = Promise.withResolvers<KillReport>();

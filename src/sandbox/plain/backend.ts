@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
 import { defaultLimits } from "../limits.ts";
+import { defaultFence, Fence } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
 import type { Probe, SandboxBackend } from "../sandbox.ts";
 import { type BackendOptions, createBackend, type HostRuntime } from "../thread/backend.ts";
@@ -30,7 +31,7 @@ export function createUnconfinedBackend(options: BackendOptions): SandboxBackend
   );
 }
 
-function machineOf({ dataDir, limits }: BackendOptions): HostRuntime {
+function machineOf({ dataDir, limits, fence = defaultFence }: BackendOptions): HostRuntime {
   const root = resolve(dataDir);
   makeRoot(root);
   const running = openRunningRegistry(join(root, "running"), {
@@ -50,7 +51,7 @@ function machineOf({ dataDir, limits }: BackendOptions): HostRuntime {
       ...createThreadFolders(root),
     },
     running,
-    spawner: createPlainSpawner(noSandbox, running),
+    spawner: createPlainSpawner(noSandbox, { registry: running, fence: new Fence(fence) }),
     // All of them have the host's.
     networkOf: () => ({ current: () => undefined, open: async () => undefined, close: async () => {} }),
     probe,

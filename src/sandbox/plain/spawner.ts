@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { dirname } from "node:path";
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Fence, fenced } from "../running/fence.ts";
 import type { RunningEntry, RunningRegistry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
@@ -27,8 +28,14 @@ const lateOutputMs = 100;
  * Starts programs as ordinary processes of the bot's own user, in the thread's folder. Paths of the inside are
  * translated in the parameters of scripts; a command's own text is left alone, so it sees the host's paths.
  */
-export function createPlainSpawner(summary: string, registry: RunningRegistry): Spawner {
+export function createPlainSpawner(
+  summary: string,
+  { registry, fence }: { registry: RunningRegistry; fence: Fence },
+): Spawner {
   const running = new Map<number, ChildProcess>();
+  const deadlines = new Map<number, () => void>();
+  // In the bot's own process, so what a bot that stands still runs is not ended by it.
+  const unwatch = fence.watch(() => deadlines.forEach((endIfPast) => endIfPast()));
   let lastId = 0;
 
   function launch(folder: ThreadFolder, request: SpawnRequest): Launched {
@@ -36,6 +43,9 @@ export function createPlainSpawner(summary: string, registry: RunningRegistry): 
     if (request.signal?.aborted) {
       return { id, ended: Promise.resolve({ end: "stopped", exitCode: null }), kill() {} };
     }
+    const isPast = () => fence.isPast(folder.key, request.origin ?? upkeep);
+    const fencedEnding: Ending = { end: "failed", exitCode: null, problem: `${fenced}.` };
+    if (isPast()) return { id, ended: Promise.resolve(fencedEnding), kill() {} };
     const translate = translator(folder, request.view ?? []);
     const parameters = request.program.slice(parametersFrom).map(translate);
     const script = [...request.program.slice(0, parametersFrom), ...parameters];
@@ -70,11 +80,14 @@ export function createPlainSpawner(summary: string, registry: RunningRegistry): 
     const onAbort = () => kill("stopped");
     request.signal?.addEventListener("abort", onAbort);
     running.set(id, child);
+    deadlines.set(id, () => isPast() && kill("failed"));
     const ended = endOf(child).then((ending): Ending => {
       running.delete(id);
+      deadlines.delete(id);
       entry.ended();
       clearTimeout(timer);
       request.signal?.removeEventListener("abort", onAbort);
+      if (cause === "failed") return fencedEnding;
       return cause === undefined ? ending : { end: cause, exitCode: null };
     });
     return { id, ended, kill };
@@ -96,7 +109,9 @@ export function createPlainSpawner(summary: string, registry: RunningRegistry): 
         survivors: found.filter(isAlive).length,
       };
     },
+    confirm: (thread, confirmation) => fence.confirm(thread, confirmation),
     async close() {
+      unwatch();
       for (const child of running.values()) killTree(child);
     },
   };

@@ -1,10 +1,17 @@
-import { compareClaims, type HostProcesses, type KillReport, nothingKilled } from "../sandbox.ts";
+import {
+  compareClaims,
+  type Confirmation,
+  type HostProcesses,
+  type KillReport,
+  nothingKilled,
+} from "../sandbox.ts";
 import { endPrograms } from "./end-programs.ts";
 import type { RunningProgram, RunningRegistry } from "./registry.ts";
 
 interface Host {
   running: RunningRegistry;
   keyOf(threadId: string): string;
+  confirm(thread: string, confirmation: Confirmation): void;
 }
 
 /** Ends by sight what workers of this host have started. */
@@ -41,6 +48,9 @@ export function createHostProcesses({
           return earlier ? compareClaims(earlier, claim) < 0 : backend !== running.backend;
         });
       }),
+    confirm(threadId, confirmation) {
+      void open().then((host) => host?.confirm(host.keyOf(threadId), confirmation));
+    },
     endAll: (threadId) => look(({ running, keyOf }) => end(running, keyOf(threadId), () => true)),
   };
 }

@@ -11,10 +11,10 @@ import {
 import { join } from "node:path";
 import { z } from "zod";
 import { type Claim, compareClaims } from "../sandbox.ts";
+import { monotonicMs } from "../monotonic.ts";
 import { hasErrorCode } from "../system-error.ts";
 import { isAlive, type ProcessIdentity } from "../thread/processes.ts";
 import { readHostIdentity } from "./host-identity.ts";
-import { monotonicMs } from "./monotonic.ts";
 
 /**
  * What runs for each thread, in files beside the workspaces, so that another worker can see and end it: one folder a
@@ -118,7 +118,7 @@ export function openRunningRegistry(
       .flatMap((name) => readMark(name) ?? [])
       .filter(({ at }) => isCurrent(at))
       .map(({ claim }) => claim)
-      .sort(compareClaims)
+      .toSorted(compareClaims)
       .at(-1);
   }
 

@@ -6,6 +6,7 @@ import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
 import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
 import { createHostProcesses } from "../running/host-processes.ts";
+import type { FenceTimes } from "../running/fence.ts";
 import type { RunningRegistry } from "../running/registry.ts";
 import { createArchiver } from "./archive.ts";
 import type { Host, ThreadFolder } from "./host.ts";
@@ -26,6 +27,8 @@ export interface BackendOptions {
   egress?: Egress;
   /** Where workers share workspaces. Without it, archives stay on this host. */
   store?: WorkspaceStore;
+  /** See {@link FenceTimes}. */
+  fence?: FenceTimes;
   /** Takes what an operator should know, one line at a time. */
   log?(line: string): void;
   now?(): number;
@@ -170,8 +173,8 @@ interface Ready {
   lifecycle: WorkspaceLifecycle<ThreadFolder>;
 }
 
-function placeOf({ runtime: { running, host } }: Ready) {
-  return { running, keyOf: host.keyOf };
+function placeOf({ runtime: { running, host, spawner } }: Ready) {
+  return { running, keyOf: host.keyOf, confirm: spawner.confirm };
 }
 
 /** What the check of the host found. */

@@ -1,5 +1,5 @@
 import type { ProgramOrigin } from "../running/registry.ts";
-import type { ExecEnd, KillReport } from "../sandbox.ts";
+import type { Confirmation, ExecEnd, KillReport } from "../sandbox.ts";
 import type { ThreadFolder } from "./host.ts";
 
 export interface LaunchRequest {
@@ -72,6 +72,8 @@ export interface Spawner {
   /** How limits are held together on this host. Rejects when the process cannot work. */
   tier(): Promise<LimitTier>;
   launch(folder: ThreadFolder, request: SpawnRequest): Launched;
+  /** The thread, by the key of its folder, is still this worker's. What runs on without such a word is ended in time. */
+  confirm(thread: string, confirmation: Confirmation): void;
   /** Kills these and looks for what is left of them. Rejects when the process dies meanwhile: nothing is proven. */
   proveDead(launches: readonly Launched[]): Promise<KillReport>;
   /** Ends the process and whatever it runs. */

@@ -56,7 +56,7 @@ export function createThreadSandbox(
   const programs = createProgramRunner({ ...deps, threadId, folder, network });
   const jobs = createJobTable(limits, deps.jobCount);
   const changes = createFileChanges(createScriptRunner(programs, folder));
-  const thread: ThreadParts = { deps, folder, programs, jobs, changes };
+  const thread: ThreadParts = { deps, programs, jobs, changes };
   const on = (claim: Claim | undefined): Sandbox => ({
     ...createCommands(thread, claim),
     ...createFileTools(createScriptRunner(programs, folder, claim), limits),
@@ -81,7 +81,6 @@ export function createThreadSandbox(
 /** What those who work for one thread share. */
 interface ThreadParts {
   deps: SandboxDeps;
-  folder: ThreadFolder;
   programs: ProgramRunner;
   jobs: JobTable;
   changes: ReturnType<typeof createFileChanges>;
@@ -89,7 +88,7 @@ interface ThreadParts {
 
 /** Commands, and jobs, of somebody who works on this claim. */
 function createCommands(
-  { deps: { host, spawner }, folder, programs, jobs, changes }: ThreadParts,
+  { deps: { host, spawner }, programs, jobs, changes }: ThreadParts,
   claim: Claim | undefined,
 ): Pick<Sandbox, "exec" | "start"> {
   const { limits } = host;

@@ -8,6 +8,8 @@
   ARGV[1] a name that no other claim has
   ARGV[2] seconds of silence after which the session expires, "" to leave that as it is
   ARGV[3] how many records a journal may have to be read here
+  ARGV[4] JSON of who claims it, "" for nobody who runs anything. Another one that it finds in the middle of a turn, which
+          was not handed over, is noted in the head as `lost:<epoch>`: JSON {at, holder}
 
   Output {epoch, generation, stuck, fields, entries, order, isRead, records}
     stuck: claims in a row, this one included, that found the log no longer than the one before.
@@ -16,8 +18,9 @@
     order: the newest stop order (JSON) or ""
     isRead: 1 when `records` (JSON) is the whole journal, 0 when it has another generation or is longer
 ]]
+-- @include time
 local head, log, outbox, stop = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local claim, expireSeconds, mostRecords = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local claim, expireSeconds, mostRecords, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 if redis.call("HGET", head, "claim") ~= claim then
   local last = redis.call("HMGET", head, "length", "claimedLength", "stuck", "handover", "status")
@@ -29,7 +32,17 @@ if redis.call("HGET", head, "claim") ~= claim then
       stuck = stuck + 1
     end
   end
-  redis.call("HINCRBY", head, "epoch", 1)
+  local newEpoch = redis.call("HINCRBY", head, "epoch", 1)
+  local now = string.format("%.0f", timeMs())
+  if holder and holder ~= "" then
+    local former = redis.call("HGET", head, "holder")
+    if status == "running" and handover ~= "1" and former ~= holder then
+      local noted = former and ',"holder":' .. former or ""
+      redis.call("HSET", head, "lost:" .. newEpoch, '{"at":' .. now .. noted .. "}")
+    end
+    redis.call("HSET", head, "holder", holder)
+  end
+  redis.call("HSET", head, "claimedAt", now)
   redis.call("HSET", head, "claim", claim, "claimedLength", length, "stuck", stuck, "handover", "0")
 end
 if expireSeconds ~= "" then
