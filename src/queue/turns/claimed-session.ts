@@ -8,6 +8,7 @@ import { readHeadNumber } from "../session/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import {
   describeForModel,
+  isAboutJobs,
   hasEnded,
   type LostHolder,
   nameCalls,
@@ -105,7 +106,7 @@ export async function readHistory(session: ClaimedSession): Promise<History> {
   session.records = await session.lease.read();
   session.replay.add(session.records.slice(known));
   const history = session.replay.history();
-  const [lost] = session.lost;
+  const lost = session.lost.find((each) => !isAboutJobs(each));
   if (!lost) return history;
   const mayRun = describeForModel(lost);
   return { ...history, open: history.open.map((entry) => (entry.started ? { ...entry, mayRun } : entry)) };

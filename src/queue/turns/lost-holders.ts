@@ -91,6 +91,11 @@ export function hasEnded(
   return now >= (endsBy(lost) ?? lost.at + forgottenMs);
 }
 
+/** Whether its worker was lost to a stop of background jobs, and not in the middle of a turn. */
+export function isAboutJobs({ field }: LostHolder): boolean {
+  return field.startsWith("lost:jobs-");
+}
+
 /** As the head keeps it. */
 export function writeLost({ field, ...lost }: LostHolder): Record<LostField, string> {
   return { [field]: JSON.stringify(lost) };

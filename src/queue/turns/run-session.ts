@@ -20,7 +20,7 @@ import {
 } from "./claimed-session.ts";
 import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import { keepConfirmed } from "./keep-confirmed.ts";
-import { endsBy, tellEnded, writeLost } from "./lost-holders.ts";
+import { endsBy, type LostHolder, tellEnded, writeLost } from "./lost-holders.ts";
 import { parkTurn } from "./park-turn.ts";
 import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
@@ -190,10 +190,15 @@ async function becomeIdle({
   return true;
 }
 
+/** Whether people were told that they would be. */
+function isPromised(lost: LostHolder): boolean {
+  return lost.told === true && endsBy(lost) !== undefined;
+}
+
 /** Tells people that what was not known to have ended has ended: with the same write it is forgotten, so once. */
 async function tellWhatEnded({ lease, ended, flush }: ClaimedSession): Promise<void> {
   if (ended.length === 0) return;
-  const outbox = Object.assign({}, ...ended.filter(({ told }) => told).map(tellEnded));
+  const outbox = Object.assign({}, ...ended.filter(isPromised).map(tellEnded));
   await lease.append([], {
     fields: Object.fromEntries(ended.map(({ field }) => [field, ""])),
     outbox: serializeEntries(outbox),

@@ -26,6 +26,7 @@ export async function notifyStopped(session: StoppedSession, stop?: StopOrder): 
   const withdrawn = listUnnotified(cancelled);
   const jobs = stop && (await options.background.ended(lease.thread, stop));
   if (withdrawn.length === 0 && !jobs) return;
+  const { silent = [] } = jobs ?? {};
   const startedAt = options.now();
   // An order is forgotten after a day.
   const order = stop ?? (await readStop(options.redis, lease.thread)) ?? { by: "somebody", at: startedAt };
@@ -44,17 +45,15 @@ export async function notifyStopped(session: StoppedSession, stop?: StopOrder): 
     files: noChanges,
     withdrawn,
     ...(jobs && { killed: jobs.killed }),
-    ...(jobs?.silent.length && {
-      unproven: jobs.silent.map((lost) => describeUnproven(lost, session.clock())),
-    }),
+    unproven: silent.map((lost) => describeUnproven(lost, session.clock())),
     ...(stopMs !== undefined && { stopMs }),
   };
   await lease.append([], {
-    fields: { ...markNotified(cancelled), ...Object.assign({}, ...(jobs?.silent ?? []).map(writeLost)) },
+    fields: { ...markNotified(cancelled), ...Object.assign({}, ...silent.map(writeLost)) },
     outbox: serializeEntries(display.closing(receipt)),
   });
   cancelled.told = cancelled.messages.length;
-  session.told.push(...(jobs?.silent ?? []));
+  session.told.push(...silent);
   await jobs?.forget();
   await flush(display.close());
   display.ended(receipt);
