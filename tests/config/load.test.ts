@@ -106,6 +106,12 @@ models:
       /tools\.rules\.0\.toll: unknown key; known here: tool, effect, command, action, why\. Did you mean tool\?$/,
     ],
     [{}, "acess: { stop: everyone }", /acess: unknown key; .* Did you mean access\?$/],
+    [
+      {},
+      "queue: { lockSeconds: 30, fenceSeconds: 30 }",
+      /queue\.fenceSeconds: expected more than lockSeconds/,
+    ],
+    [{}, "queue: { jobFenceSeconds: 30, fenceSeconds: 60 }", /queue\.jobFenceSeconds: expected at least/],
     [{}, "weather: fine", /weather: unknown key; known here: [^?]*\.$/],
     [
       {},

@@ -14,6 +14,11 @@ export async function enqueueForSweep(redis: Redis, thread: ThreadId, now: numbe
   );
 }
 
+/** Lists the thread for a time to come, unless it is listed. */
+export async function listForLater(redis: Redis, thread: ThreadId, at: number): Promise<void> {
+  await redis.zadd(keys.waiting, "NX", at, thread);
+}
+
 /** When the thread was last listed as having something to do. */
 export function readListedAt(redis: Redis, thread: ThreadId): Promise<string | null> {
   return redis.zscore(keys.waiting, thread);

@@ -135,8 +135,9 @@ function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "re
     const stopConfirming = confirmAgainAndAgain(async () => {
       const at = monotonicMs();
       const order = await readStop(redis, thread);
-      processes.confirm(thread, { at });
-      if (order) onStop(order);
+      // With the order in its way nothing lets them run on, should nobody be able to end them.
+      if (order && order.at >= since) onStop(order);
+      else processes.confirm(thread, { at });
     }, confirmMs);
     holding.unwatch = () => {
       stopConfirming();

@@ -121,7 +121,7 @@ export function describeForModel(lost: LostHolder): string {
   return `It is not known to have ended: it may still be running on ${nameHolder(lost)} and writing to the files of the workspace${end}.`;
 }
 
-export function nameHolder({ holder }: LostHolder): string {
+function nameHolder({ holder }: LostHolder): string {
   return holder ? `worker ${holder.name}` : "an earlier worker";
 }
 

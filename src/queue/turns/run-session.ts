@@ -8,7 +8,7 @@ import { closeContinueOffer } from "../session/continue-offer.ts";
 import { type Change, claimSession, LeaseLost, touchSession } from "../session/lease.ts";
 import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
 import { readHeadNumber, readMessageRef } from "../session/stored.ts";
-import { readListedAt, unlist } from "../session/sweep-list.ts";
+import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
 import { readVerbosity } from "../session/verbosity.ts";
 import {
   type ClaimedSession,
@@ -186,7 +186,9 @@ async function becomeIdle({
   // What a shutdown has cut short is left to the next worker.
   if (!isQuiet || job.aborted || listedSince === undefined) return false;
   const known = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));
-  await unlist(options.redis, lease.thread, listedSince, known.length > 0 ? Math.min(...known) : undefined);
+  const wakeAt = known.length > 0 ? Math.min(...known) : undefined;
+  await unlist(options.redis, lease.thread, listedSince, wakeAt);
+  if (wakeAt !== undefined) await listForLater(options.redis, lease.thread, wakeAt);
   return true;
 }
 

@@ -14,6 +14,7 @@ import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
+import { defaultFence, type FenceTimes } from "../../../src/sandbox/running/fence.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { memoryNotes } from "../../agent/tools/services.ts";
 import { processesWith } from "../../e2e/processes.ts";
@@ -65,15 +66,20 @@ function reply({ messages }: ModelRequest): Reply {
 }
 
 /** A worker of a host of its own, which takes turns when the test says so, and has patience with others. */
-async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { answerMs?: number } = {}) {
+async function worker({
+  answerMs = 25_000,
+  dataDir = dataFolder(),
+  fence = defaultFence,
+  ...more
+}: Partial<TurnRunner> & { answerMs?: number; dataDir?: string; fence?: FenceTimes } = {}) {
   const redis = server.client();
   const onError = (error: unknown) => {
     throw error;
   };
   const onProblem = (_problem: string, error: unknown) => onError(error);
   const { model } = scriptedModel(reply);
-  const dataDir = dataFolder();
-  const backend = createBubblewrapBackend({ dataDir });
+  const backend = createBubblewrapBackend({ dataDir, fence });
+  await backend.probe();
   const probe = { ok: true, summary: "", problems: [], missing: [] };
   const masker = createMasker([]);
   const surface = () => chat.surface;
@@ -101,7 +107,8 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     ...more,
   };
   const engine = await createTurnEngine({
-    ...{ redis, runner, surface, answerMs, onProblem, onError },
+    ...{ redis, runner, surface, answerMs, fence, onProblem, onError },
+    processes: backend.processes,
     subscriber: server.client(),
     output: createRateLimiter(redis),
     expireSeconds: 1_000,
@@ -111,7 +118,7 @@ async function worker({ answerMs = 25_000, ...more }: Partial<TurnRunner> & { an
     async close() {
       await backend.close();
       await engine.close();
-      rmSync(dataDir, { recursive: true });
+      rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }
@@ -206,10 +213,50 @@ describe("A stop with no turn running", () => {
     await redis.hset(keys.jobs(thread), "a worker that was killed", 10);
     await stops(20);
     await hasty.takes(thread);
-    expect(receipts()).toEqual([expect.stringContaining("1 other worker with background jobs")]);
+    expect(receipts()).toEqual([
+      expect.stringMatching(/on an earlier worker, which does not answer: not known to have ended/),
+    ]);
     expect(await stops(30)).toBe("nothing");
     await hasty.close();
   });
+
+  test("ends by sight the jobs of a worker of the same host that does not answer", async () => {
+    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const dataDir = dataFolder();
+    const silent = await worker({ dataDir, killAll: () => new Promise(() => {}) });
+    const beside = await worker({ dataDir, answerMs: 50 });
+    onTestFinished(() => Promise.all([beside.close(), silent.close()]).then(() => undefined));
+    await says(`serve ${seconds}`, 10);
+    await silent.takes(thread);
+    expect(alive()).toBeGreaterThan(0);
+    await stops(20);
+    await beside.takes(thread);
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([
+      expect.stringMatching(/1 command ended \(\d process(es)?\), 0 left alive\.$/),
+    ]);
+  });
+
+  test("says what it does not know of jobs elsewhere, and once when the clock has ended them", async () => {
+    const { thread, redis, says, stops, shown, receipts, seconds, alive } = stage();
+    const fence = { turnMs: 1_000, jobMs: 1_000 };
+    const silent = await worker({ fence, killAll: () => new Promise(() => {}) });
+    const hasty = await worker({ answerMs: 50 });
+    onTestFinished(() => Promise.all([hasty.close(), silent.close()]).then(() => undefined));
+    await says(`serve ${seconds}`, 10);
+    await silent.takes(thread);
+    await stops(20);
+    await hasty.takes(thread);
+    expect(receipts()).toEqual([expect.stringMatching(/not known to have ended \(`background jobs`\)/)]);
+    const told = () => shown().filter(({ markdown }) => markdown.includes("has ended:"));
+    expect(told()).toEqual([]);
+    // Until the clock says so, the sweeper has it; its own clock is not the one that counts.
+    expect(Number(await redis.zscore(keys.waiting, thread))).toBeGreaterThan(Date.now());
+    await expect.poll(async () => (await hasty.takes(thread), told().length), { timeout: 30_000 }).toBe(1);
+    expect(alive()).toBe(0);
+    await hasty.takes(thread);
+    expect(told()).toHaveLength(1);
+  }, 60_000);
 });
 
 test("The receipt names the files that a turn has deleted", async () => {

@@ -32,15 +32,17 @@ if redis.call("HGET", head, "claim") ~= claim then
       stuck = stuck + 1
     end
   end
+  local held = redis.call("HMGET", head, "epoch", "holder", "holderEpoch")
+  -- A worker of an earlier release claims without a word of who it is.
+  local former = held[3] == held[1] and held[2]
   local newEpoch = redis.call("HINCRBY", head, "epoch", 1)
   local now = string.format("%.0f", timeMs())
   if holder and holder ~= "" then
-    local former = redis.call("HGET", head, "holder")
     if status == "running" and handover ~= "1" and former ~= holder then
       local noted = former and ',"holder":' .. former or ""
       redis.call("HSET", head, "lost:" .. newEpoch, '{"at":' .. now .. noted .. "}")
     end
-    redis.call("HSET", head, "holder", holder)
+    redis.call("HSET", head, "holder", holder, "holderEpoch", newEpoch)
   end
   redis.call("HSET", head, "claimedAt", now)
   redis.call("HSET", head, "claim", claim, "claimedLength", length, "stuck", stuck, "handover", "0")
