@@ -19,7 +19,7 @@ let relay: SilentRelay;
 beforeEach(async (context) => {
   context.skip(!hasRedisServer, noRedisServer);
   stage = await setStage({ replies: work.replies, fenceSeconds });
-  relay = await startSilentRelay(stage.redis.path);
+  relay = await startSilentRelay({ path: stage.redis.path });
 });
 afterEach(async ({ task }) => {
   if (task.result?.state === "fail") console.error(stage.outputs());
@@ -39,7 +39,7 @@ async function cutOff(how: { elsewhere: boolean }) {
     .user("ada")
     .says(slack.channel("general"), work.ask(writing.seconds, waiting.seconds));
   await running(writing.command);
-  relay.mute();
+  relay.hold();
   await stage.startWorker(how);
   await running(waiting.command);
   return { question, writing };
@@ -77,7 +77,7 @@ test("A worker of another host says what it does not know, to the model and to p
   await stage.slack.until(() => said(question, "has ended:")[0], patienceMs);
   expect(processesWith(writing.seconds)).toEqual([]);
   // That worker comes back, and nothing of it is alive or told again.
-  relay.unmute();
+  relay.release();
   await quiet(stage, [stage.threadOf(question)], patienceMs);
   expect(said(question, "has ended:")).toHaveLength(1);
   expect(check(await gather(stage, [question])).broken).toEqual([]);
