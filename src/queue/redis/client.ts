@@ -40,7 +40,7 @@ export function openClient(target: Target, own: ClientOptions = {}, watch: Clien
   // A cluster is duplicated with the options of its connections behind its nodes.
   client.duplicate = (first?: RedisOptions | Place[], second?: { redisOptions?: RedisOptions }) => {
     const override = Array.isArray(first) || second ? second?.redisOptions : first;
-    return openClient(target, { ...own, ...pickName(override) }, watch);
+    return openClient(target, { ...own, ...pickOwn(override) }, watch);
   };
   watchSilence(client, {
     limits: watch.limits,
@@ -53,8 +53,8 @@ export function openClient(target: Target, own: ClientOptions = {}, watch: Clien
 }
 
 /** What whoever duplicates a client asks for: the rest is as for the first one. */
-function pickName(override: RedisOptions | undefined): ClientOptions {
-  return override?.connectionName ? { connectionName: override.connectionName } : {};
+function pickOwn({ connectionName, monitor }: RedisOptions = {}): ClientOptions {
+  return { ...(connectionName && { connectionName }), ...(monitor && { monitor }) };
 }
 
 function openCluster(options: ClientOptions, nodes: Place[]): Redis {
