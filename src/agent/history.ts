@@ -103,9 +103,18 @@ export interface Replay {
   add(records: readonly JournalRecord[]): void;
   /** What {@link replay} gives for all records so far; a copy, which later records leave alone. */
   history(): History;
+  /** False while it began behind unknown records and what they leave may still be part of the history. */
+  isWhole(): boolean;
 }
 
 /**
+ * What stands for the records before the first that is read, where a turn has ended: the state that they leave, or only
+ * the model that was chosen in them.
+ */
+export type ReplayBase = Pick<History, "messages" | "chosenModel"> | Pick<History, "chosenModel">;
+
+/**
+ * @param base what was before; nothing by default
  * @example
  * const reading = startReplay();
  * reading.add(journal);
@@ -113,13 +122,15 @@ export interface Replay {
  * reading.add([{ type: "user", message }]);
  * reading.history().messages.length; // 3
  */
-export function startReplay(): Replay {
+export function startReplay(base: ReplayBase = { messages: [] }): Replay {
+  const isWhole = "messages" in base;
   const state: ReplayState = {
-    messages: [],
+    messages: isWhole ? [...base.messages] : [],
+    isWhole,
     open: [],
     turn: undefined,
-    chosenModel: undefined,
-    found: { messages: [], length: 0 },
+    chosenModel: base.chosenModel,
+    found: { messages: [], length: 0, isWhole },
   };
   return {
     add(records) {
@@ -129,6 +140,8 @@ export function startReplay(): Replay {
       const { messages, open, turn, chosenModel } = state;
       return { messages: [...messages], open: [...open], turn: turn && copyTurn(turn), chosenModel };
     },
+    // A turn that ends as refused leaves the messages that it has found.
+    isWhole: () => state.isWhole && (!state.turn || state.found.isWhole),
   };
 }
 
@@ -137,8 +150,10 @@ function copyTurn(turn: OpenTurn): OpenTurn {
 }
 
 interface ReplayState extends History {
+  /** Whether there are no messages before these, which unknown records have left. */
+  isWhole: boolean;
   /** The conversation as the open turn has found it: the list, which only grows, and how long it was. */
-  found: { messages: Message[]; length: number };
+  found: { messages: Message[]; length: number; isWhole: boolean };
 }
 
 /** Answers what is open. The loop answers every call before it goes on; this holds for a journal that was cut by hand. */
@@ -151,7 +166,7 @@ function applyRecord(state: ReplayState, record: JournalRecord): void {
   const { turn } = state;
   switch (record.type) {
     case "turn-start":
-      state.found = { messages: state.messages, length: state.messages.length };
+      state.found = { messages: state.messages, length: state.messages.length, isWhole: state.isWhole };
       state.turn = {
         id: record.turn,
         startedAt: record.at,
@@ -229,7 +244,11 @@ function applyRecord(state: ReplayState, record: JournalRecord): void {
       state.messages = trimResults(state.messages, new Set(record.callIds));
       break;
     case "summary":
-      state.messages = replaceSummarized(record.message, state.messages, record.keep);
+      // What it keeps may be among the unknown ones; the summary then stands before these.
+      state.isWhole ||= state.messages.length >= record.keep;
+      state.messages = replaceSummarized(record.message, state.messages, record.keep).slice(
+        state.isWhole ? 0 : 1,
+      );
       if (turn) turn.usage = addUsage(turn.usage, record.usage);
       break;
     case "turn-end":
@@ -245,8 +264,9 @@ function endReplayedTurn(
   closeCalls(state);
   if (outcome.kind === "stopped") state.messages.push(noteStop(id, outcome.order));
   if (outcome.kind === "refused" && state.turn) {
-    const { messages, length } = state.found;
+    const { messages, length, isWhole } = state.found;
     state.messages = [...messages.slice(0, length), noteRefusedTurn(state.turn, at)];
+    state.isWhole = isWhole;
   }
   state.turn = undefined;
 }

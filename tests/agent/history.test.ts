@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { measureWorkedMs, replay, startReplay } from "../../src/agent/history.ts";
+import { measureWorkedMs, replay, type ReplayBase, startReplay } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import type { Decision, Question } from "../../src/agent/questions.ts";
+import { oneTurn } from "./turn-records.ts";
 
 const author = { id: "U1", name: "Ada" };
 
@@ -181,6 +182,40 @@ describe("A journal read again", () => {
         }
       }),
     );
+  });
+
+  test("goes on from what an earlier part has left as if it had read that too", () => {
+    fc.assert(
+      fc.property(allRecords, allRecords, (before, after) => {
+        const earlier = [...before, turnEnd({ kind: "answered", text: "", steps: 1, usage: noUsage })];
+        const { messages, chosenModel } = replay(earlier);
+        const stored = JSON.parse(JSON.stringify({ messages, chosenModel })) as ReplayBase;
+        const reading = startReplay(stored);
+        reading.add(after);
+        expect(reading.isWhole()).toBe(true);
+        expect(reading.history()).toEqual(replay([...earlier, ...after]));
+      }),
+    );
+  });
+
+  test("gives the same from the end of any turn on, where it says that nothing before that is left", () => {
+    let whole = 0;
+    fc.assert(
+      fc.property(fc.array(oneTurn, { maxLength: 6 }), fc.nat(5), (turns, skipped) => {
+        const before = turns.slice(0, skipped).flat();
+        const after = turns.slice(skipped).flat();
+        const { chosenModel } = replay(before);
+        for (const read of [after, after.slice(0, -1)]) {
+          const reading = startReplay({ chosenModel });
+          reading.add(read);
+          if (!reading.isWhole()) continue;
+          whole += 1;
+          expect(reading.history()).toEqual(replay([...before, ...read]));
+        }
+      }),
+      { numRuns: 500 },
+    );
+    expect(whole).toBeGreaterThan(50);
   });
 
   test("tells the model that the work before was stopped", () => {

@@ -188,6 +188,9 @@ const limited: Scenario = {
     slack.fail("chat.postMessage", { kind: "rate-limit", retryAfterSeconds: 1 }),
 };
 
+/** So long that a snapshot is made behind it. */
+const lasting: Scenario = { armed: "worker", text: "task N calls 180", ends: "Answered: N" };
+
 /** Who comes to each point, and when: a new one does not compile without a scenario. */
 const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   deliver: [receiving, planning],
@@ -200,6 +203,7 @@ const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   publish: [working],
   take: [working],
   append: [working, stopped, asking],
+  snapshot: [lasting],
   stop: [passingOn],
   edit: [editing],
   delete: [deleting],

@@ -313,7 +313,7 @@ describe("A press that somebody forges", () => {
       },
       { type: "turn-end", turn: "t1", outcome: { kind: "answered", text: "42", steps: 1, usage }, at: 1 },
     ];
-    await redis.rpush(keys.log(id, 0), ...answer.map((record) => JSON.stringify(record)));
+    await redis.rpush(keys.log(id), ...answer.map((record) => JSON.stringify(record)));
     const audited: string[] = [];
     for (const rating of ["liked", "disliked", "liked"] as const) {
       const action = ratingActionId("t1", rating);

@@ -9,7 +9,7 @@ export function replaceSummarized(
   messages: readonly Message[],
   keep: number,
 ): Message[] {
-  const kept = messages.slice(messages.length - keep).map((message) => {
+  const kept = messages.slice(Math.max(0, messages.length - keep)).map((message) => {
     if (message.role !== "assistant") return message;
     const parts = message.parts.filter((part) => part.type !== "thinking");
     const { tokens: _, ...rest } = message;

@@ -20,6 +20,7 @@ export type Failpoint =
   | "publish"
   | "take"
   | "append"
+  | "snapshot"
   | "stop"
   | "edit"
   | "delete"

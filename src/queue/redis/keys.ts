@@ -18,8 +18,12 @@ const placeOf = ({ platform, workspace, channel, message }: MessageRef) =>
 export const keys = {
   /** Hash: see `HeadFields` in session.ts. */
   head: (thread: ThreadId) => session(thread, "head"),
-  /** List of journal records. A compacted session may start a new generation; the old list stays. */
-  log: (thread: ThreadId, generation: number) => session(thread, `log:${generation}`),
+  /** List of journal records, which only grows. */
+  log: (thread: ThreadId) => session(thread, "log:0"),
+  /** List: what the records up to a position leave to the next turn; see session/snapshot.ts. */
+  snapshot: (thread: ThreadId) => session(thread, "snapshot"),
+  /** The same, while the claim of that epoch writes it. */
+  stagedSnapshot: (thread: ThreadId, epoch: number) => session(thread, `snapshot:${epoch}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
   /** List: what people without permission wrote since a turn took messages; see session/unauthorized.ts. */

@@ -5,6 +5,7 @@ import type { OutboundMessage } from "../../chat/outbound.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import { readLastRecord } from "./journal.ts";
+import type { TurnEnd } from "./snapshot.ts";
 import { postedField } from "./open-questions.ts";
 
 /** A turn that a limit has ended, and that can be gone on with. */
@@ -33,10 +34,10 @@ export async function readPausedTurn(redis: Redis, thread: ThreadId): Promise<Pa
 /** What becomes of the message with the button when the next turn has begun, if the head knows it. */
 export function closeContinueOffer(
   head: Readonly<Record<string, string>>,
-  records: readonly JournalRecord[],
+  lastEnd: TurnEnd | undefined,
   show: (last: PausedTurn) => OutboundMessage,
 ): Record<string, OutboxEntry> | undefined {
-  const last = pausedBy(records.findLast(({ type }) => type === "turn-end"));
+  const last = pausedBy(lastEnd);
   if (!last || !head[postedField(last.turn)]) return undefined;
   return { [`${last.turn}:continued`]: { do: "edit", field: postedField(last.turn), message: show(last) } };
 }

@@ -8,22 +8,26 @@ import type { ThreadId } from "../../chat/threads.ts";
 import type { Claim } from "../../sandbox/sandbox.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript, type Script } from "../redis/script.ts";
-import { readHeadNumber, readMessage, readRecord, readStopOrder } from "./stored.ts";
+import { charsOf } from "./journal.ts";
+import { expiringKeys } from "./expiry.ts";
+import { readHeadNumber, readMessage, readRecords, readStopOrder } from "./stored.ts";
 
 const claimScript = loadScript(new URL("scripts/claim.lua", import.meta.url));
 const takeScript = loadScript(new URL("scripts/take.lua", import.meta.url));
 const appendScript = loadScript(new URL("scripts/append.lua", import.meta.url));
-const touchScript = loadScript(new URL("scripts/touch.lua", import.meta.url));
+const snapshotScript = loadScript(new URL("scripts/snapshot.lua", import.meta.url));
 
 /** What these scripts reply; see their headers. */
 const strings = z.array(z.string());
 const claimReply = z.tuple([
   z.int(),
   z.int(),
-  z.int(),
   strings,
   strings,
   z.string(),
+  z.int(),
+  z.string(),
+  strings,
   z.literal([0, 1]),
   strings,
 ]);
@@ -31,6 +35,8 @@ const takeReply = z.tuple([strings, strings, z.string(), strings]);
 
 /** A journal of more records is read apart: a script holds up everybody else for as long as it runs. */
 const mostClaimedRecords = 1_000;
+/** What a worker that died has staged is forgotten. */
+const stagedSeconds = 3_600;
 
 /** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
 export class LeaseLost extends Error {
@@ -82,6 +88,16 @@ export interface FoundSession {
   head: Record<string, string>;
   outbox: Record<string, string>;
   stop: StopOrder | undefined;
+  journal: FoundJournal;
+}
+
+/** A journal as its claim has found it; see load-journal.ts. */
+export interface FoundJournal {
+  length: number;
+  /** JSON of a snapshot's description, and of its messages as far as they are not too many to be read by the claim. */
+  snapshot?: { description: string; messages: readonly string[] };
+  /** JSON of all records behind the snapshot; absent when they are too many. */
+  records?: readonly string[];
 }
 
 /** The right to write to one session, until somebody else claims it. */
@@ -92,8 +108,8 @@ export interface SessionLease {
   /** Claims in a row, this one included, without a new record in between. */
   readonly claimsWithoutProgress: number;
   readonly found: FoundSession;
-  /** The whole journal. Only what this claim does not know yet is asked for. */
-  read(): Promise<JournalRecord[]>;
+  /** What this claim has written to the journal since it was last asked. `chars`: the size as it is stored. */
+  written(): { records: JournalRecord[]; chars: number };
   head(): Promise<Record<string, string>>;
   /** Whether nobody else has claimed the session. */
   holds(): Promise<boolean>;
@@ -106,6 +122,13 @@ export interface SessionLease {
   take(start?: JournalRecord, before?: readonly JournalRecord[]): Promise<Dequeued>;
   /** Only withdraws what a stop order has overtaken; the rest stays in the mailbox. @throws LeaseLost */
   withdraw(): Promise<UserMessage[]>;
+  /**
+   * Puts a snapshot of the journal as it stands in the place of the one before; see snapshot.ts. @throws LeaseLost
+   *
+   * @param lines in pieces; asked for one after the other
+   * @returns how long the journal is; undefined when the snapshot does not fit it and was dropped
+   */
+  keepSnapshot(pieces: (position: number) => AsyncIterable<readonly string[]>): Promise<number | undefined>;
   /** With each later write `drain` is asked for hints, which are published by the same command. */
   carryHints(drain: () => readonly Hint[]): void;
 }
@@ -114,7 +137,7 @@ export interface SessionLease {
  * Claims a session: every later write of the earlier holder is refused.
  *
  * @param options.holder JSON of who claims it, for whoever takes it over; see turns/lost-holders.ts
- * @param options.expireSeconds see {@link touchSession}; without it the session expires as it did before
+ * @param options.expireSeconds see `touchSession`; without it the session expires as it did before
  *
  * @example
  * const lease = await claimSession(redis, "slack:T1:C1:1712.5");
@@ -131,15 +154,17 @@ export async function claimSession(
   const claimed = claimReply.parse(
     await claimScript.run(
       redis,
-      [head, keys.log(thread, 0), keys.outbox(thread), keys.stop(thread), ...expiringKeys(thread)],
+      [
+        ...[head, keys.log(thread), keys.outbox(thread), keys.stop(thread), keys.snapshot(thread)],
+        ...expiringKeys(thread),
+      ],
       [randomUUID(), expireSeconds ?? "", mostClaimedRecords, holder],
     ),
   );
-  const [epoch, generation, stuck, fields, entries, order, isRead, records] = claimed;
-  const log = keys.log(thread, generation);
-  if (generation > 0 && expireSeconds !== undefined) await redis.expire(log, expireSeconds);
+  const [epoch, stuck, fields, entries, order, length] = claimed;
+  const log = keys.log(thread);
   const write = openWrites(redis, thread, epoch);
-  const journal = openJournal(redis, thread, log, isRead === 1 ? records : undefined);
+  const journal = noteWritten(redis, thread, length);
   let drain: () => readonly Hint[] = () => [];
   const hints = () => {
     const drained = drain();
@@ -152,8 +177,9 @@ export async function claimSession(
     before: readonly JournalRecord[] = [],
   ): Promise<Dequeued> => {
     const mailbox = [
-      ...[head, log, keys.mail(thread), keys.stop(thread), keys.asked(thread)],
-      keys.unauthorized(thread),
+      head,
+      log,
+      ...[keys.mail, keys.stop, keys.asked, keys.unauthorized].map((key) => key(thread)),
     ];
     const first = before.map(json);
     // See the header of take.lua.
@@ -173,11 +199,11 @@ export async function claimSession(
     claim: { created: readHeadNumber(redis, thread, "created", toRecord(fields)["created"]), epoch },
     claimsWithoutProgress: stuck,
     found: {
-      head: toRecord(fields),
-      outbox: toRecord(entries),
+      ...{ head: toRecord(fields), outbox: toRecord(entries) },
       stop: order ? readStopOrder(redis, thread, order) : undefined,
+      journal: foundJournal(claimed),
     },
-    read: () => journal.read(),
+    written: () => journal.written(),
     head: () => redis.hgetall(head),
     holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
     async append(appended, change = {}) {
@@ -190,12 +216,9 @@ export async function claimSession(
         [head, log, keys.outbox(thread)],
         [
           ...hints(),
-          set.length,
-          ...set.flat(),
-          outbox.length,
-          ...outbox.flatMap(([key, value]) => [key, value ?? ""]),
-          done.length,
-          ...done.flat(),
+          ...[set.length, ...set.flat()],
+          ...[outbox.length, ...outbox.flatMap(([key, value]) => [key, value ?? ""])],
+          ...[done.length, ...done.flat()],
           ...lines,
         ],
       );
@@ -203,10 +226,42 @@ export async function claimSession(
     },
     take: (start, before) => move(start ? json(start) : "", "1", before),
     withdraw: async () => (await move("", "0")).withdrawn,
+    async keepSnapshot(pieces) {
+      const position = journal.length();
+      const staged = await stageSnapshot(redis, keys.stagedSnapshot(thread, epoch), pieces(position));
+      const scriptKeys = [head, log, staged, keys.snapshot(thread)];
+      return (await write(snapshotScript, scriptKeys, [position])) === 1 ? position : undefined;
+    },
     carryHints(source) {
       drain = source;
     },
   };
+}
+
+function foundJournal(claimed: z.infer<typeof claimReply>): FoundJournal {
+  const [, , , , , length, description, messages, isRead, records] = claimed;
+  return {
+    length,
+    ...(description && { snapshot: { description, messages } }),
+    ...(isRead && { records }),
+  };
+}
+
+/** Writes a snapshot to where only this claim looks. */
+async function stageSnapshot(
+  redis: Redis,
+  staged: string,
+  pieces: AsyncIterable<readonly string[]>,
+): Promise<string> {
+  await redis.del(staged);
+  for await (const lines of pieces) {
+    await redis
+      .multi()
+      .rpush(staged, ...lines)
+      .expire(staged, stagedSeconds)
+      .exec();
+  }
+  return staged;
 }
 
 type Write = (script: Script, scriptKeys: string[], args: (string | number)[]) => Promise<unknown>;
@@ -229,31 +284,20 @@ function openWrites(redis: Redis, thread: ThreadId, epoch: number): Write {
   };
 }
 
-/**
- * A journal as its claim knows it. Whoever has the session alone adds to it, and nothing in it changes, so that a long
- * one is read and parsed once.
- *
- * @param entries all of it, if it is known
- */
-function openJournal(redis: Redis, thread: ThreadId, log: string, entries: readonly string[] | undefined) {
-  const parsed: JournalRecord[] = [];
-  /** Behind these; undefined until it has been read. */
-  let unparsed = entries && [...entries];
-  let hasGrown = false;
+/** Notes what a claim adds to a journal of that length. Whoever has the session alone adds to it. */
+function noteWritten(redis: Redis, thread: ThreadId, length: number) {
+  let unread: string[] = [];
   return {
+    length: () => length + unread.length,
     add(lines: readonly string[]): void {
-      if (lines.length > 0) hasGrown = true;
-      unparsed?.push(...lines);
+      unread.push(...lines);
     },
-    async read(): Promise<JournalRecord[]> {
-      while (!unparsed) {
-        hasGrown = false;
-        const found = await redis.lrange(log, 0, -1);
-        // Else the answer may be older than what was added meanwhile.
-        if (!hasGrown) unparsed = found;
-      }
-      for (const entry of unparsed.splice(0)) parsed.push(readRecord(redis, thread, parsed.length, entry));
-      return [...parsed];
+    written(): { records: JournalRecord[]; chars: number } {
+      const lines = unread;
+      const records = readRecords(redis, thread, length, lines);
+      length += lines.length;
+      unread = [];
+      return { records, chars: charsOf(lines) };
     },
   };
 }
@@ -267,30 +311,4 @@ function toRecord(pairs: readonly string[]): Record<string, string> {
 
 function json(record: JournalRecord): string {
   return JSON.stringify(record);
-}
-
-/** What expires with a session besides its head, log and outbox. */
-function expiringKeys(thread: ThreadId): string[] {
-  return [
-    keys.notes("thread", thread),
-    keys.schedules(thread),
-    keys.asked(thread),
-    keys.jobs(thread),
-    keys.unauthorized(thread),
-  ];
-}
-
-/**
- * Lets everything of a session expire after `seconds` of silence. To be called at the end of each turn. A claim does so
- * too: what had nearly expired must not while it is worked on.
- */
-export async function touchSession(redis: Redis, thread: ThreadId, seconds: number): Promise<void> {
-  const generation = Number((await redis.hget(keys.head(thread), "generation")) ?? 0);
-  await touchScript.run(
-    redis,
-    [keys.head(thread), keys.log(thread, generation), keys.outbox(thread), ...expiringKeys(thread)],
-    [seconds],
-  );
-  // Those whose keys are gone leave the list. Twice, because work that took long has expired later than its message.
-  await redis.zremrangebyscore(keys.threads, "-inf", Date.now() - 2_000 * seconds);
 }

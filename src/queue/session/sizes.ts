@@ -1,7 +1,6 @@
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { readHeadNumber } from "./stored.ts";
 
 /** How much Redis holds, for operators. */
 export interface StorageSizes {
@@ -24,68 +23,60 @@ export interface ListSize {
 const mostThreads = 1_000;
 /** Sessions that are looked at together, so that nothing else waits long. */
 const atOnce = 100;
-/** Older generations of a journal are left out. */
-const mostGenerations = 20;
 /** Lists of the most records whose bytes are asked for, and how many of them are told of. */
 const measured = 20;
 const told = 5;
 
-interface Lists {
+interface Lengths {
   thread: ThreadId;
-  journal: readonly string[];
-  journalRecords: number;
+  /** Of its journal. */
+  records: number;
+  /** In its mailbox. */
   waiting: number;
 }
 
-/** Costs about three commands a session, none of which depends on how long a list is. */
+/** Costs two commands a session, none of which depends on how long a list is. */
 export async function readSizes(redis: Redis): Promise<StorageSizes> {
   const [memory, sessions, threads] = await Promise.all([
     readMemory(redis),
     redis.zcard(keys.threads),
     redis.zrange(keys.threads, "0", String(mostThreads - 1), "REV"),
   ]);
-  const all: Lists[] = [];
+  const all: Lengths[] = [];
   for (let from = 0; from < threads.length; from += atOnce) {
     all.push(
-      ...(await Promise.all(threads.slice(from, from + atOnce).map((thread) => listsOf(redis, thread)))),
+      ...(await Promise.all(threads.slice(from, from + atOnce).map((thread) => lengthsOf(redis, thread)))),
     );
   }
   const [journals, mailboxes] = await Promise.all([
     largest(
       redis,
-      all.map(({ thread, journal, journalRecords }) => ({ thread, lists: journal, records: journalRecords })),
+      all.map(({ thread, records }) => ({ thread, list: keys.log(thread), records })),
     ),
     largest(
       redis,
-      all.map(({ thread, waiting }) => ({ thread, lists: [keys.mail(thread)], records: waiting })),
+      all.map(({ thread, waiting }) => ({ thread, list: keys.mail(thread), records: waiting })),
     ),
   ]);
   return { ...(memory && { memory }), sessions, journals, mailboxes };
 }
 
-async function listsOf(redis: Redis, thread: ThreadId): Promise<Lists> {
-  const [stored, waiting] = await Promise.all([
-    redis.hget(keys.head(thread), "generation"),
-    redis.llen(keys.mail(thread)),
-  ]);
-  const newest = readHeadNumber(redis, thread, "generation", stored);
-  const oldest = Math.max(0, newest - mostGenerations + 1);
-  const journal = Array.from({ length: newest - oldest + 1 }, (_, n) => keys.log(thread, oldest + n));
-  const lengths = await Promise.all(journal.map((list) => redis.llen(list)));
-  return { thread, journal, journalRecords: lengths.reduce((sum, length) => sum + length, 0), waiting };
+async function lengthsOf(redis: Redis, thread: ThreadId): Promise<Lengths> {
+  const [records, waiting] = await Promise.all([redis.llen(keys.log(thread)), redis.llen(keys.mail(thread))]);
+  return { thread, records, waiting };
 }
 
 async function largest(
   redis: Redis,
-  all: { thread: ThreadId; lists: readonly string[]; records: number }[],
+  all: { thread: ThreadId; list: string; records: number }[],
 ): Promise<ListSize[]> {
   const longest = all
     .filter(({ records }) => records > 0)
     .toSorted((a, b) => b.records - a.records)
     .slice(0, measured);
   const sizes = await Promise.all(
-    longest.map(async ({ thread, lists, records }): Promise<ListSize> => {
-      const bytes = await bytesOf(redis, lists);
+    longest.map(async ({ thread, list, records }): Promise<ListSize> => {
+      const bytes = await bytesOf(redis, list);
       return { thread, records, ...(bytes !== undefined && { bytes }) };
     }),
   );
@@ -93,11 +84,10 @@ async function largest(
 }
 
 /** Undefined where the server has no such command, as the embedded one, or refuses it. */
-async function bytesOf(redis: Redis, lists: readonly string[]): Promise<number | undefined> {
+async function bytesOf(redis: Redis, list: string): Promise<number | undefined> {
   try {
     // Redis looks at five parts of a list, so the time does not grow with it.
-    const each = await Promise.all(lists.map((list) => redis.memory("USAGE", list, "SAMPLES", 5)));
-    return each.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0);
+    return (await redis.memory("USAGE", list, "SAMPLES", 5)) ?? 0;
   } catch {
     return undefined;
   }

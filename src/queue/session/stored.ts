@@ -57,6 +57,13 @@ function standIn(record: unknown): UserMessage | undefined {
   return { role: "user", id, author: heddle, text: unreadableMessage, at };
 }
 
+/** Whether the record stands for one that this Heddle cannot read. */
+export function isStandIn(record: JournalRecord): boolean {
+  return (
+    record.type === "unreadable" || (record.type === "user" && record.message.text === unreadableMessage)
+  );
+}
+
 const unreadableMessage =
   "(Here stood a message that cannot be read. Tell people so, and ask them to send it again.)";
 
@@ -93,7 +100,6 @@ export function readMessageRef(
 }
 
 const numbers = {
-  generation: z.coerce.number().int().nonnegative(),
   created: z.coerce.number(),
   claimedAt: z.coerce.number(),
   told: z.coerce.number().int().nonnegative(),

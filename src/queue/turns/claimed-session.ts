@@ -1,9 +1,11 @@
 import type { StopOrder } from "../../agent/events.ts";
-import { type History, type OpenTurn, type Replay, startReplay } from "../../agent/history.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
-import { type CancelledMessages, findCancelled } from "../session/cancelled-messages.ts";
+import type { History, OpenTurn } from "../../agent/history.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
+import { type CancelledMessages, listUnnotified } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
+import { addTail, type LoadedJournal, loadJournal } from "../session/load-journal.ts";
+import { charsOf } from "../session/journal.ts";
+import { serializeSnapshot } from "../session/snapshot.ts";
 import { readHeadNumber } from "../session/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import {
@@ -30,9 +32,8 @@ export interface ClaimedSession {
   readonly flush: Flush;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   readonly rest: Promise<void>[];
-  readonly replay: Replay;
   /** The journal as far as it is replayed. */
-  records: JournalRecord[];
+  readonly journal: LoadedJournal;
   /** Absent when it may have changed since it was read. */
   head: Record<string, string> | undefined;
   /** Claims without progress of the turn that this claim has found; none of a later one. */
@@ -75,11 +76,11 @@ export async function openSession(
   const found = readLostHolders(options.redis, lease.thread, head);
   if (stop) orders.hear(stop);
   const rest: Promise<void>[] = [];
+  const journal = await loadJournal(options.redis, lease.thread, lease.found.journal);
+  const told = readHeadNumber(options.redis, lease.thread, "told", head["told"]);
   const session: ClaimedSession = {
-    ...{ lease, options, job, orders, rest, head },
-    cancelled: { messages: [], told: readHeadNumber(options.redis, lease.thread, "told", head["told"]) },
-    replay: startReplay(),
-    records: [],
+    ...{ lease, options, job, orders, rest, head, journal },
+    cancelled: { ...journal.withdrawn, told },
     claims: lease.claimsWithoutProgress,
     lost: found.filter((each) => !hasEnded(each, sight, claimedAt)),
     ended: found.filter((each) => hasEnded(each, sight, claimedAt)),
@@ -96,25 +97,49 @@ export async function openSession(
     },
   };
   await nameCommands(session);
-  session.cancelled.messages.push(...findCancelled(session.records, 0).messages);
   return session;
 }
 
 /** The session's state as its journal stands. Each record is replayed once a claim. */
-export async function readHistory(session: ClaimedSession): Promise<History> {
-  const known = session.records.length;
-  session.records = await session.lease.read();
-  session.replay.add(session.records.slice(known));
-  const history = session.replay.history();
-  const lost = session.lost.find((each) => !isAboutJobs(each));
-  if (!lost) return history;
-  const mayRun = describeForModel(lost);
+export function readHistory({ lease, journal, lost }: ClaimedSession): History {
+  const { records, chars } = lease.written();
+  addTail(journal, records, chars);
+  const history = journal.replay.history();
+  const former = lost.find((each) => !isAboutJobs(each));
+  if (!former) return history;
+  const mayRun = describeForModel(former);
   return { ...history, open: history.open.map((entry) => (entry.started ? { ...entry, mayRun } : entry)) };
+}
+
+/** A snapshot is made of no less than this: a claim reads so much in a few milliseconds. */
+const snapshotFrom = { records: 500, chars: 2_000_000 };
+
+/**
+ * Between two turns: spares the next claim what this one has read and written, once that is much, and as much as the
+ * last snapshot. So what is written for snapshots is no more than what is written for the journal.
+ */
+export async function keepSnapshot({ lease, journal, cancelled }: ClaimedSession): Promise<void> {
+  const { replay, tail, snapshotChars, lastEnd, hasGap } = journal;
+  const isMuch = tail.records >= snapshotFrom.records || tail.chars >= snapshotFrom.chars;
+  if (!isMuch || tail.chars < snapshotChars || hasGap || listUnnotified(cancelled).length > 0) return;
+  const { turn, messages, chosenModel } = replay.history();
+  if (turn) return;
+  const withdrawn = cancelled.before + cancelled.messages.length;
+  let chars = 0;
+  const kept = await lease.keepSnapshot(async function* (position) {
+    for await (const lines of serializeSnapshot({ position, messages, chosenModel, withdrawn, lastEnd })) {
+      chars += charsOf(lines);
+      yield lines;
+    }
+  });
+  if (kept === undefined) return;
+  journal.tail = { records: 0, chars: 0 };
+  journal.snapshotChars = chars;
 }
 
 /** Notes what a holder that was lost was in the middle of: whoever holds the session later finds it answered. */
 async function nameCommands(session: ClaimedSession): Promise<void> {
-  const { open } = await readHistory(session);
+  const { open } = readHistory(session);
   const unnamed = session.lost.filter(({ commands }) => !commands);
   for (const lost of unnamed) lost.commands = nameCalls(open);
   if (unnamed.length === 0) return;

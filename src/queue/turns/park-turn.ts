@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { type History, isUndecided } from "../../agent/history.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import { touchSession } from "../session/lease.ts";
+import { touchSession } from "../session/expiry.ts";
 import { unlist } from "../session/sweep-list.ts";
 import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
 import { endsTurn, readStop } from "./stops.ts";

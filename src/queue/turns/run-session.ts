@@ -3,9 +3,10 @@ import { isUndecided, type OpenTurn } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
-import { markNotified } from "../session/cancelled-messages.ts";
+import { markNotified, setNotified } from "../session/cancelled-messages.ts";
 import { closeContinueOffer } from "../session/continue-offer.ts";
-import { type Change, claimSession, LeaseLost, touchSession } from "../session/lease.ts";
+import { touchSession } from "../session/expiry.ts";
+import { type Change, claimSession, LeaseLost } from "../session/lease.ts";
 import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
 import { readHeadNumber, readMessageRef } from "../session/stored.ts";
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
@@ -14,6 +15,7 @@ import {
   type ClaimedSession,
   createStopFeed,
   type CurrentTurn,
+  keepSnapshot,
   openSession,
   readHead,
   readHistory,
@@ -82,8 +84,8 @@ async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
 }
 
 /** Makes sure that a stop which was placed while nobody listened is heard before anything is done. */
-async function hearMissedStops({ lease, options, job, orders, replay }: ClaimedSession): Promise<void> {
-  const { turn } = replay.history();
+async function hearMissedStops({ lease, options, job, orders, journal }: ClaimedSession): Promise<void> {
+  const { turn } = journal.replay.history();
   const isInterrupted = turn !== undefined;
   // It is known already.
   if (turn && lease.found.stop && endsTurn(lease.found.stop, turn)) return;
@@ -136,16 +138,17 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
   // Most claims find something at the first look, which then needs no time to compare with.
   session.looks += 1;
   session.listedSince = session.looks > 1 ? await readListedAt(options.redis, lease.thread) : undefined;
-  let history = await readHistory(session);
+  let history = readHistory(session);
   const resumed = history.turn !== undefined;
   if (!resumed) {
+    await keepSnapshot(session);
     const start: JournalRecord = { type: "turn-start", turn: options.newId(), at: options.now() };
     const { taken, withdrawn, stop } = await lease.take(start);
     if (stop) orders.hear(stop);
     cancelled.messages.push(...withdrawn);
     await notifyStopped(session, stop);
     if (taken.length === 0) return undefined;
-    history = await readHistory(session);
+    history = readHistory(session);
   }
   // Withdrawn by a worker that died before it could say so.
   await notifyStopped(session);
@@ -218,14 +221,14 @@ async function recordDecisions(session: ClaimedSession, current: CurrentTurn): P
   const news = await collectDecisions(options.redis, lease.thread, open, settled, options.now());
   if (news.records.length === 0) return;
   await lease.append(news.records, news.change);
-  current.history = await readHistory(session);
+  current.history = readHistory(session);
   current.turn = current.history.turn ?? current.turn;
   await session.flush(Promise.resolve(true));
 }
 
 /** Shows that the turn works, and that the one before it can be gone on with no more. */
 async function announceTurn(session: ClaimedSession, { turn, head, display }: CurrentTurn): Promise<void> {
-  const offer = closeContinueOffer(head, session.records, (paused) =>
+  const offer = closeContinueOffer(head, session.journal.lastEnd, (paused) =>
     display.continued(paused, turn.asked[0]?.author.name ?? "somebody"),
   );
   if (offer) {
@@ -271,7 +274,7 @@ async function finishTurn(
     outbox: serializeEntries(display.closing(receipt)),
   };
   await lease.append(records, mergeChanges([abandonQuestions(history.open, display.settled), end]));
-  cancelled.told = cancelled.messages.length;
+  setNotified(cancelled);
   await flush(display.close());
   display.ended(receipt);
   await touchSession(options.redis, lease.thread, options.expireSeconds);

@@ -1,7 +1,12 @@
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
-import { type CancelledMessages, listUnnotified, markNotified } from "../session/cancelled-messages.ts";
+import {
+  type CancelledMessages,
+  listUnnotified,
+  markNotified,
+  setNotified,
+} from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { noChanges, type Receipt, type SessionRunnerOptions } from "./contracts.ts";
 import { describeUnproven, type LostHolder, writeLost } from "./lost-holders.ts";
@@ -52,7 +57,7 @@ export async function notifyStopped(session: StoppedSession, stop?: StopOrder): 
     fields: { ...markNotified(cancelled), ...Object.assign({}, ...silent.map(writeLost)) },
     outbox: serializeEntries(display.closing(receipt)),
   });
-  cancelled.told = cancelled.messages.length;
+  setNotified(cancelled);
   session.told.push(...silent);
   await jobs?.forget();
   await flush(display.close());

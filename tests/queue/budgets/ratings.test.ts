@@ -32,7 +32,7 @@ async function answered(turn: string, model: string) {
       at: answeredAt,
     },
   ];
-  await redis.rpush(keys.log(threadId(thread), 0), ...records.map((record) => JSON.stringify(record)));
+  await redis.rpush(keys.log(threadId(thread)), ...records.map((record) => JSON.stringify(record)));
   return createRatings(redis, { timeZone: "Europe/Berlin", keepDays: 10 });
 }
 

@@ -6,6 +6,7 @@ import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
+import { readJournal } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { watchStops } from "../../../src/queue/turns/stops.ts";
@@ -46,7 +47,7 @@ test("A Redis without memory refuses a message aloud, keeps nothing of it, and t
 
   expect(await deliver(redis, thread, message("m2"), options)).toEqual({ kind: "accepted", position: 1 });
   const { taken } = await lease.take({ type: "turn-start", turn: "t", at: 1 });
-  expect((await lease.read()).map(({ type }) => type)).toEqual(["turn-start", "user", "user"]);
+  expect((await readJournal(redis, thread)).map(({ type }) => type)).toEqual(["turn-start", "user", "user"]);
   expect(taken.map(({ id }) => id)).toEqual(["m1", "m2"]);
 });
 

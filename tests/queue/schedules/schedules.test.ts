@@ -21,7 +21,7 @@ import {
   listSchedules,
   type ScheduleLimits,
 } from "../../../src/queue/schedules/schedules.ts";
-import { touchSession } from "../../../src/queue/session/lease.ts";
+import { touchSession } from "../../../src/queue/session/expiry.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Speaker } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { touchSession } from "../../../src/queue/session/lease.ts";
+import { touchSession } from "../../../src/queue/session/expiry.ts";
 import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

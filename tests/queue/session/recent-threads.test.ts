@@ -27,7 +27,7 @@ test("Recent threads are those that a person has begun in a workspace, the lates
   // A turn has taken it.
   const [taken = ""] = await redis.lrange(keys.mail("slack:T1:C:4"), 0, -1);
   const begun = JSON.stringify({ type: "turn-start", turn: "t", at: 41 });
-  await redis.rpush(keys.log("slack:T1:C:4", 0), begun, taken);
+  await redis.rpush(keys.log("slack:T1:C:4"), begun, taken);
   await redis.del(keys.mail("slack:T1:C:4"));
   const found = await createRecentThreads(redis).of("slack", "T1", "ada");
   expect(found).toEqual([

@@ -321,7 +321,7 @@ describe("A call that needs an approval", () => {
     const question = journal.flatMap((record) => (record.type === "question" ? [record.question.id] : []))[0];
     const by = { id: ada.id, name: ada.name };
     const record = { type: "decision", question, decision: { kind: "approved", by, at: 1 }, at: Date.now() };
-    await thread.redis.rpush(keys.log(thread.id, 0), JSON.stringify(record));
+    await thread.redis.rpush(keys.log(thread.id), JSON.stringify(record));
     await thread.redis.hdel(keys.head(thread.id), `question:${question}`, `decision:${question}`);
     await worker(chat, [{ text: "Pushed." }], runs);
     await shows(chat, "Pushed.");

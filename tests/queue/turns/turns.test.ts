@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
+import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { defaultTurnLimits, type TurnLimits } from "../../../src/agent/loop/limits.ts";
 import { runTurn } from "../../../src/agent/loop/run-turn.ts";
 import type { Message, UserMessage } from "../../../src/agent/messages.ts";
@@ -27,6 +28,7 @@ import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { createOverview } from "../../../src/queue/session/overview.ts";
+import { readSessionStatus } from "../../../src/queue/session/sessions.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
@@ -627,6 +629,35 @@ describe("A worker", () => {
     expect(saved).toEqual([["turn-start", "user", "assistant", "tool-start", "tool-result"]]);
   });
 
+  test("reads no more of a long thread than the next turn needs, which sees what it saw before", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const id = threadId(thread);
+    const author = { id: "U1", name: "Ada" };
+    const outcome = { kind: "answered", text: "", steps: 1, usage: noUsage } as const;
+    const old = Array.from({ length: 200 }, (_, n): JournalRecord[] => [
+      { type: "turn-start", turn: `t${n}`, at: n },
+      { type: "user", message: { role: "user", id: `old${n}`, author, text: `Question ${n}?`, at: n } },
+      { type: "turn-end", turn: `t${n}`, outcome, at: n },
+    ]);
+    await (await claimSession(redis, id)).append(old.flat());
+    const { requests } = await worker(chat, { replies: [{ text: "One." }, { text: "Two." }] });
+    await says("one");
+    await answer(chat, "One.");
+    await expect.poll(() => readSessionStatus(redis, id)).toBe("idle");
+    await says("two");
+    await answer(chat, "Two.");
+    const [first, second] = requests.map(({ messages }) => messages);
+    expect(first).toHaveLength(201);
+    expect(second?.slice(0, 201)).toEqual(first);
+    expect(second?.slice(201).map(({ role }) => role)).toEqual(["assistant", "user"]);
+
+    await expect.poll(() => readSessionStatus(redis, id)).toBe("idle");
+    const { found } = await claimSession(redis, id);
+    expect(found.journal.length).toBe(608);
+    expect(found.journal.records?.length).toBeLessThan(10);
+  });
+
   test("that shuts down hands its turn over, and the next one repeats no call", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
@@ -907,7 +938,7 @@ describe("A worker", () => {
     await says("one");
     await answer(chat, "First.");
     await expect.poll(() => redis.ttl(keys.head(thread))).toBeGreaterThan(0);
-    const kept = [keys.head(thread), keys.log(thread, 0)];
+    const kept = [keys.head(thread), keys.log(thread)];
     for (const key of kept) await redis.expire(key, 60);
     await says("two");
     await started;

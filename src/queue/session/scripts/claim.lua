@@ -2,24 +2,27 @@
   Claims a session, which fences every write of whoever held it before, and reads what the new holder begins with.
   Idempotent: a client that lost the reply with its connection gets it again for the same claim.
 
-  KEYS[1] head    KEYS[2] log (of generation 0)    KEYS[3] outbox    KEYS[4] stop
+  KEYS[1] head    KEYS[2] log    KEYS[3] outbox    KEYS[4] stop    KEYS[5] snapshot
   then    the other keys that expire with the session
 
   ARGV[1] a name that no other claim has
   ARGV[2] seconds of silence after which the session expires, "" to leave that as it is
-  ARGV[3] how many records a journal may have to be read here
+  ARGV[3] how many records, and how many messages of a snapshot, are read here
   ARGV[4] JSON of who claims it, "" for nobody who runs anything. Another one that it finds in the middle of a turn, which
           was not handed over, is noted in the head as `lost:<epoch>`: JSON {at, holder}
 
-  Output {epoch, generation, stuck, fields, entries, order, isRead, records}
+  Output {epoch, stuck, fields, entries, order, length, snapshot, messages, isRead, records}
     stuck: claims in a row, this one included, that found the log no longer than the one before.
            A worker that hands over (handover = 1) is not counted.
     fields, entries: of the head and of the outbox, names and values in turn
     order: the newest stop order (JSON) or ""
-    isRead: 1 when `records` (JSON) is the whole journal, 0 when it has another generation or is longer
+    length: of the log
+    snapshot, messages: what describes the snapshot (JSON) or "", and its messages (JSON), none if they are more
+    isRead: 1 when `records` (JSON) is all of the log that the snapshot does not stand for, 0 when that is longer
 ]]
 -- @include time
-local head, log, outbox, stop = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- @include decode
+local head, log, outbox, stop, snapshot = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim, expireSeconds, mostRecords, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 if redis.call("HGET", head, "claim") ~= claim then
@@ -56,19 +59,29 @@ if expireSeconds ~= "" then
   end
 end
 
-local claimed = redis.call("HMGET", head, "epoch", "generation", "stuck")
-local epoch, generation, stuck = tonumber(claimed[1]), tonumber(claimed[2] or "0"), tonumber(claimed[3])
+local claimed = redis.call("HMGET", head, "epoch", "stuck")
+local length = redis.call("LLEN", log)
+local description = redis.call("LINDEX", snapshot, 0) or ""
+local from, messages = 0, {}
+if description ~= "" then
+  from = tonumber(decode(description).position) or 0
+  if redis.call("LLEN", snapshot) - 1 <= mostRecords then
+    messages = redis.call("LRANGE", snapshot, 1, -1)
+  end
+end
 local isRead, records = 0, {}
-if generation == 0 and redis.call("LLEN", log) <= mostRecords then
-  isRead, records = 1, redis.call("LRANGE", log, 0, -1)
+if length - from <= mostRecords then
+  isRead, records = 1, redis.call("LRANGE", log, from, -1)
 end
 return {
-  epoch,
-  generation,
-  stuck,
+  tonumber(claimed[1]),
+  tonumber(claimed[2]),
   redis.call("HGETALL", head),
   redis.call("HGETALL", outbox),
   redis.call("GET", stop) or "",
+  length,
+  description,
+  messages,
   isRead,
   records,
 }

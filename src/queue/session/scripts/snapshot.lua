@@ -1,0 +1,35 @@
+--[[
+  Puts a snapshot that was staged in the place of the one before, unless somebody else has claimed the session.
+
+  KEYS[1] head    KEYS[2] log    KEYS[3] staged    KEYS[4] snapshot
+
+  ARGV[1] epoch of the caller
+  ARGV[2] number of the write within the claim
+  ARGV[3] how many records it stands for
+
+  Output
+    1   it is kept, also by this call's first try
+    0   it does not fit the log, and is dropped
+    -1  fenced: a newer claim exists
+]]
+local head, log, staged, snapshot = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local epoch, position = ARGV[1], tonumber(ARGV[3])
+
+if redis.call("HGET", head, "epoch") ~= epoch then
+  redis.call("DEL", staged)
+  return -1
+end
+if redis.call("LLEN", log) ~= position then
+  redis.call("DEL", staged)
+  return 0
+end
+if redis.call("EXISTS", staged) == 1 then
+  redis.call("RENAME", staged, snapshot)
+  local left = redis.call("PTTL", head)
+  if left > 0 then
+    redis.call("PEXPIRE", snapshot, left)
+  else
+    redis.call("PERSIST", snapshot)
+  end
+end
+return 1
