@@ -91,7 +91,9 @@ export function createContinuing(options: ContinueOptions): Continuing {
         at,
         ...(permission.paidBy !== undefined && { paidBy: permission.paidBy }),
       };
-      const delivery = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+      const delivery = await deliver(redis, thread, message, {
+        ...{ onlyIfSession: true, mayOverflow: true, now: options.now() },
+      });
       const isFirst = delivery.kind === "accepted";
       if (isFirst && permission.auditEvent) audit(permission.auditEvent);
       await queue.wake(thread);

@@ -100,6 +100,11 @@ export function createMessageReceiver(
         return { kind: "ignored", why: "no session in that thread" };
       case "bots-only":
         return { kind: "ignored", why: "bots have written all that they may until a person writes" };
+      case "full":
+        return replies.refuse(
+          event,
+          "So many messages wait in this thread that I could not take this one. Send it again once I have worked on some of them.",
+        );
       case "duplicate":
         if (delivery.hasQuestions) await questions.decideByMessage(event);
         await queue.wake(thread);

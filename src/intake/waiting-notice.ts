@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { InboundMessage } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
-import { readMailbox } from "../queue/session/mailbox.ts";
+import { readMailboxEnds } from "../queue/session/mailbox.ts";
 import { readSessionStatus } from "../queue/session/sessions.ts";
 import type { Replies } from "./replies.ts";
 
@@ -36,8 +36,11 @@ export function createWaiting(
     thread: ThreadId,
     { ref, author }: InboundMessage,
   ): Promise<number | undefined> => {
-    const inThread = (await readMailbox(redis, thread)).findIndex(({ id }) => id === ref.message);
-    if (inThread < 0) return undefined;
+    const { messages, first, hidden } = await readMailboxEnds(redis, thread);
+    const found = messages.findIndex(({ id }) => id === ref.message);
+    if (found < 0 && hidden === 0) return undefined;
+    // Where it is not seen, as many wait before it as were looked at.
+    const inThread = found < 0 ? first : found < first ? found : found + hidden;
     const isRunning = (await readSessionStatus(redis, thread)) === "running";
     return inThread + (isRunning ? 1 : await options.ahead(thread, author.id));
   };

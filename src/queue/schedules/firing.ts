@@ -78,7 +78,11 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
       at: options.now(),
       scheduled: true,
     };
-    const { kind } = await deliver(redis, thread, message, { onlyIfSession: true, now: options.now() });
+    // What comes again and again may be left out where too much waits.
+    const mayOverflow = schedule.when.kind === "once";
+    const { kind } = await deliver(redis, thread, message, {
+      ...{ onlyIfSession: true, mayOverflow, now: options.now() },
+    });
     if (kind === "accepted") audit({ action: "schedule-fired", thread, schedule: id, by: schedule.author });
     await options.queue.wake(thread);
     return schedule.when.kind === "once" ? remove() : "keep";

@@ -35,6 +35,8 @@ const takeReply = z.tuple([strings, strings, z.string(), strings]);
 
 /** A journal of more records is read apart: a script holds up everybody else for as long as it runs. */
 const mostClaimedRecords = 1_000;
+/** What one look into the mailbox takes, and so what one request may have of it. */
+const mostTaken = { messages: 100, bytes: 200_000 };
 /** What a worker that died has staged is forgotten. */
 const stagedSeconds = 3_600;
 
@@ -116,7 +118,8 @@ export interface SessionLease {
   /** Appends atomically. @throws LeaseLost */
   append(records: readonly JournalRecord[], change?: Change): Promise<void>;
   /**
-   * Moves the mailbox into the journal, behind the records of `before`; `start` is written first if any message is taken.
+   * Moves what waits into the journal, behind the records of `before`; `start` is written first if any message is taken.
+   * Where much waits, the rest stays for the next time.
    * `withdrawn` are the messages that a stop order has overtaken. @throws LeaseLost
    */
   take(start?: JournalRecord, before?: readonly JournalRecord[]): Promise<Dequeued>;
@@ -184,7 +187,14 @@ export async function claimSession(
     const first = before.map(json);
     // See the header of take.lua.
     const [taken, withdrawn, stop, logged] = takeReply.parse(
-      await write(takeScript, mailbox, [...hints(), start, takeAll, ...first]),
+      await write(takeScript, mailbox, [
+        ...hints(),
+        start,
+        takeAll,
+        mostTaken.messages,
+        mostTaken.bytes,
+        ...first,
+      ]),
     );
     journal.add([...first, ...logged]);
     return {

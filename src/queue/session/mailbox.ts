@@ -18,7 +18,12 @@ export type Delivery =
   | ({ kind: "duplicate" } & Beside)
   | { kind: "no-session" }
   /** Bots have written all that they may until a person does. */
-  | { kind: "bots-only" };
+  | { kind: "bots-only" }
+  /** As much waits as may. */
+  | { kind: "full" };
+
+/** What may wait in a mailbox: a person who has written so much before any of it was taken is asked to wait. */
+const mostWaiting = { messages: 1_000, bytes: 4_000_000 };
 
 /** What a delivery has found in the thread besides. */
 interface Beside {
@@ -35,13 +40,15 @@ interface Beside {
  * @throws {OutOfMemory} when nothing of it could be stored
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
  * @param botLimit for a message of a bot: so many are taken without one of a person between them
+ * @param mayOverflow take it however much waits: nobody could send it again
  */
 export async function deliver(
   redis: Redis,
   thread: ThreadId,
   message: UserMessage,
-  options: { onlyIfSession: boolean; botLimit?: number; now: number },
+  options: { onlyIfSession: boolean; botLimit?: number; mayOverflow?: boolean; now: number },
 ): Promise<Delivery> {
+  const most = options.mayOverflow ? { messages: "", bytes: "" } : mostWaiting;
   const record: JournalRecord = { type: "user", message };
   let answer: z.infer<typeof deliverReply>;
   try {
@@ -54,6 +61,8 @@ export async function deliver(
         options.onlyIfSession ? "1" : "0",
         options.now,
         options.botLimit ?? "",
+        most.messages,
+        most.bytes,
       ],
     );
     // See the header of deliver.lua.
@@ -64,6 +73,7 @@ export async function deliver(
   const [result, questions, scheduled] = answer;
   if (result === -2) return { kind: "no-session" };
   if (result === -3) return { kind: "bots-only" };
+  if (result === -4) return { kind: "full" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
   await enqueueForSweep(redis, thread, options.now);
@@ -80,4 +90,28 @@ export async function deliver(
 export async function readMailbox(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
   const entries = await redis.lrange(keys.mail(thread), 0, -1);
   return entries.flatMap((json) => readMessage(redis, thread, json) ?? []);
+}
+
+/** The first and the last messages of a mailbox; what lies between them is only counted. */
+export interface MailboxEnds {
+  /** Oldest first. Those behind `first` are the last ones. */
+  messages: UserMessage[];
+  /** How many of them wait in a row from the beginning. */
+  first: number;
+  hidden: number;
+}
+
+const shownAtEnd = 50;
+
+/** Looks into a mailbox, at a cost that does not grow with what waits in it. */
+export async function readMailboxEnds(redis: Redis, thread: ThreadId): Promise<MailboxEnds> {
+  const mail = keys.mail(thread);
+  const first = await redis.lrange(mail, 0, 2 * shownAtEnd - 1);
+  const hidden = first.length < 2 * shownAtEnd ? 0 : (await redis.llen(mail)) - first.length - shownAtEnd;
+  const last =
+    first.length < 2 * shownAtEnd
+      ? []
+      : await redis.lrange(mail, Math.max(first.length, first.length + hidden), -1);
+  const messages = [...first, ...last].flatMap((json) => readMessage(redis, thread, json) ?? []);
+  return { messages, first: first.length, hidden: Math.max(0, hidden) };
 }

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import { readMailbox } from "../session/mailbox.ts";
+import { readMailboxEnds } from "../session/mailbox.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
 const enterSlotScript = loadScript(new URL("scripts/enter-slot.lua", import.meta.url));
@@ -104,7 +104,7 @@ async function claimantIn(
   redis: Redis,
   thread: ThreadId,
 ): Promise<{ user: string | undefined; isPerson: boolean }> {
-  const waiting = await readMailbox(redis, thread);
+  const { messages: waiting } = await readMailboxEnds(redis, thread);
   const person = waiting.find(({ scheduled }) => !scheduled);
   // A turn that goes on was begun in its order.
   return { user: (person ?? waiting[0])?.author.id, isPerson: person !== undefined || waiting.length === 0 };

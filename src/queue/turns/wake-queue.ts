@@ -3,11 +3,11 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { queueName, queuePrefix } from "../redis/keys.ts";
-import { readMailbox } from "../session/mailbox.ts";
+import { readMailboxEnds } from "../session/mailbox.ts";
 
 /** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
 export interface TurnQueue {
-  /** @param waiting what waits in its mailbox; without it the mailbox is read */
+  /** @param waiting what waits in its mailbox; without it the mailbox is looked into */
   wake(thread: ThreadId, waiting?: WaitingKinds): Promise<void>;
   /** Worker processes that are alive. */
   workers(): Promise<number>;
@@ -90,10 +90,11 @@ export function openTurnQueue(redis: Redis): TurnQueue {
 const scheduledPriority = 1;
 
 async function readWaitingKinds(redis: Redis, thread: ThreadId): Promise<WaitingKinds> {
-  const waiting = await readMailbox(redis, thread);
+  const { messages, hidden } = await readMailboxEnds(redis, thread);
+  // Where some were not looked at there may be both.
   return {
-    people: waiting.some(({ scheduled }) => !scheduled),
-    scheduled: waiting.some(({ scheduled }) => scheduled),
+    people: hidden > 0 || messages.some(({ scheduled }) => !scheduled),
+    scheduled: hidden > 0 || messages.some(({ scheduled }) => scheduled),
   };
 }
 

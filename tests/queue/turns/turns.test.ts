@@ -658,6 +658,17 @@ describe("A worker", () => {
     expect(found.journal.records?.length).toBeLessThan(10);
   });
 
+  test("is given no more where too much waits already, and the person is told so", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    await says("first");
+    const waiting = await redis.lindex(keys.mail(threadId(thread)), 0);
+    await redis.rpush(keys.mail(threadId(thread)), ...Array.from({ length: 999 }, () => waiting ?? ""));
+    const { result } = await says("one too many");
+    expect(result).toMatchObject({ kind: "refused", reply: expect.stringMatching(/^So many messages wait/) });
+    expect(await redis.llen(keys.mail(threadId(thread)))).toBe(1_000);
+  });
+
   test("that shuts down hands its turn over, and the next one repeats no call", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);

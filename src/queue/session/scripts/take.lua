@@ -1,7 +1,7 @@
 --[[
-  Logs the caller's records, then moves what waits in the mailbox into the log. Messages that are older than the
-  newest stop order are withdrawn: they are logged too, and marked as never to be shown to the model. What people
-  without permission wrote since is added to the last of the others: until now they could edit and delete it.
+  Logs the caller's records, then moves what waits in the mailbox into the log: as much of it as one request may have,
+  the rest stays for the next time. Messages that are older than the newest stop order are withdrawn: they are logged too,
+  and marked as never to be shown to the model. What people without permission wrote since is added to the last of the others: until now they could edit and delete it.
   What is no message that a script can read is logged as it is, and stands in the conversation as a message of Heddle's
   that says so.
   Idempotent: a client that lost the reply with its connection gets it again for the same write.
@@ -15,6 +15,7 @@
   ARGV[3] number of hints h, then h pairs of channel and message, which are published
   then    record to log before the messages if any is taken (JSON of the turn's start), or ""
   then    "0": only withdraw, and leave the others in the mailbox
+  then    how many messages are taken at most, and of how many bytes together, one at least
   then    records to log first (JSON)
 
   Output
@@ -79,7 +80,7 @@ local function withOverheard(entry)
   return cjson.encode(record)
 end
 
-local function move(start, takesAll)
+local function move(start, takes, mostMessages, mostBytes)
   local stopped = decode(order or "")
   local stoppedAt, stoppedSeq = tonumber(stopped.at) or -1, tonumber(stopped.seq)
   -- The same rule as in stops.ts: what came in the same instant is older if it was taken before the order.
@@ -89,21 +90,35 @@ local function move(start, takesAll)
     end
     return message.seq < stoppedSeq
   end
-  local taken, withdrawn = {}, {}
-  for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
+  local taken, withdrawn, left, bytes = {}, {}, {}, 0
+  -- Without an order nothing behind those that are taken has to be looked at.
+  local entries = redis.call("LRANGE", mail, 0, order and -1 or mostMessages - 1)
+  for _, entry in ipairs(entries) do
     local message = messageIn(entry)
+    local fits = #taken < mostMessages and (#taken == 0 or bytes + #entry <= mostBytes)
     if message and isStopped(message) then
       withdrawn[#withdrawn + 1] = entry
-    else
+    elseif takes and fits and #left == 0 then
       taken[#taken + 1] = entry
+      bytes = bytes + #entry
+    else
+      left[#left + 1] = entry
     end
   end
-  redis.call("DEL", mail)
-  if not takesAll then
-    for _, entry in ipairs(taken) do
+  if order then
+    redis.call("DEL", mail)
+    for _, entry in ipairs(left) do
       redis.call("RPUSH", mail, entry)
     end
-    taken = {}
+  else
+    redis.call("LTRIM", mail, #taken, -1)
+  end
+  for _, entry in ipairs(withdrawn) do
+    bytes = bytes + #entry
+  end
+  -- See deliver.lua, which begins anew with an empty mailbox.
+  if bytes > 0 then
+    redis.call("HINCRBY", head, "mailBytes", -bytes)
   end
   for _, entry in ipairs(withdrawn) do
     redis.call("RPUSH", log, entry)
@@ -129,12 +144,13 @@ end
 
 if redis.call("HGET", head, "write") ~= write then
   local behind = publishHints(3)
-  local start, takesAll = ARGV[behind], ARGV[behind + 1] == "1"
-  for record = behind + 2, #ARGV do
+  local start, takes = ARGV[behind], ARGV[behind + 1] == "1"
+  local mostMessages, mostBytes = tonumber(ARGV[behind + 2]), tonumber(ARGV[behind + 3])
+  for record = behind + 4, #ARGV do
     redis.call("RPUSH", log, ARGV[record])
   end
   local before = redis.call("LLEN", log)
-  move(start, takesAll)
+  move(start, takes, mostMessages, mostBytes)
   redis.call("HSET", head, "length", redis.call("LLEN", log), "write", write, "before", before)
 end
 
