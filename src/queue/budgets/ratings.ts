@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { readJournal } from "../session/journal.ts";
+import { readBackward } from "../session/journal.ts";
 import { formatDay, type Rating, subjects } from "./usage.ts";
 
 /** What people think of answers: counted by model, beside what was used on the day of the answer. */
@@ -60,8 +60,12 @@ async function answerOf(
   thread: ThreadId,
   turn: string,
 ): Promise<{ model: string; at: number } | undefined> {
-  const records = await readJournal(redis, thread);
-  const end = records.findIndex((record) => record.type === "turn-end" && record.turn === turn);
-  const answer = records.slice(0, Math.max(0, end)).findLast((record) => record.type === "assistant");
-  return answer?.type === "assistant" ? { model: answer.message.model, at: answer.at } : undefined;
+  let hasEnded = false;
+  for await (const { records } of readBackward(redis, thread)) {
+    for (const record of records.toReversed()) {
+      hasEnded ||= record.type === "turn-end" && record.turn === turn;
+      if (hasEnded && record.type === "assistant") return { model: record.message.model, at: record.at };
+    }
+  }
+  return undefined;
 }
