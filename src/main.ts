@@ -48,7 +48,7 @@ const commands: Record<string, Command> = {
   },
   audit: {
     usage: `  heddle audit verify | show | export        print who asked, stopped and ran what, or verify that the log is intact
-      verify [--anchor <n>:<hash>]   show [--thread <thread>]   export [file.jsonl] [--thread <thread>]`,
+      verify [--anchor <n>:<hash>] [--unkeyed-until <n>]   show [--thread <thread>]   export [file.jsonl] [--thread <thread>]`,
     asksRedis: true,
     load: () => import("./commands/audit.ts"),
   },

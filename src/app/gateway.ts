@@ -9,6 +9,7 @@ import { reportUnreadable } from "../queue/redis/unreadable.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { hasWorker } from "../queue/turns/worker-presence.ts";
+import { listAuditProblems } from "../telemetry/audit/problems.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
 import { readInstance } from "./instance.ts";
@@ -71,6 +72,13 @@ export async function startGateway(
       if (redis.status !== "ready" || !server.isAnswering()) throw new Error("Redis does not answer.");
       return hasWorker(redis);
     },
+    ...(config.settings.telemetry.auditRequired && {
+      // No details: whoever asks has no token.
+      findUnready: async () =>
+        (await listAuditProblems(redis)).length > 0
+          ? "The audit log cannot be written: run heddle doctor."
+          : undefined,
+    }),
     onUnreadable: (place, why) => reportUnreadable(redis, place, why),
     confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),

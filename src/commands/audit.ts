@@ -7,13 +7,15 @@ import type { Redis } from "ioredis";
 import { openRedis } from "../app/redis.ts";
 import { hasErrorCode } from "../sandbox/system-error.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
-import { verifyLog, withAuditLock } from "../telemetry/audit/files.ts";
+import { withAuditLock } from "../telemetry/audit/files.ts";
+import { readAuditKey } from "../telemetry/audit/key.ts";
+import { type VerifyOptions, verifyLog } from "../telemetry/audit/verify.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 const usage =
-  "Usage: heddle audit verify [--anchor <n>:<hash>] | show [--thread <thread>] | export [file.jsonl] [--thread <thread>].";
+  "Usage: heddle audit verify [--anchor <n>:<hash>] [--unkeyed-until <n>] | show [--thread <thread>] | export [file.jsonl] [--thread <thread>].";
 
 /**
  * Verifies that the audit log is intact, prints it for people, or writes it as JSON lines. Each reads the log from
@@ -23,17 +25,28 @@ export async function command(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { anchor: { type: "string" }, thread: { type: "string" } },
+    options: { anchor: { type: "string" }, "unkeyed-until": { type: "string" }, thread: { type: "string" } },
   });
   const [verb, file, ...rest] = positionals;
   const known = verb === "verify" || verb === "show" || verb === "export";
   if (!known || rest.length > 0 || (file !== undefined && verb !== "export")) throw new UsageError(usage);
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
 
+  const unkeyed = values["unkeyed-until"];
+  if (unkeyed !== undefined && !/^\d+$/.test(unkeyed)) {
+    throw new UsageError(`--unkeyed-until ${unkeyed}: expected the number of an entry.`);
+  }
+
   const setup = await createCommandContext("warn");
   const out = file === undefined ? process.stdout : await writerOf(resolve(file));
-  const server = await openRedis(setup.config, setup.log);
-  const log = { redis: server.connect(), folder: auditFolder(setup.config), anchor };
+  const { config } = setup;
+  const options = {
+    anchor,
+    key: await readAuditKey(config.dataDir, config.environment.HEDDLE_AUDIT_KEY),
+    unkeyedUntil: unkeyed === undefined ? undefined : Number(unkeyed),
+  };
+  const server = await openRedis(config, setup.log);
+  const log = { redis: server.connect(), folder: auditFolder(config), options };
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";
     return `${verb === "show" ? setup.masker.mask(stripControls(shown(entry))) : line}\n`;
@@ -59,13 +72,13 @@ async function writerOf(path: string): Promise<Writable> {
 }
 
 async function read(
-  { redis, folder, anchor }: { redis: Redis; folder: string; anchor: Link | undefined },
+  { redis, folder, options }: { redis: Redis; folder: string; options: VerifyOptions },
   out: Writable,
   print: (entry: AuditEntry, line: string) => string,
 ): Promise<number> {
   let code = 1;
   async function* lines(): AsyncGenerator<string> {
-    for await (const next of verifyLog(redis, folder, anchor)) {
+    for await (const next of verifyLog(redis, folder, options)) {
       switch (next.kind) {
         case "entry":
           yield print(next.entry, next.line);
@@ -75,7 +88,7 @@ async function read(
           break;
         case "whole":
           process.stderr.write(
-            `The audit log is intact: ${next.link.n} entries. Head ${anchorOf(next.link)}\n`,
+            `The audit log is intact: ${next.link.n} entries, ${sayKeyed(next.keyedFrom)}. Head ${anchorOf(next.link)}\n`,
           );
           code = 0;
           break;
@@ -84,6 +97,10 @@ async function read(
   }
   await pipeline(lines, out, { end: out !== process.stdout });
   return code;
+}
+
+function sayKeyed(from: number | undefined): string {
+  return from === undefined ? "none of them keyed" : `keyed from entry ${from} on`;
 }
 
 const anchorOf = ({ n, hash }: Link) => `${n}:${hash}`;
@@ -102,6 +119,6 @@ function concerns(entry: AuditEntry, thread: string): boolean {
 
 /** One line for people: when, what, where, and the rest as it is. */
 function shown(entry: AuditEntry): string {
-  const { n, at, what, before: _before, hash: _hash, ...rest } = entry;
+  const { n, at, what, before: _before, hash: _hash, key: _key, mac: _mac, ...rest } = entry;
   return `${String(n).padStart(6)}  ${new Date(at).toISOString()}  ${what.padEnd(10)}  ${JSON.stringify(rest)}`;
 }

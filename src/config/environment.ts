@@ -79,6 +79,13 @@ export const environmentSchema = z.object({
     .min(16, "expected at least 16 characters")
     .optional()
     .describe("token that the console asks for; required when HEDDLE_HOST is not a loopback address"),
+  HEDDLE_AUDIT_KEY: z
+    .string()
+    .min(32, "expected at least 32 characters, e.g. what openssl rand -hex 32 prints")
+    .optional()
+    .describe(
+      "key of the audit log, the same for all processes; without it a file audit.key in the data folder, made at the first start",
+    ),
   HEDDLE_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")

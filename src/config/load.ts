@@ -38,6 +38,7 @@ const secretNames = [
   "OPENAI_API_KEY",
   "MINIMAX_API_KEY",
   "HEDDLE_CONSOLE_TOKEN",
+  "HEDDLE_AUDIT_KEY",
   "REDIS_SENTINEL_PASSWORD",
 ] as const satisfies readonly (keyof Environment)[];
 

@@ -279,6 +279,12 @@ export const settingsSchema = z.strictObject({
         .describe(
           "where the audit log of past days is kept; without it audit in the data folder. All gateways share it",
         ),
+      auditRequired: z
+        .boolean()
+        .default(false)
+        .describe(
+          "whether tools wait for the audit log: with true, a call that cannot be recorded does not run, and /readyz answers 503 while the log cannot be written",
+        ),
       traceContent: z
         .boolean()
         .default(false)

@@ -30,7 +30,7 @@ export async function reportAudit(
 }
 
 function toLine(entry: AuditEntry, place: string, mask: Mask): AuditLine {
-  const { n, at, what, before: _before, hash: _hash, ...rest } = entry;
+  const { n, at, what, before: _before, hash: _hash, key: _key, mac: _mac, ...rest } = entry;
   const { by, thread, asked, ...others } = { by: "", thread: "", asked: [], ...rest };
   const people = new Set([
     ...(typeof by === "string" ? [by] : [by.name]),

@@ -4,6 +4,7 @@ import { listUnreadable } from "../queue/redis/unreadable.ts";
 import { type ListSize, readSizes } from "../queue/session/sizes.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
+import { listAuditProblems } from "../telemetry/audit/problems.ts";
 import type { Mask } from "./excerpt.ts";
 import type { StoredList, SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
 import { readWorkers } from "./workers.ts";
@@ -31,16 +32,17 @@ export async function reportSystem(options: {
   mask: Mask;
 }): Promise<SystemReport> {
   const { redis, server, queue, skills, limits, threads, mask } = options;
-  const [depth, present, library, unreadable, sizes] = await Promise.all([
+  const [depth, present, library, unreadable, sizes, auditProblems] = await Promise.all([
     queue.depth(),
     readWorkers(redis),
     skills.current(),
     listUnreadable(redis),
     readSizes(redis),
+    listAuditProblems(redis),
   ]);
   const withTitles = (lists: ListSize[]) => Promise.all(lists.map((list) => withTitle(list, threads)));
   const workers = present.toSorted((a, b) => a.startedAt - b.startedAt);
-  const warnings = [...server.warnings, ...unreadable];
+  const warnings = [...server.warnings, ...auditProblems, ...unreadable];
   return {
     redis: { kind: server.kind, describe: mask(server.describe), warnings: warnings.map(mask) },
     queue: depth,

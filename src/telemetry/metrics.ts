@@ -9,11 +9,14 @@ import { readBacklog } from "../queue/turns/backlog.ts";
 import { readSizes } from "../queue/session/sizes.ts";
 import { createMeasuredModel } from "./measured-model.ts";
 import { createMeasuredSandbox } from "./measured-sandbox.ts";
+import type { AuditHealth } from "./audit/log.ts";
 import type { Observer } from "./observer.ts";
 
 /** Figures about this process, and at the time of asking about all; see docs/telemetry.md for each. */
 export interface Metrics {
   readonly observer: Observer;
+  /** How writing the audit log goes. */
+  auditHealth(health: AuditHealth): void;
   readonly contentType: string;
   /** The figures in Prometheus' text format. */
   render(): Promise<string>;
@@ -110,6 +113,7 @@ export function createMetrics(redis: Redis): Metrics {
 
   return {
     observer,
+    auditHealth: createAuditMetrics(registry),
     contentType: registry.contentType,
     async render() {
       await readAll();
@@ -129,6 +133,30 @@ function countConnections(reconnected: Counter<"platform">, silent: Counter): ()
   return () => {
     reconnects.unsubscribe(onReconnect);
     silences.unsubscribe(onSilence);
+  };
+}
+
+function createAuditMetrics(registry: Registry): (health: AuditHealth) => void {
+  const registers = [registry];
+  const failures = new Counter({
+    name: "heddle_audit_failures_total",
+    help: "Failed attempts to write the audit log.",
+    registers,
+  });
+  const facts = new Gauge({
+    name: "heddle_audit_waiting_facts",
+    help: "Facts that are not in the audit log yet.",
+    registers,
+  });
+  const lostFacts = new Gauge({
+    name: "heddle_audit_lost_facts",
+    help: "Facts that did not fit into memory.",
+    registers,
+  });
+  return ({ failingSince, waiting, lost }) => {
+    if (failingSince !== undefined) failures.inc();
+    facts.set(waiting);
+    lostFacts.set(lost);
   };
 }
 

@@ -12,14 +12,9 @@ import { keys } from "../../src/queue/redis/keys.ts";
 import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
 import { appendLink, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
 import { type AuditFact, maskArguments, toAuditFact, toInboundFact } from "../../src/telemetry/audit/fact.ts";
-import {
-  AuditBusy,
-  moveToFiles,
-  readLatestEntries,
-  verifyLog,
-  withAuditLock,
-} from "../../src/telemetry/audit/files.ts";
+import { AuditBusy, moveToFiles, readLatestEntries, withAuditLock } from "../../src/telemetry/audit/files.ts";
 import { type AuditLog, openAuditLog, readAuditHead } from "../../src/telemetry/audit/log.ts";
+import { verifyLog } from "../../src/telemetry/audit/verify.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newTurn, noDisplay } from "./no-display.ts";
@@ -56,7 +51,7 @@ const keptIn = (facts: AuditFact[]): AuditLog => ({
 /** What `verify` says, and the messages of the entries that it found sound. */
 async function verify(anchor?: Link) {
   const messages: string[] = [];
-  for await (const next of verifyLog(redis, folder, anchor)) {
+  for await (const next of verifyLog(redis, folder, { anchor })) {
     if (next.kind !== "entry") return { ...next, messages };
     if ("message" in next.entry) messages.push(next.entry.message);
   }
@@ -133,8 +128,8 @@ describe("The audit log", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("refuses the fact when Redis takes no writes", async () => {
-    const log = open(redis);
+  test("refuses the fact when Redis takes no writes and the log is required", async () => {
+    const log = openAuditLog(redis, Date.now, () => undefined, { required: true });
     await redis.set(keys.auditHead, "not a hash");
     await expect(log.append(asked("1"))).rejects.toThrow(/WRONGTYPE/);
   });

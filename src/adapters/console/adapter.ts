@@ -40,6 +40,8 @@ export interface ConsoleAdapterOptions {
    * meanwhile. By default it is waited for.
    */
   confirm?<T>(work: Promise<T>): Promise<T>;
+  /** What else keeps this Heddle from serving, for `/readyz`. */
+  findUnready?(): Promise<string | undefined>;
   metrics?: MetricsPage;
   /** Told of what is stored and cannot be read. */
   onUnreadable?: OnUnreadable;
@@ -136,12 +138,12 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
   };
 }
 
-type ServerOptions = Pick<ConsoleAdapterOptions, "instance" | "hasWorker" | "confirm" | "metrics" | "log">;
+type ServerOptions = Pick<ConsoleAdapterOptions, "instance" | "hasWorker" | "findUnready" | "confirm" | "metrics" | "log">;
 
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, () => Reply>,
-  { instance, hasWorker, confirm = passOn, metrics, log }: ServerOptions,
+  { instance, hasWorker, findUnready, confirm = passOn, metrics, log }: ServerOptions,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.authGuard.checkOrigin(request);
@@ -154,7 +156,7 @@ function createConsoleServer(
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker, services.status));
+    const answered = page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker, services.status, findUnready));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

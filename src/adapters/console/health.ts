@@ -15,26 +15,29 @@ const timeoutMs = 700;
  * | path     | 200                                        | 503                            |
  * | -------- | ------------------------------------------ | ------------------------------ |
  * | /healthz | this process answers                       |                                |
- * | /readyz  | Redis answers and at least one worker serves | otherwise, with what is missing |
+ * | /readyz  | Redis answers, at least one worker serves and nothing else that is required fails | otherwise, with what is missing |
  */
 export async function answerProbe(
   path: string,
   instance: string,
   hasWorker: () => Promise<boolean>,
   status: () => Promise<Pick<ConsoleStatus, "redis">>,
+  findUnready: () => Promise<string | undefined> = async () => undefined,
 ): Promise<Reply | undefined> {
   if (path === "/healthz") return replyJson(200, { alive: true, instance });
   if (path !== "/readyz") return undefined;
   const silence = delay(timeoutMs, undefined, { ref: false });
-  const found = await Promise.race([hasWorker(), silence]).catch(() => undefined);
+  const look = async () => ({ worker: await hasWorker(), unready: await findUnready() });
+  const found = await Promise.race([look(), silence]).catch(() => undefined);
   if (found === undefined)
     return replyProblem(503, "Redis does not answer: look at its log and at REDIS_URL.");
-  if (!found) {
+  if (!found.worker) {
     return replyProblem(
       503,
       "No worker serves: start one with heddle start --role worker, or read in the log of those that run whether Redis answers them.",
     );
   }
+  if (found.unready !== undefined) return replyProblem(503, found.unready);
   // Ready, but whoever reads this should know.
   const { redis } = await status();
   return replyJson(200, { ready: true, ...(redis === "embedded" && { redis: embeddedNote }) });

@@ -16,6 +16,7 @@ import { chooseModel, namedModel } from "../../config/model-choice.ts";
 import { measureClockAheadMs } from "../../queue/redis/inspect.ts";
 import { listUnreadable } from "../../queue/redis/unreadable.ts";
 import { type ListSize, readSizes, type StorageSizes } from "../../queue/session/sizes.ts";
+import { listAuditProblems } from "../../telemetry/audit/problems.ts";
 import { checkDisk } from "../../sandbox/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "./clock.ts";
 
@@ -103,9 +104,11 @@ async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
   try {
     const redis = server.connect();
     const warnings = [...server.warnings, ...(await listUnreadable(redis))];
+    const auditProblems = await listAuditProblems(redis);
     return [
       { level: "ok", text: server.describe },
       describeSizes(await readSizes(redis)),
+      ...auditProblems.map((text): Finding => ({ level: "error", text })),
       ...warnings.map((text): Finding => ({ level: "warning", text })),
       ...(config.environment.REDIS_URL
         ? [checkClockSkew("Redis", await measureClockAheadMs(redis, Date.now))].filter(isTrouble)

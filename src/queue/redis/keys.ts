@@ -88,6 +88,8 @@ export const keys = {
   auditHead: "heddle:{audit}:head",
   /** Present while somebody moves entries of the audit log to files, or reads all of it. */
   auditHeld: "heddle:{audit}:held",
+  /** Hash: what fails in which process to JSON of why, for an hour after the last word of any. */
+  auditFailing: "heddle:{audit}:failing",
   /** Hash: `<subject> <measure>` to what was used on that day. All of budgets share one cluster slot. */
   usage: (day: string) => `heddle:{budget}:usage:${day}`,
   /** Hash: reservation to what it sets aside in the budget of that subject and day. */

@@ -1,6 +1,7 @@
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import type { AuditFact } from "./fact.ts";
+import type { AuditKey } from "./key.ts";
 
 /** The end of a chain: the number of its newest entry and that entry's hash. */
 export interface Link {
@@ -11,8 +12,11 @@ export interface Link {
 /** Before the first entry. */
 export const genesis: Link = { n: 0, hash: "0".repeat(64) };
 
-/** A line of the log: a fact, its number and time (ms since the epoch), and the hashes that chain it. */
-export type AuditEntry = AuditFact & Link & { at: number; before: string };
+/**
+ * A line of the log: a fact, its number and time (ms since the epoch), and the hashes that chain it. `mac` is the HMAC
+ * of all but itself and `hash` under the key with the id `key`; a Heddle that had no key wrote neither.
+ */
+export type AuditEntry = AuditFact & Link & { at: number; before: string; key?: string; mac?: string };
 
 const speaker = z.looseObject({ id: z.string(), name: z.string() });
 
@@ -22,6 +26,8 @@ const entrySchema = z.looseObject({
   at: z.number(),
   before: z.string(),
   hash: z.string(),
+  key: z.exactOptional(z.string()),
+  mac: z.exactOptional(z.string()),
   what: z.string(),
   thread: z.exactOptional(z.string()),
   by: z.exactOptional(z.union([z.string(), speaker])),
@@ -29,10 +35,28 @@ const entrySchema = z.looseObject({
 });
 
 /** The fact as the line that follows `last`. */
-export function appendLink(last: Link, fact: AuditFact, at: number): { line: string; link: Link } {
-  const content = { ...fact, n: last.n + 1, at, before: last.hash };
+export function appendLink(
+  last: Link,
+  fact: AuditFact,
+  at: number,
+  key?: AuditKey,
+): { line: string; link: Link } {
+  const plain = { ...fact, n: last.n + 1, at, before: last.hash, ...(key && { key: key.id }) };
+  const content = { ...plain, ...(key && { mac: key.sign(canonical(plain)) }) };
   const hash = hashOf(content);
   return { line: JSON.stringify({ ...content, hash }), link: { n: content.n, hash } };
+}
+
+/** `unkeyed`: written by a Heddle without a key, or by anybody; `foreign`: keyed, but not with this key. */
+export type Proof = "keyed" | "unkeyed" | "foreign" | "forged";
+
+/** Who can have written the entry. */
+export function proveEntry({ hash: _hash, mac, ...plain }: AuditEntry, key: AuditKey | undefined): Proof {
+  if (mac === undefined) return "unkeyed";
+  if (!key || plain.key !== key.id) return "foreign";
+  const right = Buffer.from(key.sign(canonical(plain)));
+  const found = Buffer.from(mac);
+  return found.length === right.length && timingSafeEqual(found, right) ? "keyed" : "forged";
 }
 
 export type Followed = { ok: true; link: Link; entry: AuditEntry } | { ok: false; fault: string };

@@ -68,7 +68,14 @@ export type AuditFact =
       by?: string;
       killed?: number;
       survivors?: number;
-    };
+    }
+  /**
+   * What is in Redis is not what Heddle wrote there. `known`: the newest entry that the writer knew of; `head` and
+   * `top`: the head and the highest number that it found. The chain goes on here, behind all of these.
+   */
+  | { what: "log-broken"; known: string; head: string; top: number; by: Speaker }
+  /** So many facts since then (ms) came while the log could not be written, and did not fit into memory. */
+  | { what: "facts-lost"; count: number; since: number; by: Speaker };
 
 interface Asked {
   message: string;

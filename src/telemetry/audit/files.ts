@@ -5,8 +5,8 @@ import { createInterface } from "node:readline";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/redis/keys.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
-import { type AuditEntry, genesis, type Link, parseEntry, verifyLink } from "./chain.ts";
-import { readAuditHead, readAuditLines } from "./log.ts";
+import { type AuditEntry, parseEntry } from "./chain.ts";
+import { readAuditLines } from "./log.ts";
 
 /** `000000000123.jsonl`: the entries from number 123 on, one a line. */
 const fileName = /^\d{12}\.jsonl$/;
@@ -103,7 +103,7 @@ async function beginsWith(file: string, earlier: string): Promise<boolean> {
 }
 
 /** Every line of the log, from the files and then from Redis, as they are. */
-async function* readAllLines(redis: Redis, folder: string): AsyncGenerator<string> {
+export async function* readAllLines(redis: Redis, folder: string): AsyncGenerator<string> {
   let last = 0;
   for (const name of await listFiles(folder)) {
     const lines = createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
@@ -117,7 +117,7 @@ async function* readAllLines(redis: Redis, folder: string): AsyncGenerator<strin
 
 /**
  * The newest entries before number `before`, the newest first, at most `limit`. Nothing is proven: that takes the
- * whole log, see {@link verifyLog}.
+ * whole log, see `verifyLog`.
  */
 export async function readLatestEntries(
   redis: Redis,
@@ -160,36 +160,4 @@ async function listFiles(folder: string): Promise<string[]> {
     if (hasErrorCode(error, "ENOENT")) return [];
     throw error;
   }
-}
-
-export type Checked =
-  | { kind: "entry"; entry: AuditEntry; line: string }
-  /** The log is broken behind `link`, and nothing that follows can be trusted. */
-  | { kind: "fault"; fault: string; link: Link }
-  /** The log is whole up to its head. */
-  | { kind: "whole"; link: Link };
-
-/**
- * Reads the log from its first entry, proving each, and tells what is wrong with it. A removal at the end is
- * found by the head that Redis keeps apart, and by `anchor`: an earlier head that somebody noted elsewhere.
- * To be read to its end inside {@link withAuditLock}.
- */
-export async function* verifyLog(redis: Redis, folder: string, anchor?: Link): AsyncGenerator<Checked> {
-  const head = await readAuditHead(redis);
-  let link = genesis;
-  const broken = (fault: string): Checked => ({ kind: "fault", fault, link });
-  for await (const line of readAllLines(redis, folder)) {
-    const next = verifyLink(link, line);
-    if (!next.ok) return yield broken(next.fault);
-    const noted = [anchor, head].find((known) => known?.n === next.link.n);
-    if (noted && noted.hash !== next.link.hash) {
-      return yield broken(`Entry ${noted.n} is not the one that was noted: the log was made anew.`);
-    }
-    ({ link } = next);
-    yield { kind: "entry", entry: next.entry, line };
-  }
-  // More may have come since the head was read, never less.
-  const least = Math.max(head.n, anchor?.n ?? 0);
-  if (link.n < least) return yield broken(`The log ends with entry ${link.n}, but it had ${least}.`);
-  yield { kind: "whole", link };
 }
