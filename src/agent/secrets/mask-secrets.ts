@@ -1,11 +1,6 @@
 import type { Masker } from "../masker.ts";
+import { findNamedSecrets, findOpenName, type Span } from "./named-secrets.ts";
 import { listSecretForms, secretShapes } from "./secret-forms.ts";
-
-/** From `start` up to, not including, `end`. */
-interface Span {
-  start: number;
-  end: number;
-}
 
 const replacement = "[masked]";
 
@@ -21,6 +16,10 @@ const maxKey = 8_192;
 export function createMasker(secrets: readonly string[]): Masker {
   const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(listSecretForms))];
   const longest = needles.reduce((length, needle) => Math.max(length, needle.length), 0);
+  const hex = secrets
+    .filter((secret) => secret.length >= 8)
+    .map((secret) => Buffer.from(secret).toString("hex"));
+  const longestHex = hex.reduce((length, needle) => Math.max(length, needle.length), 0);
   const byFirst = Map.groupBy(needles, (needle) => needle[0]);
 
   return { mask, stream };
@@ -52,7 +51,7 @@ export function createMasker(secrets: readonly string[]): Masker {
   }
 
   function find(text: string): Span[] {
-    const spans = findNeedles(text, needles);
+    const spans = [...findNeedles(text, needles), ...findHex(text, hex), ...findNamedSecrets(text)];
     for (const match of text.matchAll(secretShapes)) {
       spans.push({ start: match.index, end: match.index + match[0].length });
     }
@@ -62,26 +61,64 @@ export function createMasker(secrets: readonly string[]): Masker {
   /** How much of the text no later chunk can turn into a part of a secret. */
   function measureSettled(text: string): number {
     const spans = find(text);
-    const settled = Math.min(startOfWord(text), findKeyStart(text), startOfNeedle(text));
+    const settled = Math.min(
+      startOfWord(text),
+      findKeyStart(text),
+      startOfNeedle(text),
+      findOpenName(text),
+      findHexTail(text, longestHex),
+    );
     const cut = spans.find(({ start, end }) => end === text.length || (start < settled && settled < end));
     return Math.min(settled, cut?.start ?? settled);
   }
 
   /** Where the text's end may be the beginning of a needle; the text's length when it is not. */
   function startOfNeedle(text: string): number {
-    for (let start = Math.max(0, text.length - 2 * longest); start < text.length; start++) {
-      const candidates = byFirst.get(text[start]);
+    // What is unseen may double the length; a control sequence at the very end may be incomplete.
+    const from = Math.max(0, text.length - 2 * longest);
+    const tail = text.slice(from).replace(/\x1b(?:\[[0-9;]{0,16})?$/, "");
+    const joined = tail.replace(unseen, "");
+    for (let start = Math.max(0, joined.length - longest); start < joined.length; start++) {
+      const candidates = byFirst.get(joined[start]);
       if (!candidates) continue;
-      const rest = removeBreaks(text.slice(start));
-      if (candidates.some((needle) => needle.startsWith(rest))) return start;
+      const rest = joined.slice(start);
+      if (candidates.some((needle) => needle.startsWith(rest))) {
+        return from + (mapKept(tail, joined.length, unseen)[start] ?? 0);
+      }
     }
     return text.length;
   }
 }
 
-/** Line breaks are skipped in the search: encoders wrap their output. */
+/**
+ * What stands between the characters of a secret without being seen, or as an encoder wraps its lines: line breaks,
+ * colours and other control sequences of a terminal, characters without width.
+ */
+const unseen = /[\r\n\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+|\x1b\[[0-9;]{0,16}[A-Za-z]/g;
+/** Between the bytes of a hex dump; `0x` before each is a form of its own. */
+const hexBreak = /[\s:,-]+/g;
+
 function findNeedles(text: string, needles: readonly string[]): Span[] {
-  const joined = removeBreaks(text);
+  return findWithout(text, unseen, needles, (joined) => joined);
+}
+
+/** A secret in hex, its bytes apart or its letters mixed. */
+function findHex(text: string, needles: readonly string[]): Span[] {
+  if (
+    needles.length === 0 ||
+    !/[0-9a-fA-F]{2}[\s:,-]{1,2}[0-9a-fA-F]{2}|[a-f][0-9]*[A-F]|[A-F][0-9]*[a-f]/.test(text)
+  )
+    return [];
+  return findWithout(text, hexBreak, needles, (joined) => joined.toLowerCase());
+}
+
+function findWithout(
+  text: string,
+  between: RegExp,
+  needles: readonly string[],
+  fold: (joined: string) => string,
+): Span[] {
+  const joined = fold(text.replace(between, ""));
   const spans: Span[] = [];
   for (const needle of needles) {
     for (let at = joined.indexOf(needle); at >= 0; at = joined.indexOf(needle, at + needle.length)) {
@@ -90,11 +127,28 @@ function findNeedles(text: string, needles: readonly string[]): Span[] {
   }
   if (spans.length === 0 || joined.length === text.length) return spans;
 
-  const kept = new Uint32Array(joined.length);
-  for (let from = 0, to = 0; from < text.length; from++) {
-    if (text[from] !== "\n" && text[from] !== "\r") kept[to++] = from;
-  }
+  const kept = mapKept(text, joined.length, between);
   return spans.map(({ start, end }) => ({ start: kept[start] ?? 0, end: (kept[end - 1] ?? 0) + 1 }));
+}
+
+/** Where in the text each character stands that is left without what is between. */
+function mapKept(text: string, length: number, between: RegExp): Uint32Array {
+  const kept = new Uint32Array(length);
+  let from = 0;
+  let to = 0;
+  for (const match of text.matchAll(between)) {
+    while (from < match.index) kept[to++] = from++;
+    from = match.index + match[0].length;
+  }
+  while (to < length) kept[to++] = from++;
+  return kept;
+}
+
+/** Where the hex digits at the text's end begin, as far as they may be the beginning of a secret. */
+function findHexTail(text: string, longest: number): number {
+  const from = Math.max(0, text.length - 3 * Math.min(longest, 512));
+  const tail = /(?:(?<![0-9a-zA-Z])[0-9a-fA-F]{2,8}[\s:,-]{1,2})+[0-9a-fA-F]{0,8}$/.exec(text.slice(from));
+  return tail ? from + tail.index : text.length;
 }
 
 /** Where the word at the text's end begins: it may grow into a token. */
@@ -107,10 +161,6 @@ function findKeyStart(text: string): number {
   const opening = text.lastIndexOf("-----BEGIN ");
   if (opening < 0 || opening < text.length - maxKey) return text.length;
   return /-----END [A-Z ]+-----/.test(text.slice(opening)) ? text.length : opening;
-}
-
-function removeBreaks(text: string): string {
-  return text.replace(/[\r\n]+/g, "");
 }
 
 function mergeSpans(spans: Span[]): Span[] {

@@ -1,6 +1,7 @@
 /**
- * The ways in which a secret shows up in text: itself, in base64 (also in the middle of a longer text, at each
- * of the three alignments), base64url, hex, URL encoding and JSON. Without line breaks.
+ * The ways in which a secret shows up in text: itself, reversed, in base64 (also in the middle of a longer text, at each
+ * of the three alignments, and that once more in base64), base64url, hex, URL encoding (also of every byte), JSON, and
+ * as escapes of a program's text (\\x41, \\u0041, \\101) or numbers of its bytes. Without line breaks.
  */
 export function listSecretForms(secret: string): string[] {
   const bytes = Buffer.from(secret);
@@ -17,8 +18,33 @@ export function listSecretForms(secret: string): string[] {
     percent,
     percent.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
     percent.replaceAll("%20", "+"),
+    Array.from(secret).toReversed().join(""),
+    ...base64.flatMap((text) => [0, 1, 2].map((shift) => innerBase64(Buffer.from(text), shift))),
+    ...listByteForms(bytes),
+    ...["\\u", "\\U"].flatMap((escape) => spell(utf16(secret), escape, 16, 4)),
   ];
   return forms.map((form) => form.replace(/[\r\n]+/g, ""));
+}
+
+function listByteForms(bytes: Buffer): string[] {
+  const all = [...bytes];
+  return [
+    ...["%", "\\x", "0x", " 0x", ", 0x", ",0x"].flatMap((before) => spell(all, before, 16, 2)),
+    ...spell(all, "\\", 8, 3),
+    ...spell(all, "\\0", 8, 3),
+    ...[" ", ",", ", "].map((between) => all.join(between)),
+    ...[" ", ",", ", "].map((between) => all.map((byte) => byte.toString(8).padStart(3, "0")).join(between)),
+  ].map((form) => form.replace(/^[ ,]+/, ""));
+}
+
+const utf16 = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
+
+/** Each number behind `before`, in small and in capital letters. */
+function spell(numbers: readonly number[], before: string, radix: number, digits: number): string[] {
+  const small = numbers.map((number) => number.toString(radix).padStart(digits, "0"));
+  return [small, small.map((text) => text.toUpperCase())].map((all) =>
+    all.map((text) => before + text).join(""),
+  );
 }
 
 /** The base64 characters that depend on these bytes alone when `shift` bytes (modulo 3) come before them. */
@@ -35,25 +61,70 @@ const shapes = [
   // Slack: bot, user, app-level and refresh tokens; incoming webhooks
   /xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}/,
   /xapp-\d-[A-Za-z0-9-]{10,}/,
-  /hooks\.slack\.com\/services\/[A-Za-z0-9/]{20,}/,
+  /hooks\.slack\.com\/(?:services|workflows|triggers)\/[A-Za-z0-9/]{20,}/,
   // Discord: bot tokens and webhooks
   /[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/,
   /discord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]{20,}/,
-  // Anthropic, OpenAI and those that follow them; Stripe
+  // Telegram bots
+  /\d{8,10}:AA[\w-]{33}(?![\w-])/,
+  // Anthropic, OpenAI and those that follow them; xAI, Groq, Perplexity, Replicate, Hugging Face
   /sk-(?=[\w-]{0,40}\d)[\w-]{20,}/,
+  /xai-[A-Za-z0-9]{40,}/,
+  /gsk_[A-Za-z0-9]{40,}/,
+  /pplx-[A-Za-z0-9]{40,}/,
+  /r8_[A-Za-z0-9]{37,}/,
+  /hf_[A-Za-z0-9]{30,}/,
+  // Stripe, Square, Shopify
   /[rs]k_(?:live|test)_[A-Za-z0-9]{16,}/,
-  // GitHub, GitLab, npm, PyPI, Hugging Face
+  /whsec_[A-Za-z0-9+/=]{24,}/,
+  /sq0(?:atp|csp)-[\w-]{22,}/,
+  /shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}/,
+  // GitHub, GitLab, Atlassian, Bitbucket
   /gh[pousr]_[A-Za-z0-9]{36,}/,
   /github_pat_\w{22,}/,
-  /glpat-[\w-]{20,}/,
+  /gl(?:pat|ptt|rt|rtr|dt|cbt|soat|imt|agent|ft|oas|ffct)-[\w-]{20,}/,
+  /AT(?:ATT|BB|CTT)3?[\w=-]{24,}/,
+  // npm, PyPI, RubyGems, Docker
   /npm_[A-Za-z0-9]{36,}/,
   /pypi-[\w-]{40,}/,
-  /hf_[A-Za-z0-9]{30,}/,
-  // AWS, Google, SendGrid
-  /(?:AKIA|ASIA)[0-9A-Z]{16}/,
+  /rubygems_[a-f0-9]{48}/,
+  /dckr_(?:pat|oat)_[\w-]{20,}/,
+  // AWS, Google, Azure, Cloudflare, DigitalOcean, Fly, Heroku
+  /(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}/,
   /AIza[\w-]{35}/,
   /ya29\.[\w-]{20,}/,
+  /GOCSPX-[\w-]{28}/,
+  /(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{32,88}={0,2}/,
+  /sig=[A-Za-z0-9%+/]{40,80}(?:%3[Dd]|=)/,
+  /v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}/,
+  /do[opr]_v1_[a-f0-9]{64}/,
+  /FlyV1 fm\d_[A-Za-z0-9+/=,_-]{40,}/,
+  /HRKU-[\w-]{36,}/,
+  // SendGrid, Twilio, Mailgun, Brevo
   /SG\.[\w-]{16,}\.[\w-]{16,}/,
+  /SK[0-9a-f]{32}(?![0-9a-f])/,
+  /key-[a-f0-9]{32}(?![0-9a-f])/,
+  /xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}/,
+  // Linear, Notion, Figma, Airtable, Postman
+  /lin_(?:api|oauth)_[A-Za-z0-9]{32,}/,
+  /(?:ntn_|secret_)[A-Za-z0-9]{43,}/,
+  /fig[dour]_[\w-]{40,}/,
+  /pat[A-Za-z0-9]{14}\.[a-f0-9]{64}/,
+  /PMAK-[a-f0-9]{24}-[a-f0-9]{34}/,
+  // New Relic, Datadog, Grafana, Sentry, Databricks, PlanetScale, Pulumi, Doppler, Supabase
+  /NR(?:AK|II|JS|RA|AA)-[\w-]{19,}/,
+  /dd(?:pat|app)_[A-Za-z0-9]{30,}/,
+  /gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}/,
+  /sntry[su]_[A-Za-z0-9+/=_]{40,}/,
+  /dapi[a-f0-9]{32}(?:-\d)?/,
+  /pscale_(?:tkn|pw|oauth)_[\w.=-]{32,}/,
+  /pul-[a-f0-9]{40}/,
+  /dp\.(?:pt|st|ct|sa)\.[\w.-]{40,}/,
+  /sbp_[a-f0-9]{40}/,
+  // Vault, Tailscale, age
+  /hv[sbr]\.[\w-]{24,}/,
+  /tskey-[a-z]{1,12}-[A-Za-z0-9]{6,}-[A-Za-z0-9]{16,}/,
+  /AGE-SECRET-KEY-1[0-9A-Z]{58}/,
   // JSON Web Tokens
   /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/,
 ];
