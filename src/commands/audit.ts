@@ -88,7 +88,7 @@ async function read(
           break;
         case "whole":
           process.stderr.write(
-            `The audit log is intact: ${next.link.n} entries, ${sayKeyed(next.keyedFrom)}. Head ${anchorOf(next.link)}\n`,
+            `The audit log is intact: ${next.link.n} entries. ${sayKeyed(next.keyedFrom)}. Head ${anchorOf(next.link)}\n`,
           );
           code = 0;
           break;
@@ -100,7 +100,7 @@ async function read(
 }
 
 function sayKeyed(from: number | undefined): string {
-  return from === undefined ? "none of them keyed" : `keyed from entry ${from} on`;
+  return from === undefined ? "None is keyed" : `Keyed from entry ${from} on`;
 }
 
 const anchorOf = ({ n, hash }: Link) => `${n}:${hash}`;

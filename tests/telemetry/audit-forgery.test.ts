@@ -88,12 +88,12 @@ describe("heddle audit verify finds, with write access to Redis alone,", () => {
   test("nothing wrong while others write", async () => {
     const log = open();
     await write(log, "0");
-    let writing = true;
+    const end = new AbortController();
     const writes = (async () => {
-      for (let n = 1; writing || n < 50; n++) await log.append(asked(String(n)));
+      for (let n = 1; !end.signal.aborted || n < 50; n++) await log.append(asked(String(n)));
     })();
     for (let run = 0; run < 5; run++) expect((await verify()).faults).toEqual([]);
-    writing = false;
+    end.abort();
     await writes;
   });
 

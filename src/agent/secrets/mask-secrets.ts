@@ -76,6 +76,7 @@ export function createMasker(secrets: readonly string[]): Masker {
   function startOfNeedle(text: string): number {
     // What is unseen may double the length; a control sequence at the very end may be incomplete.
     const from = Math.max(0, text.length - 2 * longest);
+    // oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
     const tail = text.slice(from).replace(/\x1b(?:\[[0-9;]{0,16})?$/, "");
     const joined = tail.replace(unseen, "");
     for (let start = Math.max(0, joined.length - longest); start < joined.length; start++) {
@@ -94,6 +95,7 @@ export function createMasker(secrets: readonly string[]): Masker {
  * What stands between the characters of a secret without being seen, or as an encoder wraps its lines: line breaks,
  * colours and other control sequences of a terminal, characters without width.
  */
+// oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
 const unseen = /[\r\n\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+|\x1b\[[0-9;]{0,16}[A-Za-z]/g;
 /** Between the bytes of a hex dump; `0x` before each is a form of its own. */
 const hexBreak = /[\s:,-]+/g;

@@ -153,18 +153,28 @@ interface Place {
 }
 
 /** Whether a value that stands where a secret would is one, and not code, a reference or a placeholder. */
-function isSecretValue(text: string, { kind, isQuoted, isShell, next }: Place): boolean {
-  if (kind === "cookie") return /=[^;\s]{8,}/.test(text);
+function isSecretValue(text: string, place: Place): boolean {
+  if (place.kind === "cookie") return /=[^;\s]{8,}/.test(text);
   if (placeholder.test(text) || word.test(text) || /^(.)\1*$/.test(text)) return false;
-  if (kind === "url") return text.length >= 3 && !/^[A-Za-z]+$/.test(text) ? true : text.length >= 8;
-  if (text.length < 6) return false;
-  if (kind === "scheme" || kind === "authorization") return text.length >= 8 && mixes(text);
-  if (/^[(\[<{]/.test(next) || /^(?:\.{0,2}\/|[a-z]+:\/\/|\d+(?:\.\d+)*$)/i.test(text)) return false;
+  switch (place.kind) {
+    case "url":
+      return text.length >= (/^[A-Za-z]+$/.test(text) ? 8 : 3);
+    case "scheme":
+    case "authorization":
+      return text.length >= 8 && mixes(text);
+    case "assignment":
+    case "option":
+      return text.length >= 6 && isAssignedSecret(text, place);
+  }
+}
+
+function isAssignedSecret(text: string, { isQuoted, isShell, next }: Place): boolean {
+  if (/^[([<{]/.test(next) || /^(?:\.{0,2}\/|[a-z]+:\/\/|\d+(?:\.\d+)*$)/i.test(text)) return false;
   if (isShell) return !/^[A-Z][A-Z_]*$/.test(text);
   // A sentence, or a name in code such as `config.token` or `readToken`.
   if (/\s/.test(text)) return isQuoted && /\d/.test(text) && /[^\w\s.,:'()/-]/.test(text) && text.length < 64;
-  if (!isQuoted && /^[A-Za-z_$][\w$]*(?:[.?!][\w$.?!]*)?[:;,]?$/.test(text) && digits(text) < 2) return false;
-  return mixes(text);
+  const isName = !isQuoted && /^[A-Za-z_$][\w$]*(?:[.?!][\w$.?!]*)?[:;,]?$/.test(text);
+  return !(isName && digits(text) < 2) && mixes(text);
 }
 
 const digits = (text: string) => text.replace(/\D/g, "").length;

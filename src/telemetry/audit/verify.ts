@@ -67,17 +67,24 @@ export async function* verifyLog(
     link = { n: entry.n, hash: entry.hash };
     yield { kind: "entry", entry, line };
   }
-  // More may have come since the head was read, never less; an entry and its head are written at once.
-  const least = Math.max(...noted.map(({ n }) => n));
-  if (link.n < least) yield fault(`The log ends with entry ${link.n}, but it had ${least}.`);
-  const after = await readAuditHead(redis);
-  if (link.n > after.n) {
-    yield fault(`Entry ${after.n + 1} lies behind the head of the log, which is entry ${after.n}.`);
-  } else if (link.n === after.n && link.hash !== after.hash) {
-    yield fault(`The head of the log is not its newest entry ${link.n}.`);
+  for (const found of [
+    ...findHeadFaults(link, Math.max(...noted.map(({ n }) => n)), await readAuditHead(redis)),
+    ...proofs.listFaults(),
+  ]) {
+    yield fault(found.text, found.before);
   }
-  for (const found of proofs.listFaults()) yield fault(found.text, found.before);
   if (faults === 0) yield { kind: "whole", link, keyedFrom: proofs.keyedFrom };
+}
+
+/** More may have come since the head was read, never less; an entry and its head are written at once. */
+function* findHeadFaults(link: Link, least: number, after: Link): Generator<{ text: string; before: Link }> {
+  if (link.n < least) yield { text: `The log ends with entry ${link.n}, but it had ${least}.`, before: link };
+  if (link.n > after.n) {
+    const text = `Entry ${after.n + 1} lies behind the head of the log, which is entry ${after.n}.`;
+    yield { text, before: link };
+  }
+  if (link.n === after.n && link.hash !== after.hash)
+    yield { text: `The head of the log is not its newest entry ${link.n}.`, before: link };
 }
 
 function contradict(noted: readonly Link[], { n, hash }: Link): string | undefined {
