@@ -138,7 +138,10 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
   };
 }
 
-type ServerOptions = Pick<ConsoleAdapterOptions, "instance" | "hasWorker" | "findUnready" | "confirm" | "metrics" | "log">;
+type ServerOptions = Pick<
+  ConsoleAdapterOptions,
+  "instance" | "hasWorker" | "findUnready" | "confirm" | "metrics" | "log"
+>;
 
 function createConsoleServer(
   services: Services,
@@ -156,7 +159,8 @@ function createConsoleServer(
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
     const path = request.method === "GET" ? (url?.pathname ?? "") : "";
-    const answered = page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker, services.status, findUnready));
+    const answered =
+      page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker, services.status, findUnready));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

@@ -42,7 +42,7 @@ export function appendLink(
   key?: AuditKey,
 ): { line: string; link: Link } {
   const plain = { ...fact, n: last.n + 1, at, before: last.hash, ...(key && { key: key.id }) };
-  const content = { ...plain, ...(key && { mac: key.sign(canonical(plain)) }) };
+  const content = { ...plain, ...(key && { mac: key.sign(canonicalize(plain)) }) };
   const hash = hashOf(content);
   return { line: JSON.stringify({ ...content, hash }), link: { n: content.n, hash } };
 }
@@ -54,7 +54,7 @@ export type Proof = "keyed" | "unkeyed" | "foreign" | "forged";
 export function proveEntry({ hash: _hash, mac, ...plain }: AuditEntry, key: AuditKey | undefined): Proof {
   if (mac === undefined) return "unkeyed";
   if (!key || plain.key !== key.id) return "foreign";
-  const right = Buffer.from(key.sign(canonical(plain)));
+  const right = Buffer.from(key.sign(canonicalize(plain)));
   const found = Buffer.from(mac);
   return found.length === right.length && timingSafeEqual(found, right) ? "keyed" : "forged";
 }
