@@ -5,6 +5,8 @@
  * (signed or encrypted thinking) travels in {@link ThinkingPart.raw}.
  */
 
+import { removeHidden } from "./hidden-characters.ts";
+
 /** Who said something. `id` is stable within the platform; `name` is for people and for the model. */
 export interface Speaker {
   id: string;
@@ -163,7 +165,9 @@ export const heddle: Speaker = { id: "heddle", name: "Heddle" };
 
 /** A name that a stranger may have chosen: nothing that ends a line or a bracket, hides, turns the text or makes a link. */
 export function plainName(name: string): string {
-  const plain = name.replaceAll(/[\s\p{C}[\]<>`]+/gu, " ").trim();
+  const plain = removeHidden(name)
+    .replaceAll(/[\s[\]<>`]+/g, " ")
+    .trim();
   return plain.slice(0, 80).toWellFormed() || "Somebody";
 }
 

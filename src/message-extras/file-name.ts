@@ -1,14 +1,14 @@
 import { extname } from "node:path/posix";
+import { removeHidden } from "../agent/hidden-characters.ts";
 
 /** Well below the limit of file systems, so that a number still fits behind it. */
 const maxBytes = 150;
 
 /** Makes a file's name safe: one path component, no control characters, not hidden. */
 export function sanitizeFileName(name: string): string {
-  const plain = name
-    .toWellFormed()
+  const plain = removeHidden(name, "_")
     .normalize("NFC")
-    .replaceAll(/[\p{C}\p{Zl}\p{Zp}/\\:]+/gu, "_")
+    .replaceAll(/[\n\t/\\:]+/g, "_")
     .replace(/^[.\s]+/, "")
     .trim();
   return shorten(plain) || "file";

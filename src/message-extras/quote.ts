@@ -1,3 +1,4 @@
+import { removeHidden } from "../agent/hidden-characters.ts";
 import { plainName, type Quote } from "../agent/messages.ts";
 
 /** What somebody said, as data. */
@@ -8,10 +9,8 @@ export interface Quotation extends Pick<Quote, "text"> {
 }
 
 /** Everything that some program treats as the end of a line. */
-const lineEnds = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
-
-/** Characters that people do not see but a model reads: zero width, bidirectional controls, and tag characters. */
-const hidden = /[\u200B\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
+// oxlint-disable-next-line no-control-regex -- these are what is looked for
+const lineEnds = /\r\n|[\n\r\v\f\u001C-\u001E\u0085\u2028\u2029]/;
 
 /**
  * Formats what others said so that it cannot be mistaken for anything else: each of their lines begins with `> `,
@@ -35,10 +34,8 @@ function quoteOne({ author, text, note }: Quotation, maxChars: number): string |
   // Nor for a note of ours.
   const name = plainName(author.name.replaceAll(/[():]+/g, " "));
   const head = `${name}${note ? ` (${note})` : ""}:`;
-  const lines = text
-    .replaceAll(hidden, "")
-    .split(lineEnds)
-    .map((line) => `> ${line}`);
+  // What ends a line is hidden too.
+  const lines = text.split(lineEnds).map((line) => `> ${removeHidden(line)}`);
   const body = lines.join("\n");
   const space = maxChars - head.length - 1;
   if (body.length <= space) return `${head}\n${body}`;

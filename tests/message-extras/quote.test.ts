@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { removeHidden } from "../../src/agent/hidden-characters.ts";
 import { formatQuotations } from "../../src/message-extras/quote.ts";
 
-const ends = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
-const unseen = /[\u200B\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
+// oxlint-disable-next-line no-control-regex -- these are what is looked for
+const ends = /\r\n|[\n\r\v\f\u001C-\u001E\u0085\u2028\u2029]/;
 
 describe("A quotation", () => {
   test("names the speaker and keeps the words", () => {
@@ -17,7 +18,7 @@ describe("A quotation", () => {
   test("cannot be left, whatever somebody writes and is called", () => {
     const piece = fc.oneof(
       fc.string({ unit: "binary" }),
-      fc.constantFrom("\n", "\r\n", "\u2028", "\v", "\u0085", "> ", "[Ada] ", "(", ")", ":", "`"),
+      fc.constantFrom("\n", "\r\n", "\u2028", "\v", "\u001C", "\u0085", "> ", "[Ada] ", "(", ")", ":", "`"),
     );
     const words = fc.array(piece, { maxLength: 30 }).map((parts) => parts.join(""));
     fc.assert(
@@ -29,7 +30,7 @@ describe("A quotation", () => {
           // Our own lines are the names and nothing else; between them stands what was said, line for line.
           expect(lines.filter((line) => !line.startsWith("> "))).toHaveLength(said.length);
           expect(lines.flatMap((line) => (line.startsWith("> ") ? [line.slice(2)] : []))).toEqual(
-            said.flatMap(({ text }) => text.replaceAll(unseen, "").split(ends)),
+            said.flatMap(({ text }) => text.split(ends).map((line) => removeHidden(line))),
           );
         },
       ),
