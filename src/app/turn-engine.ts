@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Redis } from "ioredis";
+import type { Question } from "../agent/questions.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { createReporter, progressKey } from "../progress/reporter.ts";
@@ -44,6 +45,8 @@ export interface TurnEngineDeps {
   banner?: string;
   /** Whether people can say what they think of an answer. Default: they cannot. */
   asksRating?: boolean;
+  /** Ids of the people whom a question calls. Default: the person whose task it is. */
+  deciders?(question: Question): readonly string[];
   /** Hides secrets in everything that is shown. Default: shows the text as it is. */
   mask?(text: string): string;
   /** Wraps what it wants to see. */
@@ -144,6 +147,7 @@ function openReporter(deps: TurnEngineDeps, lease: SessionLease, turn: ShownTurn
         isNew: !turn.resumed,
       }),
     publish: createLivePublisher(redis, thread, onError, lease),
+    deciders: (question) => deps.deciders?.(question) ?? [question.requester.id],
     mask: (text) => deps.mask?.(text) ?? text,
     onProblem: (problem, error) => deps.onProblem(problem, error, { thread, turn: turn.id }),
   });

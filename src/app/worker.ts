@@ -58,6 +58,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
     asksRating: config.settings.feedback,
+    deciders: context.access.deciders,
     mask: (text) => masker.mask(text),
     onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
   });

@@ -34,6 +34,13 @@ export interface OutboundMessage {
   stoppable?: boolean;
   /** The same content with its tool calls separate, for platforms that have more than text to show them. */
   calls?: CallList;
+  /**
+   * Ids of people to call, in words of Heddle's own: the only mentions that notify anybody, and only when the message is
+   * new. What is no id of the platform is left out.
+   */
+  mentions?: string[];
+  /** Goes with a new message, to be read before its buttons are pressed. */
+  file?: { name: string; text: string };
   /** Buttons, at most five; an edit without them removes them. */
   actions?: ActionButton[];
   /** W3C `traceparent` of the turn that says it, where traces are recorded; no surface shows it. */
@@ -69,4 +76,12 @@ export interface ActionButton {
   style: "plain" | "primary" | "danger";
   /** A question that the person answers first, where the platform can ask; the text comes with the event. */
   asksFor?: string;
+}
+
+/** The message where the platform has refused its file. */
+export function withoutFile(message: OutboundMessage): OutboundMessage {
+  const { file, footer, ...rest } = message;
+  const lost = file && `${file.name} could not be attached here; the console shows it`;
+  const small = [lost, footer].filter(Boolean).join(" · ");
+  return { ...rest, ...(small && { footer: small }) };
 }

@@ -52,6 +52,8 @@ export const outboundMessageFields = {
   stoppable: optional(z.boolean()),
   calls: optional(callList),
   actions: optional(z.array(actionButton)),
+  mentions: optional(z.array(z.string())),
+  file: optional(z.looseObject({ name: z.string(), text: z.string() })),
   trace: optional(z.string()),
 } satisfies Fields<OutboundMessage>;
 

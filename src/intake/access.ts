@@ -1,4 +1,5 @@
 import type { Speaker } from "../agent/messages.ts";
+import type { Question } from "../agent/questions.ts";
 import type { Author, InboundEvent } from "../chat/inbound.ts";
 import type { ThreadRef } from "../chat/threads.ts";
 
@@ -32,6 +33,8 @@ export interface Access {
   /** @param requesters ids of those who asked for the turn; looked up only where the rule needs them */
   mayStop(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   mayApprove(author: Author, requester: Pick<Speaker, "id">): boolean;
+  /** Ids of those whom a question calls, since they are to decide it. */
+  deciders(question: Pick<Question, "kind" | "requester">): readonly string[];
   /** Whether this person may continue a turn that a limit of its own has paused. @param requesters see `mayStop` */
   mayContinue(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   /** Whether this person may extend a budget. */
@@ -105,6 +108,11 @@ export function createAccess(settings: AccessSettings): Access {
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
     mayStop: (author, requesters) => matchesAny(settings.stop, author, requesters),
+    deciders({ kind, requester: { id } }) {
+      // A bot's press is ignored.
+      const isTheirs = kind === "choice" || settings.approve !== "administrators";
+      return isTheirs && !settings.bots.includes(id) ? [id] : settings.administrators;
+    },
     mayApprove: (author, { id }) => matches(settings.approve, author, author.id === id),
     mayContinue: (author, requesters) => matchesAny(settings.continue, author, requesters),
     mayExtend: isAdministrator,

@@ -1,7 +1,9 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
+import { escapeHidden } from "../agent/hidden-characters.ts";
 import { cutText } from "../agent/text.ts";
+import { toInlineCode } from "./visible-call.ts";
 
 /** Describes calls, figures and outcomes in words that are the same on every platform. */
 
@@ -9,10 +11,15 @@ const shownCharacters = 120;
 
 /** One line about a tool call: its name and its primary argument. */
 export function describeCall(call: ToolCall): string {
-  return `\`${call.name}\` ${toInlineCode(primaryArgument(call))}`;
+  return `${toInlineCode(nameCall(call))} ${toInlineCode(primaryArgument(call))}`;
 }
 
-/** The argument that says most about a call, on one line; empty when it has none. */
+/** The name of its tool, which a model may have made up. */
+export function nameCall({ name }: ToolCall): string {
+  return cutText(escapeHidden(takeFirstLine(name)).text, shownCharacters);
+}
+
+/** The argument that says most about a call, on one line and without a hidden character; empty when it has none. */
 export function primaryArgument(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
   const argument = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
@@ -24,7 +31,7 @@ export function primaryArgument(call: ToolCall): string {
       : call.malformed
         ? "(unreadable arguments)"
         : JSON.stringify(input);
-  return text === "{}" ? "" : cutText(takeFirstLine(text), shownCharacters);
+  return text === "{}" ? "" : cutText(escapeHidden(takeFirstLine(text)).text, shownCharacters);
 }
 
 const shownItems = 20;
@@ -49,13 +56,6 @@ export function describeCompaction(event: Extract<AgentEvent, { type: "summary" 
   const what =
     event.type === "summary" ? "Older messages were summarised" : "Old tool results were cut short";
   return `${what} (${formatCount(event.before, "token")} to ${formatCount(event.after, "token")}).`;
-}
-
-export function toInlineCode(text: string): string {
-  if (text === "") return "";
-  // A fence longer than any run of backticks inside keeps the text in one span.
-  const fence = "`".repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
-  return fence.length > 1 ? `${fence} ${text} ${fence}` : `\`${text}\``;
 }
 
 function takeFirstLine(text: string): string {

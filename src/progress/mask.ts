@@ -5,11 +5,12 @@ type Mask = (text: string) => string;
 
 /** Hides secrets everywhere in a message that people read. */
 export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
-  const { markdown, footer, calls, actions } = message;
+  const { markdown, footer, calls, actions, file } = message;
   return {
     ...message,
     markdown: mask(markdown),
     ...(footer !== undefined && { footer: mask(footer) }),
+    ...(file && { file: { name: mask(file.name), text: mask(file.text) } }),
     ...(calls && {
       calls: {
         above: mask(calls.above),

@@ -1,42 +1,111 @@
 import type { ToolCall } from "../agent/messages.ts";
+import { removeHidden } from "../agent/hidden-characters.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import { cutText } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { formatDuration } from "./describe.ts";
+import { cutMiddle, toCodeBlock, toInlineCode, toVisibleCall, type VisibleCall } from "./visible-call.ts";
 
 /** Renders the messages that ask people a question and say how it ended. */
 
-/** How much of a call is shown: it must fit into one message on every platform (Discord takes 2,000 characters). */
-const shownStart = 900;
-const shownEnd = 500;
-const shownReason = 200;
+/** Where a question is shown. */
+export interface QuestionPlace {
+  /** What one message takes. */
+  messageChars: number;
+  /** Ids of those who are to decide. */
+  deciders: readonly string[];
+  mask(text: string): string;
+}
 
-export function renderQuestion(question: Question, call: ToolCall): OutboundMessage {
+const shownReason = 200;
+/** For the footer, the people who are called, and the words that say how it ended. */
+const reservedChars = 550;
+/** Of a call at least, however long the operator's reason is. */
+const leastShown = 300;
+
+export function renderQuestion(question: Question, call: ToolCall, place: QuestionPlace): OutboundMessage {
   const { requester, expiresAt, askedAt } = question;
+  const { markdown, file } = describeAsked(question, call, place);
+  const isTheirs = place.deciders.length === 0 || place.deciders.includes(requester.id);
+  const whose = isTheirs ? `For ${requester.name}` : `Task of ${requester.name} · administrators decide`;
   return {
     kind: "question",
-    markdown: describeQuestion(question, call),
-    footer: `For ${requester.name} · open for ${formatDuration(expiresAt - askedAt)}`,
+    markdown,
+    footer: `${whose} · open for ${formatDuration(expiresAt - askedAt)}`,
     stoppable: true,
     actions: createButtons(question),
+    ...(place.deciders.length > 0 && { mentions: [...place.deciders] }),
+    ...(file && { file }),
   };
 }
 
 /** Without a decision, the turn ended before there was one. */
-export function renderDecision(question: Question, call: ToolCall, decision?: Decision): OutboundMessage {
-  return { kind: "question", markdown: `${describeQuestion(question, call)}\n\n${describeEnding(decision)}` };
+export function renderDecision(
+  question: Question,
+  call: ToolCall,
+  place: QuestionPlace,
+  decision?: Decision,
+): OutboundMessage {
+  const { markdown } = describeAsked(question, call, place);
+  return { kind: "question", markdown: `${markdown}\n\n${describeEnding(decision)}` };
 }
 
+/** What is asked, as lines for a terminal; each line of a call begins with a bar, so that none passes for another. */
+export function describeQuestionPlainly(
+  question: Question,
+  call: ToolCall,
+  mask: QuestionPlace["mask"],
+): string {
+  if (question.kind === "choice") return `❓ ${removeHidden(mask(question.text))}`;
+  const { text, besides, note } = toVisibleCall(call, mask);
+  const lines = [text, ...(besides === undefined ? [] : [`with ${besides}`])].join("\n").split("\n");
+  return [
+    `🔐 May I run ${call.name}? ${describeReason(question)}`,
+    ...lines.map((line) => `  │ ${line}`),
+    ...(note ? [note] : []),
+  ].join("\n");
+}
+
+type Asked = Pick<OutboundMessage, "markdown" | "file">;
+
 /** What is asked, without its buttons. */
-export function describeQuestion(question: Question, call: ToolCall): string {
+function describeAsked(question: Question, call: ToolCall, { mask, messageChars }: QuestionPlace): Asked {
   switch (question.kind) {
     case "choice":
-      return `❓ ${question.text}`;
+      return { markdown: `❓ ${removeHidden(question.text)}` };
     case "approval": {
       // The reason is the operator's; the call is the model's, and must not look like anything but code.
-      return `🔐 **May I run \`${call.name}\`?** ${question.why}\n${toCodeBlock(renderCall(call))}`;
+      const head = `🔐 **May I run ${toInlineCode(call.name)}?** ${describeReason(question)}`;
+      const visible = toVisibleCall(call, mask);
+      const room = messageChars - head.length - visible.note.length - reservedChars;
+      return showCall(head, visible, Math.max(leastShown, room));
     }
   }
+}
+
+function describeReason({ why }: Extract<Question, { kind: "approval" }>): string {
+  return why;
+}
+
+/** All of a call that fits; of a longer one both ends, and all of it as a file. */
+function showCall(head: string, { text, besides, note }: VisibleCall, characters: number): Asked {
+  const room = characters - (besides === undefined ? 0 : Math.min(besides.length, characters / 2) + 20);
+  const [shown, isWhole] = showCut(text, room);
+  const [also, isAlsoWhole] = besides === undefined ? ["", true] : showCut(besides, characters / 2);
+  const markdown = [head, ...shown, ...(also ? ["with", ...also] : []), note].filter(Boolean).join("\n");
+  if (isWhole && isAlsoWhole) return { markdown };
+  // What it is given besides comes first and on one line, so that no command can look like it.
+  const whole = besides === undefined ? text : `with ${besides}\n\n${text}`;
+  return { markdown, file: { name: wholeCall, text: whole } };
+}
+
+const wholeCall = "call.txt";
+
+function showCut(text: string, characters: number): [lines: string[], isWhole: boolean] {
+  const cut = cutMiddle(text, Math.floor(characters));
+  if (!cut) return [[toCodeBlock(text)], true];
+  const omitted = `⚠️ ${cut.omitted} characters are not shown here; the whole call is in ${wholeCall}.`;
+  return [[toCodeBlock(cut.start), omitted, toCodeBlock(cut.end)], false];
 }
 
 function describeEnding(decision: Decision | undefined): string {
@@ -62,40 +131,26 @@ function describeEnding(decision: Decision | undefined): string {
 function createButtons(question: Question): ActionButton[] {
   switch (question.kind) {
     case "approval":
+      // Red is the Stop beside them, which ends the whole turn.
       return [
         { id: `approve:${question.id}`, label: "Approve", style: "primary" },
+        { id: `deny:${question.id}`, label: "Deny", style: "plain" },
         {
           id: `deny:${question.id}`,
-          label: "Deny",
-          style: "danger",
+          label: "Deny with a reason…",
+          style: "plain",
           asksFor: "Why not? The agent reads it.",
         },
       ];
     case "choice":
       return question.choices.map((label, index) => ({
         id: `answer:${question.id}:${index}`,
-        label,
+        label: removeHidden(label),
         style: "plain",
       }));
   }
 }
 
-/** All of a short call; of a long one both ends, with how much is left out, so that nobody approves it unknowingly. */
-function renderCall({ input }: ToolCall): string {
-  const isCommand = typeof input === "object" && input !== null && "command" in input;
-  const text =
-    isCommand && typeof input.command === "string" ? input.command : JSON.stringify(input, null, 2);
-  if (text.length <= shownStart + shownEnd) return text;
-  const left = text.length - shownStart - shownEnd;
-  return `${text.slice(0, shownStart)}\n[⚠️ ${left} characters are not shown here]\n${text.slice(-shownEnd)}`;
-}
-
-/** A fence longer than any run of backticks inside. */
-function toCodeBlock(text: string): string {
-  const fence = "`".repeat(Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
-  return `${fence}\n${text.toWellFormed()}\n${fence}`;
-}
-
 function shorten(text: string): string {
-  return cutText(text.replaceAll(/\s+/g, " ").trim(), shownReason);
+  return cutText(removeHidden(text).replaceAll(/\s+/g, " ").trim(), shownReason);
 }

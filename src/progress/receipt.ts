@@ -3,7 +3,8 @@ import { ratingActionId } from "../queue/budgets/ratings.ts";
 import { continueActionId, type PausedTurn } from "../queue/session/continue-offer.ts";
 import type { Unproven } from "../queue/turns/lost-holders.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
-import { formatCount, formatDuration, listFiles, renderCost, toInlineCode } from "./describe.ts";
+import { formatCount, formatDuration, listFiles, renderCost } from "./describe.ts";
+import { toInlineCode } from "./visible-call.ts";
 
 /**
  * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn

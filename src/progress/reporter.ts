@@ -1,5 +1,6 @@
 import type { TurnOutcome } from "../agent/events.ts";
 import type { UserMessage } from "../agent/messages.ts";
+import type { Question } from "../agent/questions.ts";
 import type { MessageMark, OutboundMessage } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../chat/threads.ts";
@@ -8,11 +9,11 @@ import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { isOver } from "../queue/turns/stops.ts";
-import { formatCount, formatDuration, renderHeadline } from "./describe.ts";
+import { formatCount, formatDuration, nameCall, renderHeadline } from "./describe.ts";
 import { createEditedMessage } from "./edited-message.ts";
 import type { LiveEvent } from "./live-event.ts";
 import { maskMessage } from "./mask.ts";
-import { renderDecision, renderQuestion } from "./question-messages.ts";
+import { type QuestionPlace, renderDecision, renderQuestion } from "./question-messages.ts";
 import { renderClosing, renderPaused } from "./receipt.ts";
 import { createThreadStatus } from "./thread-status.ts";
 import { chooseFinalMark, TurnMarks } from "./turn-marks.ts";
@@ -36,6 +37,8 @@ export interface ReporterOptions {
   publish(event: LiveEvent): void;
   /** Shows the state of somebody's message. */
   mark(ref: MessageRef, mark: MessageMark, signal: AbortSignal): Promise<void>;
+  /** Ids of the people whom a question calls. */
+  deciders(question: Question): readonly string[];
   /** Hides secrets; applied to everything that is shown or stored. */
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
@@ -73,6 +76,12 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   // The surface masks as well, but until then messages are stored in the outbox.
   const mask = (message: OutboundMessage) => maskMessage(message, options.mask);
 
+  const placeOf = (question: Question): QuestionPlace => ({
+    messageChars: surface.limits.messageChars,
+    deciders: options.deciders(question),
+    mask: options.mask,
+  });
+
   const renderWork = (line: string) => mask(work.working(line));
 
   const listFinished = (outcome: TurnOutcome) => messages.filter((message) => isOver(message, outcome));
@@ -94,11 +103,11 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     event(event) {
       publish(event);
       if (event.type === "step-start") status.show("is thinking…");
-      if (event.type === "tool-start") status.show(`is using ${event.call.name}…`);
+      if (event.type === "tool-start") status.show(`is using ${nameCall(event.call)}…`);
       if (work.apply(event) && !isQuiet) progress.show(() => renderWork("⏳ **Working**"));
     },
-    question: (question, call) => mask(renderQuestion(question, call)),
-    settled: (question, call, decision) => mask(renderDecision(question, call, decision)),
+    question: (question, call) => mask(renderQuestion(question, call, placeOf(question))),
+    settled: (question, call, decision) => mask(renderDecision(question, call, placeOf(question), decision)),
     continued: (paused, by) => mask(renderPaused(paused, by)),
     waiting() {
       isWaiting = true;

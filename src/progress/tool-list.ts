@@ -1,6 +1,7 @@
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ShownCall } from "../chat/outbound.ts";
-import { describeCall, formatCount, primaryArgument } from "./describe.ts";
+import { describeCall, formatCount, nameCall, primaryArgument } from "./describe.ts";
+import { toCodeBlock } from "./visible-call.ts";
 
 /** The calls of a turn as its thread shows them. */
 export interface ToolList {
@@ -48,7 +49,7 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       tools.push({
         id,
         callId: call.id,
-        name: call.name,
+        name: nameCall(call),
         about: primaryArgument(call),
         text,
         state,
@@ -72,7 +73,7 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
     text() {
       const lines = tools.map((tool) => {
         const line = `${signOf(tool.state)} ${tool.text}`;
-        return tool.start ? `${line}\n${fenceOutput(tool.start)}` : line;
+        return tool.start ? `${line}\n${toCodeBlock(tool.start)}` : line;
       });
       return [earlier(), ...lines].filter(Boolean).join("  \n");
     },
@@ -81,11 +82,6 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
         return { id, name, about, state, ...(result !== undefined && { result }) };
       }),
   };
-}
-
-/** Output in a fence that it cannot close. */
-export function fenceOutput(output: string): string {
-  return `\`\`\`\n${output.replaceAll("```", "ʼʼʼ")}\n\`\`\``;
 }
 
 function takeBeginning(text: string, most: { lines: number; chars: number }): string {

@@ -3,7 +3,8 @@ import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { CallList, OutboundMessage } from "../chat/outbound.ts";
 import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
-import { createToolList, fenceOutput } from "./tool-list.ts";
+import { createToolList } from "./tool-list.ts";
+import { toCodeBlock } from "./visible-call.ts";
 
 /** What a turn is doing, as its progress message shows it. */
 export interface WorkView {
@@ -115,7 +116,7 @@ export function createWorkView(options: {
     working(headline) {
       const above = [options.banner, `${headline} · step ${step}`, plan];
       const below: string[] = [];
-      if (tail) below.push(fenceOutput(tail.trimEnd()));
+      if (tail) below.push(toCodeBlock(tail.trimEnd()));
       if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
       if (notice) below.push(`_${notice}_`);
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };

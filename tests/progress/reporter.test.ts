@@ -32,6 +32,7 @@ function reporter({
     overtaken: () => Promise.resolve(undefined),
     onProgressPosted: () => Promise.resolve(),
     publish() {},
+    deciders: () => [],
     mask: (text) => text,
     onProblem: (_, error) => problems.push(error),
   });
@@ -166,7 +167,7 @@ describe("A thread that wants to see", () => {
     const { show, shows, last } = reporter({ verbosity: "full" });
     const output = ["```", "a.txt", "b.txt", "c.txt", "d.txt", "e.txt"].join("\n");
     show(begins, ...called("bash", { command: "ls" }, output));
-    const framed = "✓ `bash` `ls`\n```\nʼʼʼ\na.txt\nb.txt\nc.txt\n… 2 more lines\n```";
+    const framed = "✓ `bash` `ls`\n```\nˋˋˋ\na.txt\nb.txt\nc.txt\n… 2 more lines\n```";
     expect(await shows("2 more lines")).toContain(framed);
     expect(last()?.markdown).toContain(framed);
     // What can be folded away may be longer.

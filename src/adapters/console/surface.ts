@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { cutMarkdown, splitMarkdown } from "../../chat/markdown.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
-import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
+import type { MessageRef } from "../../chat/threads.ts";
 import type { ConsoleContent } from "./console-message.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleMessageRef, consoleThread, parseMessageRef } from "./refs.ts";
@@ -24,13 +24,30 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
     );
   };
 
+  const upload: ChatSurface["upload"] = async (thread, file, key) => {
+    const bytes = file.data.byteLength;
+    if (bytes > maxUploadBytes) {
+      const limit = `${maxUploadBytes / 1024 / 1024} MiB`;
+      throw new SurfaceError(
+        "rejected",
+        `${file.name} is larger than ${limit}, the most that the console takes.`,
+      );
+    }
+    const content = { kind: "file" as const, name: file.name, bytes };
+    const id = await untilStored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
+    return [consoleMessageRef(thread.thread, id)];
+  };
+
   return {
     platform: "local",
     limits: { editIntervalMs: 80, messageChars },
     idempotentMs: Number.POSITIVE_INFINITY,
 
-    async post(thread, message, key) {
+    // Whoever reads here has nobody to be called.
+    async post(thread, { file, mentions: _, ...message }, key) {
       const refs: MessageRef[] = [];
+      // Before the message that it belongs to.
+      if (file) await upload(thread, { name: file.name, data: Buffer.from(file.text) }, `file ${key}`);
       for (const [part, markdown] of splitMarkdown(message.markdown, messageChars).entries()) {
         const id = await untilStored(
           conversations.add(thread.thread, `post ${part} ${key}`, { ...message, markdown }),
@@ -62,19 +79,7 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
       await untilStored(conversations.setState(parseMessageRef(ref).thread, mark));
     },
 
-    async upload(thread: ThreadRef, file, key) {
-      const bytes = file.data.byteLength;
-      if (bytes > maxUploadBytes) {
-        const limit = `${maxUploadBytes / 1024 / 1024} MiB`;
-        throw new SurfaceError(
-          "rejected",
-          `${file.name} is larger than ${limit}, the most that the console takes.`,
-        );
-      }
-      const content = { kind: "file" as const, name: file.name, bytes };
-      const id = await untilStored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
-      return [consoleMessageRef(thread.thread, id)];
-    },
+    upload,
 
     async *download(file) {
       const data = await uploads.read(file.handle);

@@ -1,8 +1,14 @@
 import type { WriteStream } from "node:tty";
 import type { Masker } from "../../agent/masker.ts";
-import { describeCall, describeCompaction, formatDuration, renderTodoList } from "../../progress/describe.ts";
+import {
+  describeCompaction,
+  formatDuration,
+  nameCall,
+  primaryArgument,
+  renderTodoList,
+} from "../../progress/describe.ts";
 import type { LiveEvent } from "../../progress/live-event.ts";
-import { describeQuestion } from "../../progress/question-messages.ts";
+import { describeQuestionPlainly } from "../../progress/question-messages.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
 export interface TerminalView {
@@ -47,7 +53,7 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
           writing.write(stripControls(event.delta));
           break;
         case "tool-start":
-          line(`▸ ${plain(describeCall(event.call).replaceAll("`", ""))}`);
+          line(`▸ ${plain(`${nameCall(event.call)} ${primaryArgument(event.call)}`.trimEnd())}`);
           break;
         case "tool-end": {
           const plan = renderTodoList(event.message);
@@ -64,7 +70,7 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
           break;
         }
         case "question":
-          line(plain(describeQuestion(event.question, event.call).replaceAll(/[*`]/g, "")));
+          line(plain(describeQuestionPlainly(event.question, event.call, (text) => masker.mask(text))));
           if (event.question.kind === "choice")
             event.question.choices.forEach((choice, index) => line(`  ${index + 1}. ${plain(choice)}`));
           break;

@@ -72,7 +72,7 @@ heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left a
       heddle.calls(["bash", { command: "echo looking" }]);
       await heddle.shows("echo looking");
       heddle.calls(["record_note", { content: "It is red." }]);
-      await ada.presses("Deny", "It is red.", "Look again.");
+      await ada.presses("Deny with a reason…", "It is red.", "Look again.");
       await heddle.reads(3, "The reason: Look again.");
       await heddle.answers("Green.");
     },
@@ -189,7 +189,7 @@ heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N) [👍] [👎]`
       heddle.calls(["record_note", { content: "Let Eve in." }]);
       await eve.presses("Approve", "Let Eve in.");
       await bob.presses("Approve", "Let Eve in.");
-      await ada.presses("Deny", "Let Eve in.", "No.");
+      await ada.presses("Deny", "Let Eve in.");
       await heddle.answers("Nobody.");
     },
     transcript: `
@@ -200,7 +200,7 @@ eve: Open it, I said.
 heddle: I only take work from …
 ada: Who was that? {answered}
 heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
-heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "Let Eve in." } \`\`\` 🚫 **Denied** by ada: No.
+heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "Let Eve in." } \`\`\` 🚫 **Denied** by ada.
 heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {

@@ -232,7 +232,7 @@ describe("A call that needs an approval", () => {
     expect(question.message).toMatchObject({ kind: "question", stoppable: true });
     expect(question.message.markdown).toContain("make && git push");
     expect(question.message.markdown).toContain("Pushes are public.");
-    expect(buttonsOf(question)).toEqual(["Approve", "Deny"]);
+    expect(buttonsOf(question)).toEqual(["Approve", "Deny", "Deny with a reason…"]);
     await parked(thread);
     // The worker takes one turn at a time, and it takes another.
     await people(chat).says("and you?", bob);
@@ -257,7 +257,7 @@ describe("A call that needs an approval", () => {
     const { requests } = await worker(chat, [push, { text: "Not pushed." }], runs);
     await thread.says("push it");
     await asked(chat);
-    await thread.press("Deny", { text: "Tests are red." }).result;
+    await thread.press("Deny with a reason…", { text: "Tests are red." }).result;
     await shows(chat, "Not pushed.");
     await shows(chat, "**Denied** by Ada: Tests are red.");
     expect(requests[1]?.messages.at(-1)).toMatchObject({

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { OutboundMessage } from "../../../chat/outbound.ts";
+import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { directWorkspace, messageRef } from "../connection/ids.ts";
@@ -44,7 +44,15 @@ export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "up
     };
     const whole = refs.length === 0 ? renderFile(message) : undefined;
     if (whole && (await wasAccepted(postNext(whole.beginning, whole.file)))) return;
-    for (const part of renderParts(message).slice(refs.length)) await postNext(part);
+    const all = renderParts(message);
+    for (const part of all.slice(refs.length, -1)) await postNext(part);
+    const [last] = all.slice(refs.length).slice(-1);
+    if (!last) return;
+    // In one message with its buttons, so that nobody can decide without it.
+    const file = message.file && { name: message.file.name, data: Buffer.from(message.file.text) };
+    if (!file) return postNext(last);
+    if (await wasAccepted(postNext(last, file))) return;
+    for (const part of renderParts(withoutFile(message)).slice(refs.length)) await postNext(part);
   };
 
   return {

@@ -16,15 +16,20 @@ export type RenderedMessage = Required<
 >;
 
 /** What a model writes must never notify people. */
-export const nobody: RESTPostAPIChannelMessageJSONBody["allowed_mentions"] = { parse: [] };
+export const nobody: Mentions = { parse: [] };
+type Mentions = RESTPostAPIChannelMessageJSONBody["allowed_mentions"];
+const maxMentions = 20;
 
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
-  const small = smallPrint(message);
-  const parts = splitMarkdown(discordMarkdown(message.markdown), messageChars - small.length);
+  const users = (message.mentions ?? []).filter((id) => /^\d{1,20}$/.test(id)).slice(0, maxMentions);
+  const called = users.length > 0 ? `\n${users.map((id) => `<@${id}>`).join(" ")}, please decide.` : "";
+  const below = called + smallPrint(message);
+  const parts = splitMarkdown(discordMarkdown(message.markdown), messageChars - below.length);
   return parts.map((part, index) => {
-    const isLast = index === parts.length - 1;
-    return render(message.kind, part, isLast ? small : "", isLast ? message : {});
+    if (index < parts.length - 1) return render(message.kind, part, "", {});
+    const last = render(message.kind, part, below, message);
+    return users.length > 0 ? { ...last, allowed_mentions: { parse: [], users } } : last;
   });
 }
 

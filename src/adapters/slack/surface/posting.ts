@@ -1,6 +1,6 @@
 import type { ChatPostMessageArguments, WebClient } from "@slack/web-api";
 import { keepWholeAnswer } from "../../../chat/markdown.ts";
-import type { OutboundMessage } from "../../../chat/outbound.ts";
+import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { callSlack } from "./call.ts";
@@ -46,10 +46,16 @@ export function createPost({ posts, files, cards, onPosted }: PostDeps): ChatSur
       refs.push(messageRef(thread, ts));
     };
     try {
+      // Before the question that it belongs to, so that nobody can decide without it.
+      const file = refs.length === 0 ? message.file : undefined;
+      const isAttached =
+        !file ||
+        (await shareWhole(thread, { name: file.name, data: Buffer.from(file.text), comment: attached }));
+      const shown = isAttached ? message : withoutFile(message);
       const whole = keepWholeAnswer(message.markdown, maxAnswerChars);
-      if (whole && refs.length === 0) await postNext(renderBeginning(message));
+      if (whole && refs.length === 0) await postNext(renderBeginning(shown));
       const isShared = whole && refs.length === 1 && (await shareWhole(thread, whole));
-      if (!isShared) for (const part of renderAll(message).slice(refs.length)) await postNext(part);
+      if (!isShared) for (const part of renderAll(shown).slice(refs.length)) await postNext(part);
     } catch (error) {
       const { kind, message: text, retryAfterMs, cause } = toSurfaceError("chat.postMessage", error);
       throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
@@ -58,6 +64,8 @@ export function createPost({ posts, files, cards, onPosted }: PostDeps): ChatSur
     return refs;
   };
 }
+
+const attached = "The whole call, for the question below.";
 
 export function messageRef({ workspace, channel }: ThreadRef, ts: string): MessageRef {
   return { platform: "slack", workspace, channel, message: ts };

@@ -16,6 +16,9 @@ const cardChars = 150;
 const outputChars = 250;
 /** What remains for the text above and below the cards. */
 const besideChars = 3_000;
+/** https://docs.slack.dev/reference/block-kit/blocks/section-block */
+const sectionChars = 3_000;
+const maxMentions = 20;
 /** Notifications show the first lines only. */
 const fallbackChars = 3_000;
 
@@ -37,7 +40,9 @@ export const maxAnswerChars = 3 * messageChars;
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
   const parts = splitMarkdown(escapeMentions(message.markdown), messageChars);
-  return parts.map((part, index) => render(part, index === parts.length - 1 ? message : {}));
+  return parts.map((part, index) =>
+    index === parts.length - 1 ? render(part, message, mentionPeople(message)) : render(part, {}),
+  );
 }
 
 /** The first message of an answer that is too long for messages. */
@@ -100,6 +105,12 @@ function markdownBlocks(text: string): types.KnownBlock[] {
   return text.trim() === "" ? [] : [{ type: "markdown", text }];
 }
 
+/** Text in Slack's own markup, in as many blocks as it takes, each whole by itself. */
+function sectionBlocks(text: string): types.SectionBlock[] {
+  if (text === "") return [];
+  return splitMarkdown(text, sectionChars).map((part) => ({ type: "section", text: toMrkdwn(part) }));
+}
+
 function footerBlocks(small: string): types.KnownBlock[] {
   return small === "" ? [] : [{ type: "context", elements: [toMrkdwn(small)] }];
 }
@@ -108,20 +119,29 @@ function smallPrint({ footer = "" }: Pick<OutboundMessage, "footer">): string {
   return escapeText(escapeMentions(footer)).slice(0, footerChars);
 }
 
+/** A line that calls people, in Slack's own markup; empty without any. */
+function mentionPeople({ mentions = [] }: Pick<OutboundMessage, "mentions">): string {
+  const people = mentions.filter((id) => /^[UW][A-Z0-9]{1,20}$/.test(id)).slice(0, maxMentions);
+  return people.length === 0 ? "" : `${people.map((id) => `<@${id}>`).join(" ")}, please decide.`;
+}
+
+/** @param called see `mentionPeople` */
 function render(
   markdown: string,
   message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
+  called = "",
 ): RenderedMessage {
   const text = markdown.trim() === "" ? "…" : markdown;
   const small = smallPrint(message);
   const buttons = buttonRow(message);
-  const blocks = [...markdownBlocks(text), ...footerBlocks(small), ...buttons];
-  const short = escapeText(text).slice(0, fallbackChars);
-  const section: types.SectionBlock = { type: "section", text: toMrkdwn(short) };
+  const beside = [...sectionBlocks(called), ...footerBlocks(small), ...buttons];
+  const blocks = [...markdownBlocks(text), ...beside];
+  const escaped = escapeText(text);
+  const short = [called, escaped.slice(0, fallbackChars)].filter(Boolean).join("\n");
   const plainest: Layout = {
-    text: small ? `${escapeText(text)}\n${small}` : escapeText(text),
+    text: [called, escaped, small].filter(Boolean).join("\n"),
     // The text shows only where there are no blocks, and there are no buttons without.
-    blocks: buttons.length > 0 ? [section, ...buttons] : [],
+    blocks: buttons.length > 0 ? [...sectionBlocks(escaped), ...beside] : [],
   };
   return [{ text: short, blocks }, plainest];
 }
