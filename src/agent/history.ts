@@ -226,9 +226,11 @@ function applyRecord(state: ReplayState, record: JournalRecord): void {
       break;
     case "question": {
       const { question } = record;
-      state.open = state.open.map((entry) =>
-        entry.call.id === question.callId ? { ...entry, question } : entry,
-      );
+      // Asked again, it needs a new decision.
+      state.open = state.open.map((entry) => {
+        const { decision: _, ...rest } = entry;
+        return entry.call.id === question.callId ? { ...rest, question } : entry;
+      });
       if (turn) turn.waitingSince ??= record.at;
       break;
     }

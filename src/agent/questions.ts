@@ -6,8 +6,8 @@ import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
  * worker, and whoever runs the agent starts it again with the decision in the journal.
  */
 export type Asking =
-  /** Whether the call may run. `why`: the operator's words. */
-  | { kind: "approval"; why: string }
+  /** Whether the call may run. `why`: the operator's words. `changed`: files that differ since it was approved before. */
+  | { kind: "approval"; why: string; changed?: string[] }
   /** The agent's own question. Without choices the answer is free text. */
   | { kind: "choice"; text: string; choices: string[] };
 
@@ -21,7 +21,15 @@ export type Question = Asking & {
   /** Milliseconds since the epoch, as `expiresAt`. */
   askedAt: number;
   expiresAt: number;
+  /** Files that the call names: a decision is about the call with these as they are. Absent in what an older Heddle has asked. */
+  files?: NamedFile[];
 };
+
+/** A file of the workspace, by the SHA-256 of what is in it (hex). */
+export interface NamedFile {
+  path: string;
+  sha256: string;
+}
 
 /** How a question ended. `at`: when, by the platform's clock where a person decided, ms. */
 export type Decision =
@@ -38,14 +46,15 @@ export function createAsker(
   requester: Speaker,
   openMs: number,
   now: () => number,
-): (call: ToolCall, asking: Asking) => Question {
+): (call: ToolCall, asking: Asking, files?: NamedFile[]) => Question {
   const step = randomUUID().slice(0, 8);
   let made = 0;
-  return (call, asking) => {
+  return (call, asking, files) => {
     const id = `${step}${String(made++).padStart(3, "0")}`;
     const askedAt = now();
     const expiresAt = askedAt + openMs;
-    return { ...asking, id, callId: call.id, tool: call.name, requester, askedAt, expiresAt };
+    const question = { ...asking, id, callId: call.id, tool: call.name, requester, askedAt, expiresAt };
+    return files ? { ...question, files } : question;
   };
 }
 

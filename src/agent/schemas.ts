@@ -14,7 +14,7 @@ import type {
   UserMessage,
 } from "./messages.ts";
 import type { Usage } from "./model.ts";
-import type { Decision, Question } from "./questions.ts";
+import type { Decision, NamedFile, Question } from "./questions.ts";
 import type { BudgetExhausted } from "./turn-budget.ts";
 
 /**
@@ -196,13 +196,19 @@ const questionBasis = {
   requester: speakerFields,
   askedAt: z.number(),
   expiresAt: z.number(),
+  files: optional(
+    z.array(z.looseObject({ path: z.string(), sha256: z.string() } satisfies Fields<NamedFile>)),
+  ),
 };
 type Asked<Kind extends Question["kind"]> = Extract<Question, { kind: Kind }>;
 
 const questionFields = z.discriminatedUnion("kind", [
-  z.looseObject({ kind: z.literal("approval"), why: z.string(), ...questionBasis } satisfies Fields<
-    Asked<"approval">
-  >),
+  z.looseObject({
+    kind: z.literal("approval"),
+    why: z.string(),
+    changed: optional(z.array(z.string())),
+    ...questionBasis,
+  } satisfies Fields<Asked<"approval">>),
   z.looseObject({
     kind: z.literal("choice"),
     text: z.string(),

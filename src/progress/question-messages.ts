@@ -1,5 +1,5 @@
 import type { ToolCall } from "../agent/messages.ts";
-import { removeHidden } from "../agent/hidden-characters.ts";
+import { escapeHidden, removeHidden } from "../agent/hidden-characters.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import { cutText } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
@@ -18,6 +18,7 @@ export interface QuestionPlace {
 }
 
 const shownReason = 200;
+const namedFiles = 3;
 /** For the footer, the people who are called, and the words that say how it ended. */
 const reservedChars = 550;
 /** Of a call at least, however long the operator's reason is. */
@@ -60,7 +61,7 @@ export function describeQuestionPlainly(
   const { text, besides, note } = toVisibleCall(call, mask);
   const lines = [text, ...(besides === undefined ? [] : [`with ${besides}`])].join("\n").split("\n");
   return [
-    `🔐 May I run ${call.name}? ${describeReason(question)}`,
+    `🔐 May I run ${call.name}? ${describeReason(question, (path) => path)}`,
     ...lines.map((line) => `  │ ${line}`),
     ...(note ? [note] : []),
   ].join("\n");
@@ -83,8 +84,25 @@ function describeAsked(question: Question, call: ToolCall, { mask, messageChars 
   }
 }
 
-function describeReason({ why }: Extract<Question, { kind: "approval" }>): string {
-  return why;
+/** Why it is asked, and which files the answer is about. */
+function describeReason(question: Extract<Question, { kind: "approval" }>, write = toInlineCode): string {
+  const { why, changed = [], files = [] } = question;
+  const list = (paths: readonly string[]) => {
+    const named = paths
+      .slice(0, namedFiles)
+      .map((path) => write(cutText(escapeHidden(path).text, 80).replaceAll("\n", " ")));
+    const more = paths.length > named.length ? ` and ${paths.length - named.length} more` : "";
+    return `${named.join(", ")}${more}`;
+  };
+  const again =
+    changed.length > 0
+      ? `⚠️ Asked again: ${list(changed)} ${changed.length === 1 ? "has" : "have"} changed since it was approved.`
+      : "";
+  const bound =
+    files.length > 0
+      ? `Your answer is about ${list(files.map(({ path }) => path))} as it is at this moment.`
+      : "";
+  return [why, again, bound].filter(Boolean).join(" ");
 }
 
 /** All of a call that fits; of a longer one both ends, and all of it as a file. */

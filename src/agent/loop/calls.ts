@@ -2,7 +2,8 @@ import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, StopOrder, TurnAbort } from "../events.ts";
 import type { OpenCall } from "../history.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
-import { answerWithoutRun, type Asking, type Question } from "../questions.ts";
+import { answerWithoutRun, type Asking, type NamedFile, type Question } from "../questions.ts";
+import { listChanged } from "../tools/named-files.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
 import { answerUnknown } from "../unknown-outcome.ts";
 import type { Budget } from "./limits.ts";
@@ -17,7 +18,7 @@ export interface CallOptions {
   budget: Budget;
   context: ContextWindow;
   /** Absent where nobody can be asked. */
-  ask?: (call: ToolCall, asking: Asking) => Question;
+  ask?: (call: ToolCall, asking: Asking, files?: NamedFile[]) => Question;
 }
 
 export interface CallsResult {
@@ -41,7 +42,9 @@ export async function* runCalls(
   for (const batch of splitIntoBatches(open, options)) {
     const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
     if (abort && abort.kind !== "stop") break;
-    if (!abort && batch.some((entry) => findAsking(entry, options))) {
+    const again = abort ? [] : await findOutdated(batch, options);
+    if (!abort && (again.length > 0 || batch.some((entry) => findAsking(entry, options)))) {
+      yield* again;
       yield* askAbout(open.slice(outcomes.length), options);
       return { outcomes, waiting: true };
     }
@@ -68,13 +71,40 @@ function findAsking(entry: OpenCall, { tools, ask }: CallOptions): Asking | unde
 }
 
 /** Puts to people what they have not been asked yet. */
-function* askAbout(entries: readonly OpenCall[], options: CallOptions): Generator<AgentEvent, void> {
-  const { step, ask } = options;
+async function* askAbout(
+  entries: readonly OpenCall[],
+  options: CallOptions,
+): AsyncGenerator<AgentEvent, void> {
+  const { step, ask, tools, signal } = options;
   for (const entry of entries) {
     const asking = entry.question ? undefined : findAsking(entry, options);
     const { call } = entry;
-    if (asking && ask) yield { type: "question", step, question: ask(call, asking), call };
+    if (!asking || !ask) continue;
+    const files = asking.kind === "approval" ? await tools.readFiles(call, signal) : undefined;
+    yield { type: "question", step, question: ask(call, asking, files), call };
   }
+}
+
+/** The questions to ask again: what was approved names a file that is not any more what it was then. */
+async function findOutdated(
+  batch: readonly OpenCall[],
+  { step, ask, tools, signal }: CallOptions,
+): Promise<Extract<AgentEvent, { type: "question" }>[]> {
+  const again: Extract<AgentEvent, { type: "question" }>[] = [];
+  for (const { call, started, question, decision } of batch) {
+    const isApproved = question?.kind === "approval" && decision?.kind === "approved";
+    if (!ask || started || !isApproved || !question.files) continue;
+    const files = await tools.readFiles(call, signal);
+    const changed = listChanged(question.files, files);
+    if (changed.length === 0) continue;
+    again.push({
+      type: "question",
+      step,
+      question: ask(call, { kind: "approval", why: question.why, changed }, files),
+      call,
+    });
+  }
+  return again;
 }
 
 function startCall(

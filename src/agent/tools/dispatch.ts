@@ -5,10 +5,11 @@ import type { Masker } from "../masker.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
 import type { ToolDefinition, Usage } from "../model.ts";
 import { allowAll, type Policy } from "../policy/policy.ts";
-import type { Asking } from "../questions.ts";
+import type { Asking, NamedFile } from "../questions.ts";
 import { checkCall } from "./check-call.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 import { describeTool } from "./definition.ts";
+import { readNamedFiles } from "./named-files.ts";
 import { limitOutput } from "./output-file.ts";
 import { type CallRun, createFailure, pickAccount, runTool, type RunToolDeps } from "./run-tool.ts";
 import type { Tool, ToolEffect, ToolServices } from "./tool.ts";
@@ -21,6 +22,8 @@ export interface Dispatcher {
   effectOf(name: string): ToolEffect;
   /** What people must decide before the call goes on, by the policy or because the tool asks. */
   findAsking(call: ToolCall): Asking | undefined;
+  /** The files of the workspace that a call names which runs a command, as they are now. Never throws. */
+  readFiles(call: ToolCall, signal: AbortSignal): Promise<NamedFile[]>;
   /**
    * Never throws: whatever happens, the call gets its one result. A call that must be approved runs only with its
    * approval as the `decision`.
@@ -93,6 +96,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (rule.action === "deny") return undefined;
       if (own) return { kind: "choice", ...own };
       return rule.action === "ask" ? { kind: "approval", why: rule.why } : undefined;
+    },
+
+    async readFiles({ input }, signal) {
+      const { sandbox } = services;
+      const command = typeof input === "object" && input !== null && "command" in input ? input.command : "";
+      return sandbox && typeof command === "string" ? await readNamedFiles(command, sandbox, signal) : [];
     },
 
     async dispatch(call, signal, given = {}) {
