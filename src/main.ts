@@ -64,6 +64,11 @@ const commands: Record<string, Command> = {
     asksRedis: true,
     load: () => import("./commands/usage.ts"),
   },
+  questions: {
+    usage: `  heddle questions list | approve <thread> <id> | deny <thread> <id> [reason]
+                                             list what agents ask people, or decide about a call`,
+    load: () => import("./commands/questions.ts"),
+  },
   stop: {
     usage: "  heddle stop <thread>                       stop whatever runs in a thread",
     asksRedis: true,

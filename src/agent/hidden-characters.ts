@@ -19,8 +19,8 @@ const selector = new RegExp(afterEmoji, "gu");
 const neededOrHidden = new RegExp(`(${afterEmoji}|${betweenEmoji}|${insideWord})|${hidden.source}`, "gu");
 
 /** What terminals take for orders. */
-// oxlint-disable-next-line no-control-regex -- these are what is looked for
 const terminalSequence =
+  // oxlint-disable-next-line no-control-regex -- these are what is looked for
   /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B\n]*(?:\u0007|\u001B\\)/g;
 
 /**

@@ -46,6 +46,7 @@ export async function startGateway(
   const operations = openOperations({
     ...{ redis, server, queue: context.queue, skills: context.skills },
     budgets: config.settings.budgets,
+    approvers: config.settings.access.approve,
     limits: readSandboxLimits(config.settings.sandbox),
     auditFolder: auditFolder(config),
     mask: (text) => context.masker.mask(text),

@@ -7,6 +7,7 @@ import type { SandboxLimits } from "../sandbox/limits.ts";
 import { reportAudit } from "./audit.ts";
 import type { Mask } from "./excerpt.ts";
 import type { Operations } from "./operations.ts";
+import { type Approvers, listQuestions } from "./questions.ts";
 import { type ListedSkills, reportSystem } from "./system.ts";
 import { createThreadIndex } from "./threads.ts";
 import { reportUsage } from "./usage.ts";
@@ -16,6 +17,7 @@ export interface OperationsOptions {
   server: Pick<RedisServer, "kind" | "describe" | "warnings" | "connect">;
   queue: Pick<TurnQueue, "depth">;
   budgets: BudgetSettings;
+  approvers: Approvers;
   skills: ListedSkills;
   limits: SandboxLimits;
   auditFolder: string;
@@ -31,6 +33,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
   const threads = createThreadIndex({ redis, feed, mask });
   return {
     threads,
+    questions: () => listQuestions(redis, options.approvers, mask, now()),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem({ ...options, threads }),
     audit: (before) => reportAudit(redis, options.auditFolder, mask, before),

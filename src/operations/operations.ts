@@ -7,6 +7,8 @@ import type { Problem } from "../sandbox/sandbox.ts";
  */
 export interface Operations {
   threads: ThreadIndex;
+  /** What agents ask people and nobody has decided, on all platforms. */
+  questions(): Promise<QuestionLine[]>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
   /** The newest entries of the audit log, or those before one. */
@@ -47,6 +49,26 @@ export interface ThreadLine {
   activeAt: number;
   /** Of the turns that have ended, US dollars. */
   cost?: number;
+}
+
+/** An open question. Times are milliseconds since the epoch. */
+export interface QuestionLine {
+  id: string;
+  thread: ThreadId;
+  platform: string;
+  kind: "approval" | "choice";
+  tool: string;
+  /** Why a call needs approval, or what the agent asks. */
+  text: string;
+  /** All of the call, without a hidden character; empty for a question of the agent's own. */
+  call: string;
+  /** What there is to know about how the call is shown; often empty. */
+  note: string;
+  requester: string;
+  /** Who may decide besides an operator: a name, `everyone` or `administrators`. */
+  decides: string;
+  since: number;
+  until: number;
 }
 
 export type Ending = "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";

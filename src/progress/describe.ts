@@ -3,7 +3,7 @@ import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
 import { escapeHidden } from "../agent/hidden-characters.ts";
 import { cutText } from "../agent/text.ts";
-import { toInlineCode } from "./visible-call.ts";
+import { toInlineCode } from "../chat/visible-call.ts";
 
 /** Describes calls, figures and outcomes in words that are the same on every platform. */
 

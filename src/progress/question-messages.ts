@@ -4,7 +4,13 @@ import type { Decision, Question } from "../agent/questions.ts";
 import { cutText } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { formatDuration } from "./describe.ts";
-import { cutMiddle, toCodeBlock, toInlineCode, toVisibleCall, type VisibleCall } from "./visible-call.ts";
+import {
+  cutMiddle,
+  toCodeBlock,
+  toInlineCode,
+  toVisibleCall,
+  type VisibleCall,
+} from "../chat/visible-call.ts";
 
 /** Renders the messages that ask people a question and say how it ended. */
 

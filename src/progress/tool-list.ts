@@ -1,7 +1,7 @@
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ShownCall } from "../chat/outbound.ts";
 import { describeCall, formatCount, nameCall, primaryArgument } from "./describe.ts";
-import { toCodeBlock } from "./visible-call.ts";
+import { toCodeBlock } from "../chat/visible-call.ts";
 
 /** The calls of a turn as its thread shows them. */
 export interface ToolList {

@@ -4,7 +4,7 @@ import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { CallList, OutboundMessage } from "../chat/outbound.ts";
 import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
 import { createToolList } from "./tool-list.ts";
-import { toCodeBlock } from "./visible-call.ts";
+import { toCodeBlock } from "../chat/visible-call.ts";
 
 /** What a turn is doing, as its progress message shows it. */
 export interface WorkView {

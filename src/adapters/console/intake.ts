@@ -24,8 +24,8 @@ export interface ConsoleIntake {
   stop(thread: ThreadRef, author: Author): Promise<IntakeResult>;
   /** Presses a button of a message; ignored when the message does not offer it. */
   press(thread: ThreadRef, button: PressedButton, author: Author): Promise<IntakeResult>;
-  /** Presses the Continue button of a thread of any platform, wherever it is shown. */
-  goOn(thread: ThreadRef, button: PressedButton, author: Author): Promise<IntakeResult>;
+  /** Presses a button of a thread of any platform, wherever it is shown. */
+  pressAnywhere(thread: ThreadRef, button: PressedButton, author: Author): Promise<IntakeResult>;
 }
 
 export interface PressedButton {
@@ -95,7 +95,7 @@ export function createConsoleIntake(options: {
       });
     },
 
-    async goOn(thread, { action, message }, author) {
+    async pressAnywhere(thread, { action, message, text }, author) {
       const { platform, workspace, channel } = thread;
       return await intake.receive({
         kind: "action",
@@ -105,6 +105,7 @@ export function createConsoleIntake(options: {
         action,
         // The page shows the answer.
         tellsRefusal: true,
+        ...(text !== undefined && { text }),
         at: now(),
       });
     },

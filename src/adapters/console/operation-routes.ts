@@ -16,6 +16,8 @@ import type { Services } from "./services.ts";
  * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
  * | POST /api/sessions/THREAD/stop                      | `IntakeResult`, for `{}`                               |
  * | POST /api/sessions/THREAD/continue                  | `IntakeResult`, for `{}`                               |
+ * | GET  /api/questions                                 | a list of `QuestionLine`, those first whose time is over first |
+ * | POST /api/sessions/THREAD/questions/ID              | `IntakeResult`, for `{ decision: "approve" or "deny", reason? }` |
  * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
  * | GET  /api/audit[?before=NUMBER]                     | a list of `AuditLine`, the newest first           |
  * | GET  /api/system                                    | `SystemReport`                                    |
@@ -36,6 +38,12 @@ export const operationRoutes: readonly Route[] = [
   { method: "GET", path: "/api/sessions/:thread/events", answer: events },
   { method: "POST", path: "/api/sessions/:thread/stop", answer: stop },
   { method: "POST", path: "/api/sessions/:thread/continue", answer: goOn },
+  {
+    method: "GET",
+    path: "/api/questions",
+    answer: async ({ operations }) => replyJson(200, await operations.questions()),
+  },
+  { method: "POST", path: "/api/sessions/:thread/questions/:question", answer: decide },
   { method: "GET", path: "/api/usage", answer: usage },
   {
     method: "GET",
@@ -112,8 +120,40 @@ function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
     if (!paused)
       return replyProblem(409, "There is nothing to go on with: the work was not paused by a limit.");
     return await withBody(call, empty, async () =>
-      replyJson(200, await services.intake.goOn(parseThreadId(thread), paused, services.author)),
+      replyJson(200, await services.intake.pressAnywhere(parseThreadId(thread), paused, services.author)),
     );
+  });
+}
+
+const decision = {
+  schema: z.strictObject({
+    decision: z.literal(["approve", "deny"]),
+    reason: z.string().max(2_000).exactOptional(),
+  }),
+  maxBytes: 20_000,
+  otherwise: "Nothing was decided",
+};
+
+/** Decides about a call; what the agent asks one person, that person answers in the thread. */
+function decide(services: Services, call: ApiCall): Promise<Reply | null> {
+  const id = call.parameters[1] ?? "";
+  return withThread(services, call, async (thread) => {
+    const open = await services.operations.questions();
+    const found = open.find((question) => question.thread === thread && question.id === id);
+    if (!found) return replyProblem(404, "No such question is open: it may have been decided.");
+    if (found.kind === "choice")
+      return replyProblem(409, `Only ${found.decides} can answer this, in the thread.`);
+    return await withBody(call, decision, async ({ decision: verb, reason }) => {
+      const button = {
+        action: `${verb}:${id}`,
+        message: id,
+        ...(reason !== undefined && verb === "deny" && { text: reason }),
+      };
+      return replyJson(
+        200,
+        await services.intake.pressAnywhere(parseThreadId(thread), button, services.author),
+      );
+    });
   });
 }
 

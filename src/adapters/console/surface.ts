@@ -43,8 +43,9 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
     limits: { editIntervalMs: 80, messageChars },
     idempotentMs: Number.POSITIVE_INFINITY,
 
-    // Whoever reads here has nobody to be called.
-    async post(thread, { file, mentions: _, ...message }, key) {
+    async post(thread, posted, key) {
+      // Whoever reads here need not be called.
+      const { file, mentions: _, ...message } = posted;
       const refs: MessageRef[] = [];
       // Before the message that it belongs to.
       if (file) await upload(thread, { name: file.name, data: Buffer.from(file.text) }, `file ${key}`);

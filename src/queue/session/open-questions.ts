@@ -34,6 +34,14 @@ export async function readOpenQuestions(redis: Redis, thread: ThreadId): Promise
   );
 }
 
+/** The questions that nobody has decided yet. */
+export async function readUndecidedQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
+  const open = await readOpenQuestions(redis, thread);
+  if (open.length === 0) return [];
+  const decisions = await redis.hmget(keys.head(thread), ...open.map(({ id }) => decisionField(id)));
+  return open.filter((_, index) => !decisions[index]);
+}
+
 /** `decided`: by this call. `earlier`: the decision that holds. `closed`: the question is not open any more. */
 export type DecisionResult =
   | { kind: "decided" }

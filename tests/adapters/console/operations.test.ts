@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../../src/adapters/console/api.ts";
 import { noUsage } from "../../../src/agent/model.ts";
+import type { Asking, Question } from "../../../src/agent/questions.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createNameCache } from "../../../src/operations/names.ts";
-import type { TimelinePage } from "../../../src/operations/operations.ts";
+import type { QuestionLine, TimelinePage } from "../../../src/operations/operations.ts";
 import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { formatDay } from "../../../src/queue/budgets/usage.ts";
 import { createLivePublisher } from "../../../src/queue/outbox/live-events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../../src/queue/session/continue-offer.ts";
-import { askQuestion } from "../../../src/queue/session/open-questions.ts";
+import { askQuestion, decide } from "../../../src/queue/session/open-questions.ts";
 import { startPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { noonZone } from "../../fakes/noon.ts";
@@ -275,6 +276,66 @@ describe("threads of other platforms", () => {
     expect(console.intake.events.slice(before)).toMatchObject([
       { kind: "stop", author: { id: "console" }, target: { thread: { platform: "slack", channel: "C1" } } },
     ]);
+  });
+
+  test("have their open questions in one list, where an operator decides about calls and nothing else", async () => {
+    const requester = { id: "U1", name: "Ada" };
+    const askIn = async (platform: string, asking: Asking, openMs: number) => {
+      const thread = newThread(platform);
+      await write(redis, thread, "Push it");
+      const lease = await begin(redis, thread);
+      await lease.append([
+        calling(1, [call("c1", "bash", { command: `git push\u202E ${secret}`, host: "x" })]),
+      ]);
+      const askedAt = Date.now();
+      const id = `${platform}q`;
+      const question: Question = {
+        ...asking,
+        ...{ id, callId: "c1", tool: "bash", requester, askedAt, expiresAt: askedAt + openMs },
+      };
+      const message = { kind: "question" as const, markdown: "May I?" };
+      await lease.append([{ type: "question", question, at: askedAt }], askQuestion(question, message));
+      return { thread, id, askedAt };
+    };
+    const approval = await askIn("slack", { kind: "approval", why: "It leaves." }, 60_000);
+    const choice = await askIn("discord", { kind: "choice", text: "Which?", choices: ["a", "b"] }, 90_000);
+    await askIn("memory", { kind: "approval", why: "It is too late." }, 0);
+    const mine = async () =>
+      ((await get("/api/questions")) as QuestionLine[]).filter(({ thread }) =>
+        [approval.thread, choice.thread].includes(thread),
+      );
+    expect(await mine()).toEqual([
+      {
+        ...{ id: "slackq", thread: approval.thread, platform: "slack", kind: "approval", tool: "bash" },
+        ...{ text: "It leaves.", requester: "Ada", decides: "Ada" },
+        call: expect.stringMatching(/^with \{"host":"x"\}\ngit push\\u202e (?!sk-)/),
+        note: "⚠️ 1 invisible character is shown as an escape.",
+        ...{ since: approval.askedAt, until: approval.askedAt + 60_000 },
+      },
+      expect.objectContaining({ id: "discordq", kind: "choice", text: "Which?", call: "", decides: "Ada" }),
+    ]);
+    expect(await get("/api/questions")).not.toContainEqual(expect.objectContaining({ id: "memoryq" }));
+
+    const decides = ({ thread, id }: typeof approval, json: object) =>
+      request(console.url, `/api/sessions/${encodeURIComponent(thread)}/questions/${id}`, {
+        method: "POST",
+        json,
+      });
+    expect((await decides(choice, { decision: "approve" })).status).toBe(409);
+    expect((await decides({ ...approval, id: "none" }, { decision: "approve" })).status).toBe(404);
+    expect((await decides(approval, { decision: "perhaps" })).status).toBe(400);
+    const before = console.intake.events.length;
+    expect((await decides(approval, { decision: "deny", reason: "Not today." })).status).toBe(200);
+    expect(console.intake.events.slice(before)).toMatchObject([
+      {
+        ...{ kind: "action", action: "deny:slackq", text: "Not today." },
+        author: { standing: "operator" },
+        thread: { platform: "slack", channel: "C1" },
+      },
+    ]);
+    const decided = { kind: "approved" as const, by: requester, at: Date.now() };
+    await decide(redis, approval.thread, approval.id, decided, Date.now());
+    expect((await mine()).map(({ id }) => id)).toEqual(["discordq"]);
   });
 
   test("are gone on with where a limit has ended the work, each time anew", async () => {

@@ -91,6 +91,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   const operations = openOperations({
     ...{ redis: client, server: redis.server, queue },
     budgets: { ...budgetSettings, ...settings.budgets },
+    approvers: "requester",
     skills: createSkillLibrary({ folders: [shippedSkills] }),
     limits: defaultLimits,
     auditFolder,

@@ -147,6 +147,26 @@ describe("post", () => {
     expect(shown?.files).toMatchObject([{ name: "answer.md", content: Buffer.from(markdown) }]);
   });
 
+  test("a question has its whole call in the same message, and calls those who decide and nobody else", async () => {
+    const { surface, thread, replies } = await scene();
+    const actions = [{ id: "approve:1", label: "Approve", style: "primary" as const }];
+    const question = {
+      kind: "question" as const,
+      markdown: "```\n@everyone <@2>\n```",
+      mentions: ["1"],
+      actions,
+    };
+    const file = { name: "call.txt", text: "git push\nrm x" };
+    const [ref] = await surface.post(thread, { ...question, file }, "k");
+    const [asked, ...more] = replies();
+    expect(more).toEqual([]);
+    expect(asked?.files).toMatchObject([{ name: "call.txt", content: Buffer.from(file.text) }]);
+    expect(asked?.components).toHaveLength(1);
+    expect(asked?.content).toContain("<@1>, please decide.");
+    if (ref) await surface.edit(ref, { kind: "question", markdown: "Approved." });
+    expect(replies()[0]?.files).toHaveLength(1);
+  });
+
   test("is shown in messages all the same where files are not taken", async () => {
     const { discord, surface, thread, general, replies } = await scene();
     await surface.post(thread, answer("one"), "a");

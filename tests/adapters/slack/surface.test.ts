@@ -135,6 +135,34 @@ describe("post", () => {
     expect(file?.files[0]?.content?.toString()).toBe(markdown);
   });
 
+  test("puts the file of a question above its buttons, and says so where files are not allowed", async () => {
+    const one = await scene();
+    const question = {
+      kind: "question",
+      markdown: "May I?",
+      mentions: ["U0ADA"],
+      file: { name: "call.txt", text: "git push\nrm x" },
+      actions: [{ id: "approve:1", label: "Approve", style: "primary" }],
+    } as const;
+    const asked: OutboundMessage = {
+      ...question,
+      mentions: [...question.mentions],
+      actions: [...question.actions],
+    };
+    expect(await one.surface.post(one.thread, asked, "k")).toHaveLength(1);
+    const [file, buttons, ...others] = one.replies();
+    expect(others).toEqual([]);
+    expect(file?.files[0]?.content?.toString()).toBe("git push\nrm x");
+    expect(buttons && visibleText(buttons)).toContain("<@U0ADA>, please decide.");
+
+    const two = await scene();
+    two.slack.fail("files.getUploadURLExternal", { kind: "refuse", error: "missing_scope" });
+    await two.surface.post(two.thread, asked, "k");
+    expect(two.replies().map(visibleText)).toEqual([
+      expect.stringContaining("call.txt could not be attached here; the console shows it"),
+    ]);
+  });
+
   test("shares that file when the first attempt did not get so far, and posts all where files are not allowed", async () => {
     const one = await scene();
     const long = { kind: "answer", markdown: "A line of the answer.\n".repeat(2_000) } as const;

@@ -141,7 +141,13 @@ describe("An approval", () => {
       {
         type: "assistant",
         ...{ at: 1, step: 1, usage: noUsage },
-        message: { role: "assistant", parts: [{ type: "tool-call", call: bash("sh deploy.sh").call }] },
+        message: {
+          role: "assistant",
+          id: "a1",
+          model: "m",
+          stop: "tool-calls",
+          parts: [{ type: "tool-call", call: bash("sh deploy.sh").call }],
+        },
       },
       { type: "question", question, at: 1 },
       { type: "decision", question: question.id, decision: { kind: "approved", by: ada, at: 2 }, at: 2 },

@@ -1,0 +1,70 @@
+import { consoleAuthor } from "../adapters/console/intake.ts";
+import { createAppContext } from "../app/context.ts";
+import { explainResult, type Intake } from "../chat/inbound.ts";
+import { parseThreadId } from "../chat/threads.ts";
+import type { QuestionLine } from "../operations/operations.ts";
+import { listQuestions } from "../operations/questions.ts";
+import { createCommandContext, UsageError } from "./context.ts";
+import { stripControls } from "./run/terminal-view.ts";
+
+const usage = "Usage: heddle questions list | approve <thread> <id> | deny <thread> <id> [reason]";
+
+/** Lists what agents ask people on any platform, or decides about a call as the operator. */
+export async function command(args: string[]): Promise<number> {
+  const [verb, thread, id, ...words] = args;
+  const lists = verb === "list" && !thread;
+  const decides = (verb === "approve" && words.length === 0) || verb === "deny";
+  if (!lists && !(decides && thread && id)) throw new UsageError(usage);
+  const setup = await createCommandContext("warn");
+  const context = await createAppContext(setup);
+  try {
+    const mask = (text: string) => setup.masker.mask(text);
+    const { redis, config } = context;
+    const questions = await listQuestions(redis, config.settings.access.approve, mask, Date.now());
+    if (lists) {
+      const text = questions.map(describe).join("\n") || "Nothing waits for a decision.\n";
+      process.stdout.write(stripControls(text));
+      return 0;
+    }
+    const found = questions.find((question) => question.thread === thread && question.id === id);
+    if (!found) throw new UsageError("No such question is open; see heddle questions list.");
+    const problem = await decide(
+      context.intake,
+      found,
+      verb === "approve" ? "approve" : "deny",
+      words.join(" "),
+    );
+    process.stdout.write(problem ? `${problem}\n` : verb === "approve" ? "Approved.\n" : "Denied.\n");
+    return problem ? 1 : 0;
+  } finally {
+    await context.close();
+  }
+}
+
+/** Gives why it was refused. */
+async function decide(
+  intake: Intake,
+  { id, kind, thread, decides }: QuestionLine,
+  verb: "approve" | "deny",
+  text: string,
+): Promise<string | undefined> {
+  if (kind === "choice") throw new UsageError(`Only ${decides} can answer this, in the thread.`);
+  const place = parseThreadId(thread);
+  const { platform, workspace, channel } = place;
+  const result = await intake.receive({
+    ...{ kind: "action", thread: place, action: `${verb}:${id}`, at: Date.now() },
+    ref: { platform, workspace, channel, message: id },
+    author: { ...consoleAuthor(), id: "operator" },
+    tellsRefusal: true,
+    ...(text && { text }),
+  });
+  return explainResult(result);
+}
+
+function describe({ thread, id, kind, tool, text, call, note, decides, since, until }: QuestionLine): string {
+  const time = (at: number) => new Date(at).toISOString();
+  const head = `${thread}  ${id}  ${kind === "approval" ? `May ${tool} run?` : "Question:"} ${text}`;
+  const who = `decided by ${decides} · since ${time(since)} · until ${time(until)}`;
+  const shown = call === "" ? [] : call.split("\n").map((line) => `  │ ${line}`);
+  return `${[head, `  ${who}`, ...shown, ...(note ? [`  ${note}`] : [])].join("\n")}\n`;
+}

@@ -1,0 +1,66 @@
+import type { Redis } from "ioredis";
+import type { ToolCall } from "../agent/messages.ts";
+import { toolCalls } from "../agent/messages.ts";
+import type { Question } from "../agent/questions.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
+import { toVisibleCall } from "../chat/visible-call.ts";
+import { keys } from "../queue/redis/keys.ts";
+import { readJournalSlice } from "../queue/session/journal.ts";
+import { readUndecidedQuestions } from "../queue/session/open-questions.ts";
+import type { Mask } from "./excerpt.ts";
+import type { QuestionLine } from "./operations.ts";
+
+/** Who may decide about a call; see `access.approve`. */
+export type Approvers = "everyone" | "requester" | "administrators";
+
+/** Of so many threads with something to do it is known what they ask, and the call is among so many records. */
+const mostThreads = 1_000;
+const lastRecords = 300;
+
+/** The questions of all threads that nobody has decided, those first whose time is over first. */
+export async function listQuestions(
+  redis: Redis,
+  approvers: Approvers,
+  mask: Mask,
+  now: number,
+): Promise<QuestionLine[]> {
+  // A turn that waits for people is listed until their time is over.
+  const threads = await redis.zrange(keys.waiting, "0", String(mostThreads - 1));
+  const lines = await Promise.all(
+    threads.map(async (thread) => {
+      const questions = await readUndecidedQuestions(redis, thread);
+      const open = questions.filter(({ expiresAt }) => expiresAt > now);
+      const calls = open.length > 0 ? await readCalls(redis, thread) : undefined;
+      return open.map((question) => lineOf(thread, question, calls?.get(question.callId), approvers, mask));
+    }),
+  );
+  return lines.flat().toSorted((a, b) => a.until - b.until);
+}
+
+async function readCalls(redis: Redis, thread: ThreadId): Promise<Map<string, ToolCall>> {
+  const { records } = await readJournalSlice(redis, thread, {}, lastRecords);
+  const calls = records.flatMap((record) => (record.type === "assistant" ? toolCalls(record.message) : []));
+  return new Map(calls.map((call) => [call.id, call]));
+}
+
+function lineOf(
+  thread: ThreadId,
+  question: Question,
+  call: ToolCall | undefined,
+  approvers: Approvers,
+  mask: Mask,
+): QuestionLine {
+  const { id, kind, tool, requester, askedAt: since, expiresAt: until } = question;
+  const name = mask(requester.name);
+  const isApproval = kind === "approval";
+  const visible = call && isApproval ? toVisibleCall(call, mask) : undefined;
+  return {
+    ...{ id, thread, kind, since, until, platform: parseThreadId(thread).platform },
+    tool: mask(tool),
+    text: mask(isApproval ? question.why : question.text),
+    call: [visible?.besides && `with ${visible.besides}`, visible?.text].filter(Boolean).join("\n"),
+    note: visible?.note ?? "",
+    requester: name,
+    decides: isApproval && approvers !== "requester" ? approvers : name,
+  };
+}
