@@ -4,7 +4,7 @@ import { continueActionId, type PausedTurn } from "../queue/session/continue-off
 import type { Unproven } from "../queue/turns/lost-holders.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
 import { formatCount, formatDuration, listFiles, renderCost } from "./describe.ts";
-import { toInlineCode } from "./visible-call.ts";
+import { toInlineCode } from "../chat/visible-call.ts";
 
 /**
  * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn

@@ -23,7 +23,10 @@ const rows = z
     return new Set(ids).size === ids.length;
   }, "COMPONENT_CUSTOM_ID_DUPLICATED");
 
-const allowedMentions = z.strictObject({ parse: z.array(z.enum(["users", "roles", "everyone"])) });
+const allowedMentions = z.strictObject({
+  parse: z.array(z.enum(["users", "roles", "everyone"])),
+  users: z.array(z.string()).max(100).optional(),
+});
 
 /** Suppresses embeds and notifications; ephemeral only for interactions. */
 const flags = z
