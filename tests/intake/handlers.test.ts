@@ -89,6 +89,7 @@ const policies: Record<string, Policy> = {
     "/api/usage": reads,
     "/api/audit": reads,
     "/api/system": reads,
+    "/api/questions": reads,
   }),
   ...named("console POST", {
     "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
@@ -98,6 +99,7 @@ const policies: Record<string, Policy> = {
     "/api/threads/:thread/stop": ["stop"],
     "/api/sessions/:thread/stop": ["stop"],
     "/api/sessions/:thread/continue": ["action"],
+    "/api/sessions/:thread/questions/:question": ["action"],
   }),
   ...named("terminal", {
     run: ["message", "stop", "action"],
@@ -111,6 +113,7 @@ const policies: Record<string, Policy> = {
     audit: operator,
     schedules: operator,
     usage: operator,
+    questions: ["action"],
   }),
 };
 
