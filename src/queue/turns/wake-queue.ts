@@ -67,7 +67,7 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       // The person may have been added to a job that waits behind the others.
       if (isPerson && kinds.scheduled) await advance(queue, thread);
     },
-    workers: () => queue.getWorkersCount(),
+    workers: () => countWorkers(queue, redis),
     async depth() {
       const counts = await queue.getJobCounts("wait", "prioritized", "active", "delayed", "failed");
       const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
@@ -84,6 +84,23 @@ export function openTurnQueue(redis: Redis): TurnQueue {
     },
     close: () => queue.close(),
   };
+}
+
+/**
+ * BullMQ asks each node of a cluster by itself, past what sends a command again when a node is lost: the count is then
+ * taken again, of the nodes that are left.
+ */
+async function countWorkers(queue: Queue, redis: Redis): Promise<number> {
+  for (;;) {
+    // A cluster of which no node is left would have no workers. This waits until one answers.
+    if (redis.isCluster) await redis.ping();
+    try {
+      return await queue.getWorkersCount();
+    } catch (error) {
+      const isLost = error instanceof Error && error.message === "Connection is closed.";
+      if (!redis.isCluster || !isLost || redis.status === "end") throw error;
+    }
+  }
 }
 
 /** Jobs without a priority, those of people, are taken before all that have one. */

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { silences } from "../../../src/queue/redis/silence.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { caughtUp, hasRedisServer, noRedisServer, redisServers } from "../../fakes/redis-servers.ts";
 import { startSilentRelay } from "../../fakes/silent-relay.ts";
 
@@ -187,5 +188,18 @@ describe("In a cluster", () => {
     expect(await Promise.all(names.map((name) => client.get(name)))).toEqual(names);
     await Promise.all(names.map((name) => client.set(name, "new")));
     await Promise.all(subscribers.map((subscriber) => hears(subscriber, second.client, "still here")));
+  });
+
+  test("workers are counted although a node is given up meanwhile", async () => {
+    const servers = await redisServers();
+    onTestFinished(() => servers.stop());
+    const { servers: nodes } = await servers.cluster(undefined, 1_000);
+    const { server } = await open(`redis+cluster://127.0.0.1:${nodes[1].port}`);
+    const queue = openTurnQueue(connect(server));
+    expect(await queue.workers()).toBe(0);
+    const count = countSilences();
+    nodes[0].freeze();
+    expect(await queue.workers()).toBe(0);
+    expect(count()).toBeGreaterThan(0);
   });
 });
