@@ -122,7 +122,9 @@ export async function command(args: string[]): Promise<number> {
     process.on("SIGINT", () => {
       presses += 1;
       if (presses > 1) process.exit(130);
-      void intake.stop(thread, consoleAuthor());
+      intake
+        .stop(thread, consoleAuthor())
+        .catch((error: unknown) => setup.log.error({ err: error }, "the task could not be stopped"));
     });
     const result = await intake.say(thread, task, consoleAuthor());
     if (result.kind === "refused" || result.kind === "ignored") {

@@ -36,7 +36,7 @@ const unwatched: ClientWatch = {
 /** The one place that makes a client, whatever kind of Redis it is for, and those that others duplicate from it. */
 export function openClient(target: Target, own: ClientOptions = {}, watch: ClientWatch = unwatched): Redis {
   const options = { ...common, ...(target.options.sentinels && sentinelOptions), ...target.options, ...own };
-  const client = target.nodes ? openCluster(options, target.nodes) : new Redis(options);
+  const client = target.nodes ? openCluster(options, target.nodes) : openSingle(options);
   // A cluster is duplicated with the options of its connections behind its nodes.
   client.duplicate = (first?: RedisOptions | Place[], second?: { redisOptions?: RedisOptions }) => {
     const override = Array.isArray(first) || second ? second?.redisOptions : first;
@@ -55,6 +55,19 @@ export function openClient(target: Target, own: ClientOptions = {}, watch: Clien
 /** What whoever duplicates a client asks for: the rest is as for the first one. */
 function pickOwn({ connectionName, monitor }: RedisOptions = {}): ClientOptions {
   return { ...(connectionName && { connectionName }), ...(monitor && { monitor }) };
+}
+
+/** A client of one server, or of the primary that sentinels name. */
+export function openSingle(options: ClientOptions): Redis {
+  const client = new Redis(options);
+  const send = client.sendCommand.bind(client);
+  client.sendCommand = (command, stream) => {
+    // Over a new connection ioredis subscribes again and looks at no answer: lost, it would end the process. Whoever
+    // subscribes hears of it all the same.
+    if (command.name === "subscribe") command.promise.catch(() => undefined);
+    return send(command, stream);
+  };
+  return client;
 }
 
 function openCluster(options: ClientOptions, nodes: Place[]): Redis {

@@ -1,4 +1,4 @@
-import { Redis } from "ioredis";
+import { openSingle } from "./client.ts";
 import { defaultLimits, watchSilence } from "./silence.ts";
 import type { Target } from "./target.ts";
 
@@ -17,7 +17,7 @@ const retryMs = 5_000;
 export function followFailover({ options }: Target, onFailover: () => void): () => void {
   const { sentinels, name } = options;
   const listeners = (sentinels ?? []).map((place) => {
-    const sentinel = new Redis({
+    const sentinel = openSingle({
       ...place,
       ...(options.sentinelPassword && { password: options.sentinelPassword }),
       ...(options.sentinelTLS && { tls: options.sentinelTLS }),

@@ -66,7 +66,7 @@ export async function watchStops(
     async close() {
       clearInterval(looking);
       watched.clear();
-      await subscriber.quit();
+      subscriber.disconnect();
     },
   };
 }

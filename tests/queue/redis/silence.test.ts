@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -115,6 +116,27 @@ describe("A connection that is open and silent", () => {
       .poll(() => lines)
       .toEqual([expect.stringContaining("has not answered"), "Redis answers again."]);
   });
+});
+
+test("A process goes on when a subscription that is made again ends with its connection", async () => {
+  const { server, relay } = await openBehindRelay();
+  const subscriber = server.connect();
+  await subscriber.subscribe("news");
+  const ended = Promise.withResolvers<void>();
+  subscriber.once("ready", () => {
+    relay.silence();
+    subscriber.once("end", ended.resolve);
+    subscriber.disconnect();
+  });
+  const rejections: unknown[] = [];
+  const note = (error: unknown) => void rejections.push(error);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  subscriber.disconnect(true);
+  await ended.promise;
+  // Rejections that nobody looks at are told of before the next turn of the event loop.
+  await setImmediate();
+  expect(rejections).toEqual([]);
 });
 
 test("A connection that is used, or has nothing to say, is kept", async () => {
