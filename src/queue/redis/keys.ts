@@ -96,7 +96,7 @@ export const keys = {
   held: (day: string, subject: string) => `heddle:{budget}:held:${day}:${subject}`,
   /** Set: turns for whose sake that budget was extended. */
   extended: (day: string, subject: string) => `heddle:{budget}:extended:${day}:${subject}`,
-  /** Set: subjects whose budget of that day is nearly used up, and whose thread was told so. */
+  /** Set: subjects whose budget of that day is nearly used up, and with each the reservation whose thread is told so. */
   warned: (day: string) => `heddle:{budget}:warned:${day}`,
   /** Present for a while after a reservation was settled. */
   charged: (reservation: string) => `heddle:{budget}:booked:${reservation}`,

@@ -46,7 +46,7 @@ export async function editMessage(
   return edits[z.literal([0, 1, 2, 3]).parse(result)];
 }
 
-/** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else; `repeated`: told before. */
+/** `withdrawn`: it had not been taken. `stopping`: the turn worked on nothing else. `repeated`: any of them, told before. */
 export type Deleted = "withdrawn" | "passed-on" | "stopping" | "repeated" | "too-late";
 
 /** What delete.lua replies, by its number. */

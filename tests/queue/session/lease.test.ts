@@ -502,7 +502,7 @@ test("A message that waits is gone when its author deletes it, and reads as edit
   for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
   const remove = (id: string) => deleteMessage(redis, thread, { message: id, author: ada, at: 9 });
   expect([await remove("m2"), await remove("m2"), await remove("m9")]).toEqual([
-    ...["withdrawn", "too-late", "too-late"],
+    ...["withdrawn", "repeated", "too-late"],
   ]);
   const edit = { message: "m3", author: ada, at: 9, text: "message 3, please" };
   expect(await editMessage(redis, thread, edit)).toBe("changed");

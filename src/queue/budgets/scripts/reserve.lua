@@ -1,9 +1,10 @@
 --[[
   Sets aside what a model call may use in each budget of a day that concerns it, or in none of them. Called again
-  with the same reservation it keeps it alive. One whose worker died lapses.
+  with the same reservation it keeps it alive, and tells the same of warnings: the client may have lost the first
+  reply with its connection. One whose worker died lapses.
 
   KEYS[1] usage of the day: hash of `<subject> <measure>` to a number
-  KEYS[2] set of the subjects whose people were warned
+  KEYS[2] set of the subjects whose people were warned, and of `<subject> <reservation>` that was told to warn them
   then, for each budget: its reservations (hash of id to `<until, ms> <cost> <tokens>`), and the set of its extensions
 
   ARGV[1] reservation    ARGV[2] ms until it lapses    ARGV[3] cost    ARGV[4] tokens
@@ -89,8 +90,12 @@ for _, budget in ipairs(budgets) do
 end
 local output = { "held" }
 for subject, warning in pairs(warnings) do
+  local warner = subject .. " " .. id
   if redis.call("SADD", warned, subject) == 1 then
+    redis.call("SADD", warned, warner)
     redis.call("PEXPIRE", warned, keepMs)
+  end
+  if redis.call("SISMEMBER", warned, warner) == 1 then
     for _, part in ipairs(warning) do
       output[#output + 1] = part
     end

@@ -1,5 +1,6 @@
 --[[
   Takes back a message that its author has deleted. A turn that works on nothing else is stopped.
+  Done once: a client that lost the reply with its connection is told that the deletion was told before.
 
   KEYS[1] head    KEYS[2] mail    KEYS[3] asked    KEYS[4] stop    KEYS[5] seen (of this deletion)
 
@@ -10,7 +11,7 @@
     1  it waited and is gone
     2  the running turn, which works on other messages too, will be told
     3  the running turn is to stop
-    4  the same, and it was told before
+    4  one of these, and it was told before
     0  not a message that waits or is being worked on
 ]]
 -- @include decode
@@ -22,11 +23,12 @@ for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
   local waiting = decode(entry).message
   if type(waiting) == "table" and waiting.id == message then
     redis.call("LREM", mail, 1, entry)
+    redis.call("SET", seen, "1", "EX", seconds)
     return 1
   end
 end
 if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
-  return 0
+  return redis.call("EXISTS", seen) == 1 and 4 or 0
 end
 -- A correction, or the note of a deletion, is about a message and no work of its own: `<message>~<time>`.
 local others = 0
@@ -41,4 +43,5 @@ if others == 0 and redis.call("LLEN", mail) == 0 then
 end
 redis.call("SREM", asked, message)
 redis.call("RPUSH", mail, note)
+redis.call("SET", seen, "1", "EX", seconds)
 return 2
