@@ -3,7 +3,7 @@ import { type ThreadId, threadId } from "../chat/threads.ts";
 import { RedisUnavailable } from "../queue/redis/unavailable.ts";
 
 /** What waits for Redis is in memory; platforms send the rest again. */
-const mostWaiting = 1_000;
+export const mostWaiting = 1_000;
 
 /**
  * The same intake, but an event whose outcome Redis has not confirmed within seconds is rejected instead of waited for:

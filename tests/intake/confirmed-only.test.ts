@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import type { InboundEvent, IntakeResult } from "../../src/chat/inbound.ts";
+import { confirmedOnly, mostWaiting } from "../../src/intake/confirmed-only.ts";
+
+const place = { platform: "memory", workspace: "w", channel: "c" };
+const message: InboundEvent = {
+  ...{ kind: "message", thread: { ...place, thread: "1" }, ref: { ...place, message: "1" } },
+  ...{ author: { id: "U1", name: "Ada", standing: "member", roles: [] }, text: "hi", attachments: [] },
+  ...{ addressed: "mention", at: 1 },
+};
+const accepted: IntakeResult = { kind: "accepted", thread: "memory:w:c:1", position: 0 };
+
+test("So many events wait for Redis; further ones are rejected at once, until those before are through", async () => {
+  const answers: PromiseWithResolvers<IntakeResult>[] = [];
+  const intake = confirmedOnly(
+    {
+      receive() {
+        const answer = Promise.withResolvers<IntakeResult>();
+        answers.push(answer);
+        return answer.promise;
+      },
+    },
+    // Redis is given up for each of them at once: what was sent to it is in memory all the same.
+    { confirm: () => Promise.reject(new Error("Redis does not answer.")) },
+  );
+  const receive = () => intake.receive(message).catch((error: unknown) => String(error));
+  const tooMany = expect.stringContaining("Too many events wait for Redis");
+  for (let n = 0; n < mostWaiting; n += 1) expect(await receive()).not.toEqual(tooMany);
+  expect(await receive()).toEqual(tooMany);
+  expect(answers).toHaveLength(mostWaiting);
+
+  answers[0]?.resolve(accepted);
+  answers[1]?.reject(new Error("Redis has lost it."));
+  await Promise.allSettled([answers[0]?.promise, answers[1]?.promise]);
+  expect([await receive(), await receive()]).not.toContainEqual(tooMany);
+  expect(await receive()).toEqual(tooMany);
+});
