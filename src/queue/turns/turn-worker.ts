@@ -119,6 +119,7 @@ const lostLock = "lock lost";
 
 function isLostLock(error: unknown): boolean {
   return (
-    error instanceof Error && /^(could not renew lock for|Missing (lock|key) for) job /.test(error.message)
+    error instanceof Error &&
+    /^(could not renew lock for|Missing (lock|key) for|Lock mismatch for) job /.test(error.message)
   );
 }
