@@ -20,8 +20,8 @@ afterEach(async ({ task }) => {
 test("A program with the embedded server that is killed twenty times loses no message and does nothing twice", {
   timeout: 1_200_000,
 }, async () => {
-  const cycles = full ? 20 : 2;
-  const [threads, calls] = [4, 6];
+  const cycles = full ? 20 : 1;
+  const [threads, calls] = full ? [4, 6] : [2, 4];
   /** How many model requests are still awaited before the kill. */
   let awaited = Number.POSITIVE_INFINITY;
   let reached = () => undefined as void;
@@ -71,7 +71,7 @@ test("A program with the embedded server that is killed twenty times loses no me
 });
 
 test("The embedded server gives back the memory of turns that are over", { timeout: 1_200_000 }, async () => {
-  const [threads, turns] = full ? [50, 3_000] : [10, 100];
+  const [threads, turns] = full ? [50, 3_000] : [4, 12];
   stage = await setStage({ redis: "embedded" });
   const { slack } = stage;
   const program = await stage.start("all");
@@ -95,10 +95,11 @@ test("The embedded server gives back the memory of turns that are over", { timeo
       );
     }
   };
-  // The program has loaded all it needs.
-  await ask(threads * 2, 1);
+  // Until the program has loaded all it needs.
+  const warm = full ? threads * 2 : threads;
+  await ask(warm, 1);
   const before = residentMB(program);
-  await ask(turns, threads * 2 + 1);
+  await ask(turns, warm + 1);
   const grown = residentMB(program) - before;
   note("embedded-memory", { turns, before, grown });
   expect(grown).toBeLessThan(150);

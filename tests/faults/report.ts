@@ -57,6 +57,7 @@ function figures(all: readonly Note[]): string {
     `**One by one**: ${kills.length} kills at ${points.size} named points, nothing lost or repeated. From the kill until everything had settled, including the start of the next process: median ${inSeconds(recovery.median)} s, longest ${inSeconds(recovery.longest)} s; several run at once and share the machine.`,
     `**Handover**: ${handovers.length} workers got SIGTERM in the middle of a command. They exited within ${gone.median} ms (median) and ${gone.longest} ms (longest), and the next worker ran the next command after ${resumed.median} and ${resumed.longest} ms.`,
     ...all.filter((entry) => entry.kind === "embedded").map(embedded),
+    ...all.filter((entry) => entry.kind === "embedded-server").map(embeddedServer),
     ...all.filter((entry) => entry.kind === "embedded-memory").map(embeddedMemory),
     ...storms.map(storm),
   ].join("\n\n");
@@ -66,8 +67,12 @@ function embedded({ cycles, sent, answered, marks, twice }: Extract<Note, { kind
   return `**Embedded Redis**: the whole program killed ${cycles} times in the middle of turns: ${answered} of ${sent} messages answered, ${twice} of ${marks} lines of tool calls written twice.`;
 }
 
+function embeddedServer({ turns, storedMB, grown }: Extract<Note, { kind: "embedded-server" }>): string {
+  return `**The embedded Redis alone**: what ${turns} turns write made its process grow by ${grown} MB for ${storedMB} MB stored.`;
+}
+
 function embeddedMemory({ turns, before, grown }: Extract<Note, { kind: "embedded-memory" }>): string {
-  return `**Its memory**: ${turns} turns made the program's processes grow by ${grown} MB, from ${before} MB.`;
+  return `**The whole program's memory**: with the embedded Redis, ${turns} turns made its processes grow by ${grown} MB, from ${before} MB.`;
 }
 
 function spread(values: readonly number[]): { median: number; longest: number } {

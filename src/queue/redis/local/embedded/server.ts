@@ -122,6 +122,10 @@ async function keepUp(
 ): Promise<void> {
   let compacting: Promise<void> | undefined;
   let failed = "";
+  const shorten = async () => {
+    await compact(log.rotate());
+    removeReplaced(folder);
+  };
   while (!signal.aborted) {
     await delay(syncEveryMs, undefined, { signal }).catch(() => undefined);
     await log.sync();
@@ -130,8 +134,7 @@ async function keepUp(
     failed = failure;
     if (failure || compacting || signal.aborted || log.bytes() < Math.max(rewriteBytes, baseBytes(folder)))
       continue;
-    compacting = compact(log.rotate())
-      .then(() => removeReplaced(folder))
+    compacting = shorten()
       .catch((error: unknown) => warn(`The embedded Redis cannot shorten its files: ${String(error)}.`))
       .finally(() => (compacting = undefined));
   }
