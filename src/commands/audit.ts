@@ -45,7 +45,7 @@ export async function command(args: string[]): Promise<number> {
     key: await readAuditKey(config.dataDir, config.environment.HEDDLE_AUDIT_KEY),
     unkeyedUntil: unkeyed === undefined ? undefined : Number(unkeyed),
   };
-  const server = await openRedis(config, setup.log);
+  const server = await openRedis(config, setup.log, { adopts: false });
   const log = { redis: server.connect(), folder: auditFolder(config), options };
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";

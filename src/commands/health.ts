@@ -11,7 +11,7 @@ import { createCommandContext, UsageError } from "./context.ts";
 export async function command(args: string[]): Promise<number> {
   if (args.length > 0) throw new UsageError("heddle health takes no arguments.");
   const { config } = await createCommandContext("silent");
-  const server = await openRedis(config, { info() {}, warn() {} });
+  const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
   try {
     const redis = server.connect();
     const serves = await isAlive(redis, readInstance(config));

@@ -19,7 +19,7 @@ export async function command(args: string[]): Promise<number> {
   const shows = verb === "show" && thread && rest.length === 0;
   if (!lists && !shows) throw new UsageError("Usage: heddle threads list | show <thread>");
   const setup = await createCommandContext("warn");
-  const server = await openRedis(setup.config, setup.log);
+  const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
     const redis = server.connect();
     const text = shows ? await show(redis, thread) : await list(redis);

@@ -17,7 +17,7 @@ export async function command(args: string[]): Promise<number> {
   if (!by || !Number.isInteger(count) || count < 1 || count > 3_650)
     throw new UsageError("Usage: heddle usage [--days 1 to 3650] [--by day|user|channel|model]");
   const setup = await createCommandContext("warn");
-  const server = await openRedis(setup.config, setup.log);
+  const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
     const days = listLastDays(setup.config.settings.budgets.timeZone, Date.now(), count);
     const rows = await readUsage(server.connect(), days);

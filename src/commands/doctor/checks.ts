@@ -100,7 +100,14 @@ async function checkModel({ environment }: Config, name: string, signal: AbortSi
 }
 
 async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
-  const server = await openRedis(config, { info() {}, warn() {} }, redisPatienceMs);
+  const server = await openRedis(
+    config,
+    { info() {}, warn() {} },
+    {
+      patienceMs: redisPatienceMs,
+      adopts: false,
+    },
+  );
   try {
     const redis = server.connect();
     const warnings = [...server.warnings, ...(await listUnreadable(redis))];

@@ -19,6 +19,11 @@ export interface RedisSettings {
   limits?: SilenceLimits;
   /** Where `valkey-server` and `redis-server` are looked for. Default: the PATH of this process. */
   searchPath?: string;
+  /**
+   * Whether what the embedded server kept is moved into a real one. Default true; a command that only reads leaves it
+   * where it is and gets a warning.
+   */
+  adopts?: boolean;
   log: RedisLog;
 }
 
@@ -35,14 +40,17 @@ export interface RedisSettings {
  * @throws {RedisUnavailable} with a sentence for the operator.
  */
 export async function connectRedis(settings: RedisSettings): Promise<RedisServer> {
-  const { url, log } = settings;
+  const { url, log, adopts = true } = settings;
   const server =
     url === undefined
-      ? await connectLocal({ ...settings, searchPath: settings.searchPath ?? process.env["PATH"] ?? "" })
+      ? await connectLocal({
+          ...settings,
+          adopts,
+          searchPath: settings.searchPath ?? process.env["PATH"] ?? "",
+        })
       : await adoptInto(
           await connectRemote({ ...settings, url, patienceMs: settings.patienceMs ?? 10_000 }),
-          settings.dataDir,
-          log,
+          { dataDir: settings.dataDir, adopts, log },
         );
   log.info(`Redis: ${server.describe}.`);
   for (const warning of server.warnings) log.warn(warning);

@@ -20,12 +20,13 @@ const atOnce = 500;
  * Moves what the embedded server kept into the real one that has taken its place, once: the files stay, under another
  * name. A server that holds something already is left alone. The caller holds the folder's lock.
  *
+ * @param adopts false: it only tells what there is to move
  * @returns what the operator should know
  */
 export async function adoptEmbeddedFiles(
   paths: Pick<LocalRedisPaths, "embeddedFiles" | "oldSnapshot" | "log">,
   redis: Redis,
-  name: string,
+  { name, adopts }: { name: string; adopts: boolean },
 ): Promise<string[]> {
   const { embeddedFiles, oldSnapshot, log } = paths;
   const { base, logs } = listFiles(embeddedFiles);
@@ -41,19 +42,24 @@ export async function adoptEmbeddedFiles(
         `${place} holds what the embedded Redis kept, and ${name} has content of its own, so neither is touched: remove the former if you do not need it; to go back to it, stop Heddle, empty ${name} (FLUSHDB) and start again, which moves it over.`,
       ];
     }
+    if (!adopts) return [`${place} holds what the embedded Redis kept: the next start moves it to ${name}.`];
     const store = hasFiles ? readStore(embeddedFiles).store : await readOldSnapshot(oldSnapshot);
     await redis.set(marker, "begun");
     const count = await fill(redis, store);
     await redis.set(marker, "moved");
     log.info(`Moved ${count} keys of the embedded Redis to ${name}; its files stay as ${place}.moved.`);
   }
+  if (!adopts) return [];
   for (const each of kept) await rename(each, freeName(`${each}.moved`));
   await redis.del(marker);
   return [];
 }
 
 /** The same for the server that REDIS_URL names. */
-export async function adoptInto(server: RedisServer, dataDir: string, log: RedisLog): Promise<RedisServer> {
+export async function adoptInto(
+  server: RedisServer,
+  { dataDir, adopts, log }: { dataDir: string; adopts: boolean; log: RedisLog },
+): Promise<RedisServer> {
   const folder = join(resolve(dataDir), "redis");
   if (![join(folder, "embedded"), join(folder, "embedded.ndjson")].some((path) => existsSync(path)))
     return server;
@@ -69,7 +75,7 @@ export async function adoptInto(server: RedisServer, dataDir: string, log: Redis
         return [
           `${folder} holds what the embedded Redis kept, which is not moved to a cluster: start once without REDIS_URL where valkey-server or redis-server is installed, and copy that server's keys; or remove the folder.`,
         ];
-      return await adoptEmbeddedFiles(paths, redis, server.describe);
+      return await adoptEmbeddedFiles(paths, redis, { name: server.describe, adopts });
     });
     return { ...server, warnings: [...server.warnings, ...warnings] };
   } finally {

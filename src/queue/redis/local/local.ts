@@ -12,6 +12,8 @@ import { useSystemServer } from "./system.ts";
 interface LocalSettings {
   dataDir: string;
   searchPath: string;
+  /** See `RedisSettings`. */
+  adopts: boolean;
   log: RedisLog;
 }
 
@@ -35,7 +37,8 @@ async function connectIn(settings: LocalSettings): Promise<RedisServer> {
   return await withLock(paths.lock, async () => {
     if (await isServed(paths.embedded)) return await useEmbedded(paths);
     const binary = await findOnPath(serverPrograms, settings.searchPath);
-    if (binary !== undefined || (await isServed(paths.system))) return await useSystemServer(paths, binary);
+    if (binary !== undefined || (await isServed(paths.system)))
+      return await useSystemServer(paths, binary, settings.adopts);
     return await useEmbedded(paths);
   });
 }

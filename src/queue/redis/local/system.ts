@@ -30,10 +30,12 @@ const settings = (socket: string) => ({
  * The server of the system: the one that runs in this folder, else a new one. The caller holds the folder's lock.
  *
  * @param binary Absent: only a server that runs already will do.
+ * @param adopts Whether what the embedded server kept is moved into it.
  */
 export async function useSystemServer(
   paths: LocalRedisPaths,
   binary: string | undefined,
+  adopts: boolean,
 ): Promise<RedisServer> {
   const { system } = paths;
   const kept = await keepServer(paths, system, () => {
@@ -45,7 +47,7 @@ export async function useSystemServer(
   return redisServer({
     kind: "system",
     describe: `${name} at ${system}`,
-    warnings: [...warnings, ...(await adoptEmbeddedFiles(paths, kept.control, name))],
+    warnings: [...warnings, ...(await adoptEmbeddedFiles(paths, kept.control, { name, adopts }))],
     target: { options: { path: system } },
     log: paths.log,
     end: kept.end,

@@ -263,6 +263,25 @@ describe("what the embedded server kept", () => {
     }
   });
 
+  test("is only told of by a command that reads, and moved by the next start", async () => {
+    const remote = await startRedis();
+    try {
+      await keep();
+      for (const settings of [{ url: remote.path }, {}]) {
+        const reading = await open({ ...settings, adopts: false });
+        expect(reading.warnings.join("\n")).toMatch(
+          /embedded holds what the embedded Redis kept: the next start moves it to .*Redis/,
+        );
+        expect(await reading.connect().dbsize()).toBe(0);
+        expect(existsSync(files())).toBe(true);
+        await reading.close();
+      }
+      await expectAll(await open({ url: remote.path }));
+    } finally {
+      await remote.stop();
+    }
+  });
+
   test("is left alone where the other server has content, and the log says what to do", async () => {
     const server = await open();
     await server.connect().set("own", "1");
