@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
 import { Redis } from "ioredis";
 import { ClientSession, RedisServerState } from "js-redis-server/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -121,6 +122,20 @@ describe("the embedded server", () => {
     const kept = await client.llen("list");
     expect(kept).toBeGreaterThanOrEqual(answered);
     expect(await client.get("last")).toBe(String(kept));
+  });
+
+  test("serves again, with its data, when its thread alone has died", async () => {
+    const created = Promise.withResolvers<Worker>();
+    process.once("worker", created.resolve);
+    const client = (await open()).connect();
+    const thread = await created.promise;
+    await client.set("key", "kept");
+    // As Node does for an exception in it, and when its heap is full.
+    thread.emit("error", new Error("ran out of memory"));
+    await thread.terminate();
+    expect(await client.get("key")).toBe("kept");
+    expect(await client.set("after", "1")).toBe("OK");
+    expect(lines.join("\n")).toMatch(/The embedded Redis has failed: Error: ran out of memory\./);
   });
 
   test("refuses damaged files instead of starting without the data", async () => {
