@@ -47,9 +47,15 @@ function killing([, side, point, times = "1"]: RegExpExecArray): typeof failpoin
   let left = Number(times);
   return async (name, work) => {
     const isHere = name === point && --left === 0;
-    if (isHere && side === "before") process.kill(process.pid, "SIGKILL");
+    if (isHere && side === "before") die();
     const result = await work();
-    if (isHere && side === "after") process.kill(process.pid, "SIGKILL");
+    if (isHere && side === "after") die();
     return result;
   };
+}
+
+/** With its supervisor, which would start another process that dies at the same point. */
+function die(): void {
+  if (process.connected) process.kill(process.ppid, "SIGKILL");
+  process.kill(process.pid, "SIGKILL");
 }
