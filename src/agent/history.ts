@@ -101,6 +101,8 @@ export function replay(records: readonly JournalRecord[]): History {
 export interface Replay {
   /** Reads what was appended since. */
   add(records: readonly JournalRecord[]): void;
+  /** The turn that looks open has ended, in a record that cannot be read. */
+  closeTurn(): void;
   /** What {@link replay} gives for all records so far; a copy, which later records leave alone. */
   history(): History;
   /** False while it began behind unknown records and what they leave may still be part of the history. */
@@ -135,6 +137,10 @@ export function startReplay(base: ReplayBase = { messages: [] }): Replay {
   return {
     add(records) {
       for (const record of records) applyRecord(state, record);
+    },
+    closeTurn() {
+      closeCalls(state);
+      state.turn = undefined;
     },
     history() {
       const { messages, open, turn, chosenModel } = state;

@@ -77,6 +77,8 @@ export async function openSession(
   if (stop) orders.hear(stop);
   const rest: Promise<void>[] = [];
   const journal = await loadJournal(options.redis, lease.thread, lease.found.journal);
+  // The head changes with the same write as the journal: where no turn runs, the end of the last one cannot be read.
+  if (head["status"] !== "running") journal.replay.closeTurn();
   const told = readHeadNumber(options.redis, lease.thread, "told", head["told"]);
   const session: ClaimedSession = {
     ...{ lease, options, job, orders, rest, head, journal },

@@ -630,6 +630,26 @@ describe("A worker", () => {
     expect(saved).toEqual([["turn-start", "user", "assistant", "tool-start", "tool-result"]]);
   });
 
+  test("leaves a turn alone whose end it cannot read, and answers what comes next", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const log = keys.log(threadId(thread));
+    const first = await worker(chat, { replies: [{ text: "One." }] });
+    await says("one");
+    await answer(chat, "One.");
+    await expect.poll(() => readSessionStatus(redis, threadId(thread))).toBe("idle");
+    await first.close();
+    // As a later Heddle may write it.
+    await redis.lset(log, -1, JSON.stringify({ v: 2, type: "turn-end" }));
+    const { requests } = await worker(chat, { replies: [{ text: "Two." }] });
+    await says("two");
+    await answer(chat, "Two.");
+    expect(requests).toHaveLength(1);
+    const types = (await readJournal(redis, threadId(thread))).map(({ type }) => type);
+    const turn = ["turn-start", "user", "assistant"];
+    expect(types).toEqual([...turn, "unreadable", ...turn, "turn-end"]);
+  });
+
   test("reads no more of a long thread than the next turn needs, which sees what it saw before", async () => {
     const chat = memoryChat();
     const { redis, says, thread } = gateway(chat);
