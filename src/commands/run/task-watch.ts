@@ -1,13 +1,12 @@
 import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
-import { isUndecided, replay } from "../../agent/history.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
+import { isUndecided, startReplay } from "../../agent/history.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { LiveEvent } from "../../progress/live-event.ts";
 import { renderClosing } from "../../progress/receipt.ts";
 import { hasUnsentEnding } from "../../queue/outbox/flush.ts";
-import { readJournal } from "../../queue/session/journal.ts";
+import { readForward } from "../../queue/session/journal.ts";
 import { readOpenQuestions } from "../../queue/session/open-questions.ts";
 import { readSessionStatus } from "../../queue/session/sessions.ts";
 import { noChanges } from "../../queue/turns/contracts.ts";
@@ -25,38 +24,61 @@ export function watchTask(
   tell: (event: LiveEvent | undefined) => void,
 ): () => Promise<void> {
   let wasOver = false;
+  const read = readTask(redis, thread);
   return async () => {
     const status = await readSessionStatus(redis, thread);
     // The event comes when everything is posted, and knows more than the record.
     const isOver = status === "idle" && !(await hasUnsentEnding(redis, thread));
     if (isOver ? wasOver : (await readOpenQuestions(redis, thread)).length > 0) {
-      const records = await readJournal(redis, thread);
-      if (isOver) tell(await endOf(redis, thread, records));
-      else for (const question of questionsIn(records)) tell(question);
+      const task = await read();
+      if (isOver) tell(await endOf(redis, thread, task));
+      else for (const question of task.questions) tell(question);
     }
     wasOver = isOver;
   };
 }
 
-function questionsIn(records: readonly JournalRecord[]): LiveEvent[] {
-  const { open, turn } = replay(records);
-  const step = turn?.steps ?? 0;
-  return open.filter(isUndecided).map(({ question, call }) => ({ type: "question", step, question, call }));
+/** What the journal says of a task. */
+interface TaskRecords {
+  questions: LiveEvent[];
+  /** Ids of the messages. */
+  messages: string[];
+  end: { turn: string; outcome: TurnOutcome } | undefined;
+}
+
+/** Reads with each call what was written since the one before. */
+function readTask(redis: Redis, thread: ThreadId): () => Promise<TaskRecords> {
+  const replay = startReplay();
+  const messages: string[] = [];
+  let position = 0;
+  let end: TaskRecords["end"];
+  return async () => {
+    for await (const { records } of readForward(redis, thread, position)) {
+      position += records.length;
+      replay.add(records);
+      end ??= records.find((record) => record.type === "turn-end");
+      messages.push(...records.flatMap((record) => (record.type === "user" ? [record.message.id] : [])));
+    }
+    const { open, turn } = replay.history();
+    const step = turn?.steps ?? 0;
+    const questions = open
+      .filter(isUndecided)
+      .map(({ question, call }) => ({ type: "question", step, question, call }) as const);
+    return { questions, messages, end };
+  };
 }
 
 async function endOf(
   redis: Redis,
   thread: ThreadId,
-  records: readonly JournalRecord[],
+  { messages, ...task }: TaskRecords,
 ): Promise<LiveEvent | undefined> {
-  const end =
-    records.find((record) => record.type === "turn-end") ?? (await findCancelledTask(redis, thread));
+  const end = task.end ?? (await findCancelledTask(redis, thread));
   if (!end) return undefined;
   const { turn, outcome } = end;
-  const messages = records.flatMap((record) => (record.type === "user" ? [record.message.id] : []));
   // What only the worker knew, the files above all, is left out.
   const [closing] = renderClosing(turn, { outcome, durationMs: 0, files: noChanges, withdrawn: [] });
-  return { type: "turn-end", turn, outcome, messages, closing };
+  return { type: "turn-end", turn, outcome, messages: [...messages], closing };
 }
 
 /** The end of a task that was stopped before a turn has taken it. */

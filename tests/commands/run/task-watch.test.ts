@@ -4,6 +4,7 @@ import { noUsage } from "../../../src/agent/model.ts";
 import { createAsker } from "../../../src/agent/questions.ts";
 import { watchTask } from "../../../src/commands/run/task-watch.ts";
 import type { LiveEvent } from "../../../src/progress/live-event.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { askQuestion } from "../../../src/queue/session/open-questions.ts";
@@ -34,7 +35,7 @@ async function task() {
 }
 
 test("A look at a task tells of the question that it has open, and how it has ended", async () => {
-  const { lease, look, told } = await task();
+  const { redis, thread, lease, look, told } = await task();
   await look();
   await lease.take({ type: "turn-start", turn: "t1", at: 1 });
   await look();
@@ -57,6 +58,8 @@ test("A look at a task tells of the question that it has open, and how it has en
   await look();
   expect(told.splice(0)).toEqual([{ type: "question", step: 1, question, call }]);
 
+  // What one look has read no later one reads again.
+  for (const position of [0, 1, 2]) await redis.lset(keys.log(thread), position, "{broken");
   const outcome = { kind: "answered", text: "Red it is.", steps: 2, usage: noUsage } as const;
   const post = JSON.stringify({ do: "post", message: { kind: "answer", markdown: "" }, attempts: 0 });
   await lease.append([{ type: "turn-end", turn: "t1", outcome, at: 3 }], {
