@@ -37,7 +37,8 @@ const commands: Record<string, Command> = {
     load: () => import("./commands/manifest.ts"),
   },
   threads: {
-    usage: "  heddle threads list | show <thread>        list threads or print a transcript",
+    usage: `  heddle threads list | show <thread>        list threads or print a transcript
+      show <thread> [--before <record>]   an older part of a long one`,
     asksRedis: true,
     load: () => import("./commands/threads.ts"),
   },

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { keys } from "../../src/queue/redis/keys.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { noonZone } from "../fakes/noon.ts";
@@ -264,6 +265,34 @@ describe("Other commands", () => {
     const stop = heddle(["stop", thread]);
     expect(await stop.ended).toBe(1);
     expect(stop.output()).toContain("Nothing is running");
+  });
+
+  test("threads shows the last part of a long thread, and the older one when asked for it", async () => {
+    const thread = "slack:T1:C1:1.2";
+    const author = { id: "U1", name: "Ada" };
+    const records = Array.from({ length: 1_500 }, (_, n) => [
+      JSON.stringify({ type: "turn-start", turn: `t${n}`, at: n }),
+      JSON.stringify({
+        type: "user",
+        message: { role: "user", id: `m${n}`, author, text: `task ${n}.`, at: n },
+      }),
+    ]);
+    await here.redis.client().rpush(keys.log(thread), ...records.flat());
+    const show = heddle(["threads", "show", thread]);
+    expect(await show.ended).toBe(0);
+    expect(show.output()).toContain("task 1499.");
+    expect(show.output()).not.toContain("task 100.");
+    const [, before = ""] =
+      /\(older: heddle threads show slack:T1:C1:1.2 --before (\d+)\)/.exec(show.output()) ?? [];
+    // Counted from 1; each turn has two.
+    const first = (Number(before) - 1) / 2;
+    expect(show.output()).toContain(`task ${first}.`);
+    const older = heddle(["threads", "show", thread, "--before", before]);
+    expect(await older.ended).toBe(0);
+    expect(older.output()).toContain(`task ${first - 1}.`);
+    expect(older.output()).not.toContain(`task ${first}.`);
+    const wrong = heddle(["threads", "show", thread, "--before", "yesterday"]);
+    expect(await wrong.ended).toBe(2);
   });
 
   test("usage tells who has used what, and a task beyond the day's budget is not begun", async () => {
