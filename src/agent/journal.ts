@@ -59,3 +59,20 @@ export type JournalRecord =
    * positions. `why` is for people.
    */
   | { type: "unreadable"; why: string };
+
+/** Records in a row, as one piece of a journal that is read in pieces. */
+export interface JournalPiece {
+  records: JournalRecord[];
+  /** The position of the first, counted from 0; a position never changes. */
+  from: number;
+  /** How large they are as they are stored. */
+  chars: number;
+}
+
+/** Reads a session's journal in pieces, which are small whatever its length. */
+export interface JournalReader {
+  /** The records from the position `from` on, oldest first. */
+  forward(from: number): AsyncIterable<JournalPiece>;
+  /** The records before the position `before`, the newest piece first; within a piece they are oldest first. */
+  backward(before?: number): AsyncIterable<JournalPiece>;
+}

@@ -5,7 +5,7 @@ import {
 } from "../agent/context/compaction.ts";
 import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import type { JournalRecord } from "../agent/journal.ts";
+import type { JournalReader } from "../agent/journal.ts";
 import { meteredModel } from "../agent/llm/metered-model.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { formatNoteIndex } from "../agent/loop/note-index.ts";
@@ -50,8 +50,7 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser">
    * start a turn by itself.
    */
   schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
-  /** A thread's whole journal. */
-  journal(thread: ThreadId): Promise<JournalRecord[]>;
+  journal(thread: ThreadId): JournalReader;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
@@ -216,7 +215,7 @@ function createServices(
   return {
     notes: options.notes(thread, () => asked.map(({ author }) => author)),
     ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
-    history: () => options.journal(thread),
+    history: options.journal(thread),
     now: Date.now,
     ...(sandbox && { sandbox }),
     deliver: deliverTo(thread, options),

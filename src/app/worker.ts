@@ -8,7 +8,7 @@ import { ConnectionSilent } from "../queue/redis/silence.ts";
 import { openScheduleClock, type ScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
 import { createThreadSchedules, type ScheduleLimits } from "../queue/schedules/schedules.ts";
-import { readJournal } from "../queue/session/journal.ts";
+import { createJournalReader } from "../queue/session/journal.ts";
 import { createRedisNotes } from "../queue/session/notes.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";
 import { createSlots } from "../queue/turns/slots.ts";
@@ -204,7 +204,7 @@ function openAgentRunner(
         audit: note,
         now: Date.now,
       }),
-    journal: (thread) => readJournal(redis, thread),
+    journal: (thread) => createJournalReader(redis, thread),
     surface,
     skills,
     mcp: pool,

@@ -22,6 +22,7 @@ import { memoryChat } from "../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
 import { plainMessageExtras } from "../message-extras/plain.ts";
 import { dataFolder } from "../sandbox/two-threads.ts";
+import { readerOf } from "../agent/journal-reader.ts";
 
 /** Pays for everything. */
 const openBudget: TurnBudget = { reserve: async () => ({ ok: true, settle: async () => {} }) };
@@ -69,7 +70,7 @@ function runner(
       },
     },
     notes: () => notes,
-    journal: async (thread) => journals.get(thread) ?? [],
+    journal: (thread) => readerOf(() => journals.get(thread) ?? []),
     surface: () => memoryChat().surface,
     skills: { current: async () => ({ skills, problems: [] }), mounts: () => [] },
     mcp: { tools: async () => mcpTools, status: () => [], close: async () => {} },

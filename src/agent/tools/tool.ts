@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TextLimits } from "../context/truncate.ts";
 import type { InnerCalls } from "../events.ts";
-import type { JournalRecord } from "../journal.ts";
+import type { JournalReader } from "../journal.ts";
 import type { Budget } from "../loop/limits.ts";
 import type { Image, Speaker, ToolStatus } from "../messages.ts";
 import type { Usage } from "../model.ts";
@@ -45,8 +45,8 @@ export interface ToolServices {
   notes: NoteStore;
   /** What is planned for this thread. Absent where nothing can start a turn by itself. */
   schedules?: ScheduleStore;
-  /** The session's whole journal. Absent where none is kept. */
-  history?(): Promise<readonly JournalRecord[]>;
+  /** The session's journal. Absent where none is kept. */
+  history?: JournalReader;
   /**
    * Hands a file to the people in the thread. Absent where there is nobody to hand it to. `key` is the same for
    * every attempt to hand over the same file. Never throws for an expected failure.

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalPiece, JournalReader, JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
@@ -38,15 +38,6 @@ export async function readJournalSlice(
   if (from >= last) return { records: [], from, length };
   const entries = await redis.lrange(log, from, last - 1);
   return { records: readRecords(redis, thread, from, entries), from, length };
-}
-
-/** Records in a row, as one piece of a journal that is read in pieces. */
-export interface JournalPiece {
-  records: JournalRecord[];
-  /** The position of the first. */
-  from: number;
-  /** How large they are as they are stored. */
-  chars: number;
 }
 
 /** Records of a piece: few at first, as they may be large, and then as many as make a piece of about this size. */
@@ -93,6 +84,13 @@ export async function* readBackward(
     end = from;
     count = resize(count, chars);
   }
+}
+
+export function createJournalReader(redis: Redis, thread: ThreadId): JournalReader {
+  return {
+    forward: (from) => readForward(redis, thread, from),
+    backward: (before) => readBackward(redis, thread, before),
+  };
 }
 
 export function charsOf(entries: readonly string[]): number {

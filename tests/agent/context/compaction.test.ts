@@ -9,6 +9,7 @@ import { heddle, type Message, toolCalls, type UserMessage } from "../../../src/
 import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import { readerOf } from "../journal-reader.ts";
 import { run } from "../turn.ts";
 
 const counter = createTokenCounter();
@@ -363,7 +364,7 @@ test("A session of 2,000 steps in a window of 16,000 tokens keeps what everybody
     journal,
     model: small,
     tools: [searchHistory],
-    services: { history: async () => journal },
+    services: { history: readerOf(() => journal) },
   });
   expect(outcome).toMatchObject({ kind: "answered", text: "Step 3 found KEY-4711." });
   expect(requests.at(-1)?.messages.at(-1)).toMatchObject({ name: "search_history", status: "ok" });

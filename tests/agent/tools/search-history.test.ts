@@ -3,6 +3,7 @@ import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
+import { readerOf } from "../journal-reader.ts";
 import { dispatcherOf, memoryNotes, run } from "./services.ts";
 
 const at = Date.UTC(2026, 0, 2, 10, 30);
@@ -24,8 +25,8 @@ const did = (name: string, input: unknown, result: string): JournalRecord[] => [
   },
 ];
 
-function search(records: JournalRecord[], input: object) {
-  const services = { notes: memoryNotes(), now: Date.now, history: async () => records };
+function search(records: JournalRecord[], input: object, now = () => at) {
+  const services = { notes: memoryNotes(), now, history: readerOf(() => records) };
   return run(dispatcherOf({ tools: [searchHistory], services }), "search_history", input);
 }
 
@@ -58,8 +59,26 @@ describe("search_history", () => {
     });
     const first = await search(many, { query: "wish" });
     expect(first.text).toMatch(/^#45 .*wish 44\n/);
-    expect(first.text).toMatch(/\[25 older ones match too: search with before 26\]$/);
+    expect(first.text).toMatch(/\[Older ones match too: search with before 26\]$/);
     expect((await search(many, { query: "wish", before: 26 })).text).toMatch(/^#25 .*wish 24\n/);
+    expect((await search(many, { query: "wish", before: 21 })).text).toMatch(/^#20 [^[]*#1 .*wish 0$/);
+  });
+
+  test("stops after some seconds, and says from where to go on", async () => {
+    const many = Array.from({ length: 45 }, (_, n): JournalRecord => {
+      if (n === 18) return { type: "turn-start", turn: "t", at };
+      return { type: "user", message: says(`m${n}`, n === 40 || n === 2 ? "the needle" : "hay") };
+    });
+    let time = 0;
+    // Each look at the clock takes as long as a piece of this journal.
+    const clock = () => (time += 1_250);
+    const first = await search(many, { query: "needle" }, clock);
+    expect(first.text.split("\n")).toEqual([
+      "#41 2026-01-02 10:30 Ada: the needle",
+      "[Not searched: what is before #18. To go on, search with before 18]",
+    ]);
+    const { text } = await search(many, { query: "needle", before: 18 }, clock);
+    expect(text).toBe("#3 2026-01-02 10:30 Ada: the needle");
   });
 
   test("never shows a message that was withdrawn, nor its own searches", async () => {
@@ -69,6 +88,7 @@ describe("search_history", () => {
       ...did("search_history", { query: "wish" }, "#1 the secret wish"),
     ];
     expect((await search(records, { query: "wish" })).text).toMatch(/^Nothing matches/);
+    expect((await search(records, { query: "wish", before: 2 })).text).toMatch(/^Nothing matches/);
     expect((await search(records, { entry: 1 })).status).toBe("error");
   });
 
@@ -90,5 +110,7 @@ describe("search_history", () => {
     ];
     const { text } = await search(records, { query: "deploy" });
     expect(text).toBe("#9 2026-01-02 10:30 Ada: Deploy the green service");
+    expect((await search(records, { query: "deploy", before: 5 })).text).toMatch(/^Nothing matches/);
+    expect((await search(records, { entry: 2 })).status).toBe("error");
   });
 });

@@ -8,7 +8,7 @@ import { createAgentRunner } from "../../../src/app/agent-runner.ts";
 import { createTurnEngine } from "../../../src/app/turn-engine.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { readJournal } from "../../../src/queue/session/journal.ts";
+import { createJournalReader } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
@@ -97,7 +97,7 @@ async function worker({
       instructions: "",
       sandbox: { backend, probe, refresh: async () => probe },
       notes: memoryNotes,
-      journal: (thread) => readJournal(redis, thread),
+      journal: (thread) => createJournalReader(redis, thread),
       surface,
       skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
       mcp: { tools: async () => [], status: () => [], close: async () => {} },
