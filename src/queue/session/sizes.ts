@@ -7,7 +7,7 @@ export interface StorageSizes {
   /** Bytes that Redis uses and may use; no `limit` where there is none, absent where it does not tell. */
   memory?: { used: number; limit?: number };
   sessions: number;
-  /** The largest first, some few, of the latest {@link mostThreads} sessions. */
+  /** The largest first, some few, of the latest {@link mostThreads} sessions. A journal's bytes count its snapshot. */
   journals: ListSize[];
   mailboxes: ListSize[];
 }
@@ -51,11 +51,15 @@ export async function readSizes(redis: Redis): Promise<StorageSizes> {
   const [journals, mailboxes] = await Promise.all([
     largest(
       redis,
-      all.map(({ thread, records }) => ({ thread, list: keys.log(thread), records })),
+      all.map(({ thread, records }) => ({
+        thread,
+        lists: [keys.log(thread), keys.snapshot(thread)],
+        records,
+      })),
     ),
     largest(
       redis,
-      all.map(({ thread, waiting }) => ({ thread, list: keys.mail(thread), records: waiting })),
+      all.map(({ thread, waiting }) => ({ thread, lists: [keys.mail(thread)], records: waiting })),
     ),
   ]);
   return { ...(memory && { memory }), sessions, journals, mailboxes };
@@ -68,26 +72,27 @@ async function lengthsOf(redis: Redis, thread: ThreadId): Promise<Lengths> {
 
 async function largest(
   redis: Redis,
-  all: { thread: ThreadId; list: string; records: number }[],
+  all: { thread: ThreadId; lists: readonly string[]; records: number }[],
 ): Promise<ListSize[]> {
   const longest = all
     .filter(({ records }) => records > 0)
     .toSorted((a, b) => b.records - a.records)
     .slice(0, measured);
   const sizes = await Promise.all(
-    longest.map(async ({ thread, list, records }): Promise<ListSize> => {
-      const bytes = await bytesOf(redis, list);
+    longest.map(async ({ thread, lists, records }): Promise<ListSize> => {
+      const bytes = await bytesOf(redis, lists);
       return { thread, records, ...(bytes !== undefined && { bytes }) };
     }),
   );
   return sizes.toSorted((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)).slice(0, told);
 }
 
-/** Undefined where the server has no such command, as the embedded one, or refuses it. */
-async function bytesOf(redis: Redis, list: string): Promise<number | undefined> {
+/** Of all of them together. Undefined where the server has no such command, as the embedded one, or refuses it. */
+async function bytesOf(redis: Redis, lists: readonly string[]): Promise<number | undefined> {
   try {
     // Redis looks at five parts of a list, so the time does not grow with it.
-    return (await redis.memory("USAGE", list, "SAMPLES", 5)) ?? 0;
+    const sizes = await Promise.all(lists.map((list) => redis.memory("USAGE", list, "SAMPLES", 5)));
+    return sizes.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0);
   } catch {
     return undefined;
   }

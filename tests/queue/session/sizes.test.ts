@@ -46,6 +46,11 @@ describe.each([
     if (embedded) return;
     expect(sizes.journals[0]?.bytes).toBeGreaterThan(70_000);
     expect(sizes.memory?.used).toBeGreaterThan(100_000);
+
+    await redis.rpush(keys.snapshot(long), "z".repeat(200_000));
+    const [largest] = (await readSizes(redis)).journals;
+    expect(largest).toMatchObject({ thread: long, records: 50 });
+    expect(largest?.bytes).toBeGreaterThan(250_000);
   });
 
   test("nothing that blocks Redis is asked, however many sessions there are", async () => {
