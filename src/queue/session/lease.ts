@@ -10,6 +10,7 @@ import { keys } from "../redis/keys.ts";
 import { loadScript, type Script } from "../redis/script.ts";
 import { charsOf } from "./journal.ts";
 import { expiringKeys } from "./expiry.ts";
+import { type FoundJournal, stageSnapshot } from "./snapshot.ts";
 import { readHeadNumber, readMessage, readRecords, readStopOrder } from "./stored.ts";
 
 const claimScript = loadScript(new URL("scripts/claim.lua", import.meta.url));
@@ -37,8 +38,6 @@ const takeReply = z.tuple([strings, strings, z.string(), strings]);
 const mostClaimedRecords = 1_000;
 /** What one look into the mailbox takes, and so what one request may have of it. */
 const mostTaken = { messages: 100, bytes: 200_000 };
-/** What a worker that died has staged is forgotten. */
-const stagedSeconds = 3_600;
 
 /** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
 export class LeaseLost extends Error {
@@ -91,15 +90,6 @@ export interface FoundSession {
   outbox: Record<string, string>;
   stop: StopOrder | undefined;
   journal: FoundJournal;
-}
-
-/** A journal as its claim has found it; see load-journal.ts. */
-export interface FoundJournal {
-  length: number;
-  /** JSON of a snapshot's description, and of its messages as far as they are not too many to be read by the claim. */
-  snapshot?: { description: string; messages: readonly string[] };
-  /** JSON of all records behind the snapshot; absent when they are too many. */
-  records?: readonly string[];
 }
 
 /** The right to write to one session, until somebody else claims it. */
@@ -255,23 +245,6 @@ function foundJournal(claimed: z.infer<typeof claimReply>): FoundJournal {
     ...(description && { snapshot: { description, messages } }),
     ...(isRead && { records }),
   };
-}
-
-/** Writes a snapshot to where only this claim looks. */
-async function stageSnapshot(
-  redis: Redis,
-  staged: string,
-  pieces: AsyncIterable<readonly string[]>,
-): Promise<string> {
-  await redis.del(staged);
-  for await (const lines of pieces) {
-    await redis
-      .multi()
-      .rpush(staged, ...lines)
-      .expire(staged, stagedSeconds)
-      .exec();
-  }
-  return staged;
 }
 
 type Write = (script: Script, scriptKeys: string[], args: (string | number)[]) => Promise<unknown>;

@@ -8,8 +8,7 @@ import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import { findCancelled } from "./cancelled-messages.ts";
 import { charsOf, readBackward, readForward } from "./journal.ts";
-import type { FoundJournal } from "./lease.ts";
-import { readSnapshot, type TurnEnd } from "./snapshot.ts";
+import { type FoundJournal, readSnapshot, type TurnEnd } from "./snapshot.ts";
 import { isStandIn, readRecords } from "./stored.ts";
 
 const surveyScript = loadScript(new URL("scripts/survey.lua", import.meta.url));

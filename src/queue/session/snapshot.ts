@@ -15,7 +15,6 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { compileGuard } from "../redis/compile-guard.ts";
 import { keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
-import type { FoundJournal } from "./lease.ts";
 
 /**
  * What the records before a position leave to whoever goes on there, so that a claim need not read them: the messages
@@ -34,6 +33,15 @@ export interface Snapshot {
 }
 
 export type TurnEnd = Extract<JournalRecord, { type: "turn-end" }>;
+
+/** A journal as its claim has found it; see load-journal.ts. */
+export interface FoundJournal {
+  length: number;
+  /** JSON of a snapshot's description, and of its messages as far as they are not too many to be read by the claim. */
+  snapshot?: { description: string; messages: readonly string[] };
+  /** JSON of all records behind the snapshot; absent when they are too many. */
+  records?: readonly string[];
+}
 
 /** In Redis a list: what describes the snapshot, and then a message each. */
 const parseDescription = createStoredParser(
@@ -87,6 +95,26 @@ export async function* serializeSnapshot({ messages, ...rest }: Snapshot): Async
     chars = 0;
   }
   if (lines.length > 0) yield lines;
+}
+
+/** What a worker that died has staged is forgotten. */
+const stagedSeconds = 3_600;
+
+/** Writes a snapshot to where only this claim looks. */
+export async function stageSnapshot(
+  redis: Redis,
+  staged: string,
+  pieces: AsyncIterable<readonly string[]>,
+): Promise<string> {
+  await redis.del(staged);
+  for await (const lines of pieces) {
+    await redis
+      .multi()
+      .rpush(staged, ...lines)
+      .expire(staged, stagedSeconds)
+      .exec();
+  }
+  return staged;
 }
 
 /** The snapshot that a claim has found, and how large it is as it is stored; undefined without one that can be read. */
