@@ -31,6 +31,8 @@ export interface LoadedJournal {
    * snapshot may hide it from that one.
    */
   hasGap: boolean;
+  /** There was no snapshot, and all of a long journal was looked through: no other claim should have to. */
+  wasSurveyed: boolean;
 }
 
 /** A journal without a snapshot that is no longer than this is read from its beginning. */
@@ -60,7 +62,8 @@ const nothing = { position: 0, messages: [], withdrawn: 0, lastEnd: undefined };
 
 function startLoading(replay: Replay, before: number, lastEnd: TurnEnd | undefined): LoadedJournal {
   const withdrawn = { before, messages: [] };
-  return { replay, lastEnd, withdrawn, tail: { records: 0, chars: 0 }, snapshotChars: 0, hasGap: false };
+  const tail = { records: 0, chars: 0 };
+  return { replay, lastEnd, withdrawn, tail, snapshotChars: 0, hasGap: false, wasSurveyed: false };
 }
 
 /** Goes on with records that come behind those that it knows. */
@@ -109,6 +112,7 @@ async function loadWithoutSnapshot(redis: Redis, thread: ThreadId, length: numbe
     await readTail(redis, thread, loaded, start.position, length);
     if (!loaded.replay.isWhole()) continue;
     loaded.withdrawn.before = withdrawn - loaded.withdrawn.messages.length;
+    loaded.wasSurveyed = true;
     return loaded;
   }
   const loaded = startLoading(startReplay(), 0, undefined);

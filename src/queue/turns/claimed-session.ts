@@ -121,8 +121,8 @@ const snapshotFrom = { records: 500, chars: 2_000_000 };
  * last snapshot. So what is written for snapshots is no more than what is written for the journal.
  */
 export async function keepSnapshot({ lease, journal, cancelled }: ClaimedSession): Promise<void> {
-  const { replay, tail, snapshotChars, lastEnd, hasGap } = journal;
-  const isMuch = tail.records >= snapshotFrom.records || tail.chars >= snapshotFrom.chars;
+  const { replay, tail, snapshotChars, lastEnd, hasGap, wasSurveyed } = journal;
+  const isMuch = wasSurveyed || tail.records >= snapshotFrom.records || tail.chars >= snapshotFrom.chars;
   if (!isMuch || tail.chars < snapshotChars || hasGap || listUnnotified(cancelled).length > 0) return;
   const { turn, messages, chosenModel } = replay.history();
   if (turn) return;
@@ -137,6 +137,7 @@ export async function keepSnapshot({ lease, journal, cancelled }: ClaimedSession
   if (kept === undefined) return;
   journal.tail = { records: 0, chars: 0 };
   journal.snapshotChars = chars;
+  journal.wasSurveyed = false;
 }
 
 /** Notes what a holder that was lost was in the middle of: whoever holds the session later finds it answered. */

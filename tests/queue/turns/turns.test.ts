@@ -679,6 +679,27 @@ describe("A worker", () => {
     expect(found.journal.records?.length).toBeLessThan(10);
   });
 
+  test("looks through a long thread that has no snapshot once, however little it needs of it", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const id = threadId(thread);
+    const author = { id: "U1", name: "Ada" };
+    const outcome = { kind: "answered", text: "", steps: 1, usage: noUsage } as const;
+    const old = Array.from({ length: 1_700 }, (_, n): JournalRecord[] => [
+      { type: "turn-start", turn: `t${n}`, at: n },
+      { type: "user", message: { role: "user", id: `old${n}`, author, text: `Question ${n}?`, at: n } },
+      { type: "turn-end", turn: `t${n}`, outcome, at: n },
+    ]);
+    const message = { role: "summary", text: "They have asked." } as const;
+    const summary: JournalRecord = { type: "summary", message, keep: 1, usage: noUsage, at: 2_000 };
+    await (await claimSession(redis, id)).append([...old.flat(), summary]);
+    await worker(chat, { replies: [{ text: "One." }] });
+    await says("one");
+    await answer(chat, "One.");
+    await expect.poll(() => readSessionStatus(redis, id)).toBe("idle");
+    expect((await claimSession(redis, id)).found.journal.snapshot).toBeDefined();
+  });
+
   test("is given no more where too much waits already, and the person is told so", async () => {
     const chat = memoryChat();
     const { redis, says, thread } = gateway(chat);
