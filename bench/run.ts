@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { drawChart } from "./charts.ts";
 import { type Effort, type Figure, reasonOf } from "./figure.ts";
+import { ages } from "./figures/ages.ts";
 import { calls } from "./figures/calls.ts";
 import { commands } from "./figures/commands.ts";
 import { libraries } from "./figures/libraries.ts";
@@ -27,6 +28,7 @@ const figures: readonly Figure[] = [
   stop,
   sandbox,
   threads,
+  ages,
   workers,
   start,
   tokens,
