@@ -151,6 +151,10 @@ export interface SummaryMessage {
   text: string;
   /** What people asked, one entry a message, for the next compaction to carry on. */
   intents?: string[];
+  /** How many of the oldest requests have no entry. */
+  unlisted?: number;
+  /** How many of the replaced messages the state of the work says nothing about. */
+  unsummarised?: number;
   /** Bodies of skills in use, for the next compaction to carry on. */
   pinned?: string[];
   /** The todo list, for the next compaction to carry on. */

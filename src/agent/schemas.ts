@@ -134,6 +134,8 @@ const summaryMessageFields = z.looseObject({
   role: z.literal("summary"),
   text: z.string(),
   intents: optional(z.array(z.string())),
+  unlisted: optional(z.number()),
+  unsummarised: optional(z.number()),
   pinned: optional(z.array(z.string())),
   plan: optional(z.string()),
   tokens: optional(z.number()),

@@ -1,8 +1,8 @@
 import type { AgentEvent } from "../events.ts";
-import { replaceSummarized, trimResults } from "./shorten.ts";
-import { isFromPerson, type Message, type SummaryMessage } from "../messages.ts";
-import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
-import { createSummaryMessage, summarise, summarizeWithoutModel } from "./summary.ts";
+import { trimResults } from "./shorten.ts";
+import { isFromPerson, type Message } from "../messages.ts";
+import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
+import { summariseOldest } from "./pieces.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** When and how far a conversation is made smaller. Shares are of the model's usable window. */
@@ -58,6 +58,9 @@ const replyShare = 0.25;
 /** A strategy that frees less than this share did not help. */
 const worthwhile = 0.2;
 
+/** Share of what compaction aims for that people's requests may take. */
+const intentShare = 0.3;
+
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const largeResults = 150;
 
@@ -71,7 +74,7 @@ export function createContextWindow(options: {
   summariser?: LanguageModel;
   policy?: Partial<CompactionPolicy>;
 }): ContextWindow {
-  const { model, counter } = options;
+  const { model, counter, summariser = model } = options;
   const policy = { ...defaultCompactionPolicy, ...options.policy };
   const { contextTokens, maxOutputTokens } = model.limits;
   const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
@@ -112,26 +115,21 @@ export function createContextWindow(options: {
         policy,
         (tail) => counter.countMessages(tail) * correction <= target / 2,
       );
-      const head = current.slice(0, current.length - keep);
-      // A lone summary cannot become shorter by being summarised again.
-      if (head.length > 0 && !(head.length === 1 && head[0]?.role === "summary")) {
-        const budget = Math.floor(target / 3 / correction);
-        const made = await makeSummary(meter(options.summariser ?? model), head, budget, signal);
-        usage = addUsage(usage, made.usage);
-        const size = countTokens(current, fixed);
-        const next = replaceSummarized(counter.measure(made.message), current, keep);
-        if (countTokens(next, fixed) < size) {
-          current = next;
-          yield {
-            type: "summary",
-            message: made.message,
-            keep,
-            usage: made.usage,
-            before: size,
-            after: countTokens(current, fixed),
-          };
-        }
-      }
+      const summarised = yield* summariseOldest(current, keep, {
+        writer: meter(summariser),
+        limits: {
+          tokens: Math.floor(target / 3 / correction),
+          intents: Math.floor((usable - counter.countFixed(fixed)) * policy.aimFor * intentShare),
+          // What was learnt of this model says nothing of another one.
+          window:
+            summariser.limits.contextTokens / (summariser.id === model.id ? Math.max(1, correction) : 1),
+          counter,
+        },
+        countTokens: (list) => countTokens(list, fixed),
+        signal,
+      });
+      current = summarised.messages;
+      usage = addUsage(usage, summarised.usage);
       if (countTokens(current, fixed) <= limit) return { messages: current, usage, tooLarge: false };
 
       // The last steps alone are too large: their results must go too.
@@ -153,28 +151,6 @@ export function createContextWindow(options: {
 
     measure: counter.measure,
   };
-
-  async function makeSummary(
-    writer: LanguageModel,
-    head: readonly Message[],
-    budget: number,
-    signal: AbortSignal,
-  ): Promise<{ message: SummaryMessage; usage: Usage }> {
-    const limits = { tokens: budget, counter };
-    try {
-      const { text, usage } = await summarise(writer, head, limits, signal);
-      const message = createSummaryMessage(head, text || summarizeWithoutModel(head, limits), limits);
-      // One that is no shorter than what it stands for is no summary.
-      if (text && counter.count(text) < counter.countMessages(head)) return { message, usage };
-      return { message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits), usage };
-    } catch (error) {
-      if (!(error instanceof ModelError)) throw error;
-      return {
-        message: createSummaryMessage(head, summarizeWithoutModel(head, limits), limits),
-        usage: noUsage,
-      };
-    }
-  }
 }
 
 /** Tools whose results say how to go on, and are not cut. */
