@@ -2,7 +2,7 @@ import type { AgentEvent } from "../events.ts";
 import type { Message, SummaryMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
 import { replaceSummarized } from "./shorten.ts";
-import { cutToTokens } from "./summary-text.ts";
+import { cutToTokens, extractState } from "./summary-text.ts";
 import { createSummaryMessage, summarise, type SummaryLimits, summarizeWithoutModel } from "./summary.ts";
 import { estimateTranscribed } from "./transcript.ts";
 
@@ -23,6 +23,9 @@ const mostHalvings = 3;
 
 /** Lengths to which a piece's messages may have to be cut, in characters: the first with which the pieces are few enough. */
 const pieceChars = [120, 60, 40];
+
+/** A lone summary is fitted anew only where that leaves at most this share of the conversation. */
+const worthwhile = 0.8;
 
 /** Successive messages: how many, and whether a model reads them. */
 interface Piece {
@@ -80,7 +83,7 @@ export async function* summariseOldest(
     );
     const next = replaceSummarized(message, current, kept);
     const after = countTokens(next);
-    if (after >= size) break;
+    if (after >= (piece.length > 0 ? size : size * worthwhile)) break;
     yield { type: "summary", message, keep: kept, usage, before: size, after };
     current = next;
     size = after;
@@ -97,7 +100,10 @@ function composeSummary(
 ): SummaryMessage {
   if (attempt.kind === "written") return createSummaryMessage(messages, attempt.text, attempt.unread, limits);
   const unread = messages.length - countEarlier(messages);
-  return createSummaryMessage(messages, summarizeWithoutModel(messages, limits), unread, limits);
+  const [first] = messages;
+  const isLone = unread === 0 && first?.role === "summary";
+  const state = isLone ? extractState(first.text) : summarizeWithoutModel(messages, limits);
+  return createSummaryMessage(messages, state, unread, limits);
 }
 
 const useless: Attempt = { kind: "useless", usage: noUsage };
@@ -135,8 +141,8 @@ function planPieces(
   mostPieces: number,
 ): Piece[] {
   const messages = head.slice(countEarlier(head));
-  // A lone summary cannot become shorter by being summarised again.
-  if (messages.length === 0) return [];
+  // A model would find nothing new in a lone summary.
+  if (messages.length === 0) return head.length > 0 ? [{ length: 0, isRead: false }] : [];
   const whole = messages.map((message) => estimateTranscribed(message, counter));
   if (whole.reduce((sum, tokens) => sum + tokens, 0) <= window * oneCallWindows)
     return [{ length: messages.length, isRead: true }];

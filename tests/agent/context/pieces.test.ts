@@ -197,6 +197,23 @@ test("A summary of a larger model's window fits a smaller summariser's request",
   expect(summaries.length).toBeGreaterThan(1);
 });
 
+test("A summary that is larger than the window by people's requests alone is made to fit without a model", async () => {
+  const { model, summaries } = smallModel();
+  const intents = Array.from({ length: 1_000 }, (_, n) => `[Ada] wish ${n}`);
+  const asked = intents.map((intent) => `- ${intent}`).join("\n");
+  const text = `# What people asked, oldest first\n${asked}\n\n# Where the work stands\n## Done\nHalf of it.`;
+  const journal: JournalRecord[] = [
+    { type: "summary", message: { role: "summary", text, intents }, keep: 0, usage: noUsage, at: 1 },
+    ...asks("t1", "And now?", 2),
+  ];
+  const { outcome, events } = await run({ model, journal });
+  expect(outcome).toMatchObject({ kind: "answered" });
+  expect(summaries).toEqual([]);
+  expect(summariesOf(events)).toHaveLength(1);
+  expect(lastSummary(journal).text).toContain("## Done\nHalf of it.");
+  expect(lastSummary(journal).intents?.at(-1)).toBe("[Ada] wish 999");
+});
+
 describe("What is kept of people's requests", () => {
   const fit = (intents: string[], soft: number, hard: number) => fitIntents(intents, { soft, hard, counter });
 
