@@ -77,7 +77,9 @@ const lastSummary = (journal: readonly JournalRecord[]) => {
 
 describe("A thread ten times larger than the window", () => {
   test("is summarised in pieces that each carry the summary so far, answered, and not summarised again", async () => {
-    const { model, summaries } = smallModel((_request, call) => ({ text: `## Done\nRead part ${call}.` }));
+    const { model, summaries, requests } = smallModel((_request, call) => ({
+      text: `## Done\nRead part ${call}.`,
+    }));
     const { outcome, events, journal } = await run({ model, journal: longThread(10) });
     expect(outcome).toMatchObject({ kind: "answered", text: "answered" });
     expect(summaries.length).toBeGreaterThan(1);
@@ -99,6 +101,8 @@ describe("A thread ten times larger than the window", () => {
     const next = await run({ model, journal: [...journal, ...asks("t2", "And now?", 95_000)] });
     expect(next.outcome).toMatchObject({ kind: "answered" });
     expect(summariesOf(next.events)).toEqual([]);
+    const [first, second] = requests.filter(({ system }) => system === "system");
+    expect(second?.messages.slice(0, first?.messages.length)).toEqual(first?.messages);
   });
 
   test("keeps the newest requests whole and counts the oldest", async () => {
