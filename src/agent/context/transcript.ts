@@ -10,7 +10,7 @@ const inputChars = { most: 2_000, least: 40 };
 const earlierShare = 1 / 3;
 
 /** Text with more characters for each token that it may take is taken for too long: counting it would take seconds. */
-const mostTokenChars = 8;
+const mostTokenChars = 6;
 
 /**
  * Every message in short rather than some of them whole: what was found early matters as much. When they do not fit
