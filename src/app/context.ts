@@ -32,6 +32,7 @@ import { modelChoicesIn } from "./channel-settings.ts";
 import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
 import { openSandboxBackend } from "./sandbox.ts";
+import { openStopTracking } from "./stop-tracking.ts";
 
 /** The skills that come with Heddle. */
 export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.url));
@@ -95,12 +96,7 @@ export async function createAppContext(
       observe.surface(createMaskedSurface(plain, (text) => masker.mask(text))),
     ]),
   );
-  const surface = (platform: string): ChatSurface => {
-    const found = surfaces.get(platform);
-    if (!found)
-      throw new Error(`There is no connection to ${platform}: its token is not set in this process.`);
-    return found;
-  };
+  const surface = (platform: string) => surfaceIn(surfaces, platform);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = observe.output(createRateLimiter(redis));
   const access = createAccess(config.settings.access);
@@ -114,9 +110,11 @@ export async function createAppContext(
     },
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
+  const stops = openStopTracking({ config, log, masker, redis, queue, output, surface, observe });
   const plainIntake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
     audit: telemetry.audit,
+    afterStop: stops.afterStop,
     ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
     models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
     status: (thread) => describeStatus(redis, thread),
@@ -155,6 +153,7 @@ export async function createAppContext(
     access,
     telemetry,
     async close() {
+      await stops.close();
       await backend.close();
       await telemetry.close();
       await queue.close();
@@ -166,6 +165,12 @@ export async function createAppContext(
       await Promise.all([backend.close(), server.close()]);
     },
   };
+}
+
+function surfaceIn(surfaces: ReadonlyMap<string, ChatSurface>, platform: string): ChatSurface {
+  const found = surfaces.get(platform);
+  if (!found) throw new Error(`There is no connection to ${platform}: its token is not set in this process.`);
+  return found;
 }
 
 /** Something that runs until it is closed. */

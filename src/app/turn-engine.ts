@@ -13,32 +13,22 @@ import type { SessionLease } from "../queue/session/lease.ts";
 import { rememberMessages } from "../queue/session/message-threads.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
-import type { ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
+import type { SessionRunnerOptions, ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
 import { createCatchUpHold } from "../queue/turns/hold-for-catch-up.ts";
 import { createSessionRunner } from "../queue/turns/run-session.ts";
+import { createStopWaiting, type StopWaiting } from "../queue/turns/stop-waiting.ts";
 import { watchStops } from "../queue/turns/stops.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
 import { type HostProcesses, noProcesses } from "../sandbox/sandbox.ts";
 import { defaultFence, type FenceTimes } from "../sandbox/running/fence.ts";
 import type { Observer } from "../telemetry/observer.ts";
 
-export interface TurnEngineDeps {
+/** What it takes to show turns. */
+export interface TurnOutputDeps {
   redis: Redis;
-  /** A connection of its own, for stop orders; closed with the engine. */
-  subscriber: Redis;
-  /** Runs the agent for one turn. */
-  runner: TurnRunner;
-  /** What this host runs for threads. Default: nothing that anybody else could have started. */
-  processes?: HostProcesses;
-  /** How often it is asked whether a session is still held, ms. Default 5,000. */
-  confirmMs?: number;
-  /** After which this host ends what it runs without an answer to that. Default: as the sandbox's. */
-  fence?: FenceTimes;
   /** Where a platform's threads are written to. */
   surface(platform: string): ChatSurface;
   output: RateLimiter;
-  /** How long a session is kept after its last turn. */
-  expireSeconds: number;
   /** How much of its turns a thread's channel shows, unless its people have chosen. Default: `normal`. */
   verbosity?(thread: ThreadId): Verbosity | undefined;
   /** Stands above everything that a turn shows. */
@@ -51,18 +41,35 @@ export interface TurnEngineDeps {
   mask?(text: string): string;
   /** Wraps what it wants to see. */
   observe?: Pick<Observer, "runner" | "display">;
-  /** How long a turn that goes on waits for a gateway, see `CatchUpHold`. Default 5,000 ms. */
-  catchUpMs?: number;
-  /** How long a stop waits for the background jobs of other workers, ms. */
-  answerMs?: number;
   /** Something that people see could not be shown; the turn goes on. */
   onProblem(problem: string, error: unknown, where: { thread: ThreadId; turn?: string }): void;
   onError(error: unknown): void;
 }
 
+export interface TurnEngineDeps extends TurnOutputDeps {
+  /** A connection of its own, for stop orders; closed with the engine. */
+  subscriber: Redis;
+  /** Runs the agent for one turn. */
+  runner: TurnRunner;
+  /** What this host runs for threads. Default: nothing that anybody else could have started. */
+  processes?: HostProcesses;
+  /** How often it is asked whether a session is still held, ms. Default 5,000. */
+  confirmMs?: number;
+  /** After which this host ends what it runs without an answer to that. Default: as the sandbox's. */
+  fence?: FenceTimes;
+  /** How long a session is kept after its last turn. */
+  expireSeconds: number;
+  /** How long a turn that goes on waits for a gateway, see `CatchUpHold`. Default 5,000 ms. */
+  catchUpMs?: number;
+  /** How long a stop waits for the background jobs of other workers, ms. */
+  answerMs?: number;
+}
+
 export interface TurnEngine {
   /** Drives one thread until its mailbox is empty. See `SessionRunner`. */
   runSession: SessionRunner;
+  /** For a thread that waits for a slot. See `StopWaiting`. */
+  stopWaiting: StopWaiting;
   /** To be called when no session runs any more. */
   close(): Promise<void>;
 }
@@ -86,7 +93,7 @@ export interface TurnEngine {
  * await engine.runSession("slack:T1:C1:1712.5", signal); // "done": its mailbox is empty
  */
 export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine> {
-  const { redis, output, surface, onError, observe = {} } = deps;
+  const { redis, onError, observe = {}, expireSeconds } = deps;
   const stops = await watchStops(redis, deps.subscriber, onError);
   const runner = observe.runner?.(deps.runner) ?? deps.runner;
   const processes = deps.processes ?? noProcesses;
@@ -105,12 +112,21 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
     worker: { ...holder, fenceSeconds: jobMs / 1_000 },
     ...(deps.answerMs !== undefined && { answerMs: deps.answerMs }),
   });
-  const runSession = createSessionRunner({
-    ...{ redis, stops, background, runner, catchUpHold: createCatchUpHold(redis, deps.catchUpMs) },
-    processes,
-    holder,
-    confirmMs,
-    expireSeconds: deps.expireSeconds,
+  const shared = { redis, background, expireSeconds, ...createTurnOutput(deps) };
+  const catchUpHold = createCatchUpHold(redis, deps.catchUpMs);
+  return {
+    runSession: createSessionRunner({ ...shared, stops, runner, catchUpHold, processes, holder, confirmMs }),
+    stopWaiting: createStopWaiting(shared),
+    close: () => stops.close(),
+  };
+}
+
+/** How turns are shown, in whatever process something is to be told of them. */
+export function createTurnOutput(
+  deps: TurnOutputDeps,
+): Pick<SessionRunnerOptions, "now" | "newId" | "display" | "flushOutbox"> {
+  const { redis, output, surface, observe = {} } = deps;
+  return {
     now: Date.now,
     newId: () => randomUUID().slice(0, 8),
     display(lease, turn) {
@@ -123,12 +139,11 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
         surface: surface(parseThreadId(lease.thread).platform),
         onProblem: (problem, error) => deps.onProblem(problem, error, { thread: lease.thread }),
       }),
-  });
-  return { runSession, close: () => stops.close() };
+  };
 }
 
 /** Shows a turn in its thread. */
-function openReporter(deps: TurnEngineDeps, lease: SessionLease, turn: ShownTurn): TurnDisplay {
+function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn): TurnDisplay {
   const { redis, output, surface, onError } = deps;
   const { thread } = lease;
   return createReporter({

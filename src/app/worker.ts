@@ -74,6 +74,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
     runSession: workerStatus.track(engine.runSession),
+    stopWaiting: engine.stopWaiting,
     slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,

@@ -6,7 +6,6 @@ import { isOutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { findThreadOfMessage } from "../queue/session/message-threads.ts";
 import { listRequesters } from "../queue/session/requesters.ts";
 import { orderStop } from "../queue/turns/stops.ts";
-import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Access } from "./access.ts";
 
 /** For how long further deliveries of a stop are recognised as duplicates. */
@@ -16,8 +15,9 @@ const untimedSeconds = 60;
 
 export interface StopOptions {
   redis: Redis;
-  queue: Pick<TurnQueue, "wake">;
   access: Pick<Access, "mayStop">;
+  /** Sees to it that the thread learns of the order, from here or by a worker. */
+  afterStop(thread: ThreadId): Promise<void>;
   surface(platform: string): ChatSurface;
   onProblem(problem: string, error: unknown): void;
 }
@@ -43,7 +43,7 @@ export async function receiveStop(options: StopOptions, event: InboundStop): Pro
       : { id: `${id}~${event.dedupeKey}`, seconds: untimedSeconds };
   const ordered = await orderStop(redis, thread, { by: name, at: event.at }, action);
   if (ordered === "nothing") return { kind: "ignored", why: "nothing is running or waiting there" };
-  await wake(options, thread);
+  await follow(options, thread);
   return { kind: "stopping", thread, ...(ordered === "repeated" && { unchanged: true }) };
 }
 
@@ -60,10 +60,9 @@ async function findThread(options: StopOptions, message: MessageRef): Promise<Th
   }
 }
 
-/** Even when only waiting messages are stopped, a worker must still tell the thread. */
-async function wake({ queue, onProblem }: StopOptions, thread: ThreadId): Promise<void> {
+async function follow({ afterStop, onProblem }: StopOptions, thread: ThreadId): Promise<void> {
   try {
-    await queue.wake(thread);
+    await afterStop(thread);
   } catch (error) {
     // The order stands, and the sweeper wakes the thread when there is memory again.
     if (!isOutOfMemory(error)) throw error;

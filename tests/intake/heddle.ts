@@ -66,6 +66,7 @@ export async function openHeddle(
     onError,
   });
   const intake = createIntake({
+    afterStop: (thread) => queue.wake(thread),
     ...{ redis, queue, output, budgets, onProblem },
     surface: () => surface,
     audit() {},
@@ -112,6 +113,7 @@ export async function openHeddle(
     ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
     runSession: engine.runSession,
+    stopWaiting: engine.stopWaiting,
   });
   return {
     intake,

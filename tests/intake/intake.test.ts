@@ -43,6 +43,7 @@ function thread(rules: object = {}) {
   const redis = server.client();
   const deeds: string[] = [];
   const intake = createIntake({
+    afterStop: (id) => queue.wake(id),
     redis,
     queue,
     access: createAccess(settingsSchema.parse({ access: rules }).access),

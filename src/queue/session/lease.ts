@@ -142,18 +142,38 @@ export async function claimSession(
   thread: ThreadId,
   { expireSeconds, holder = "" }: { expireSeconds?: number; holder?: string } = {},
 ): Promise<SessionLease> {
-  const head = keys.head(thread);
-  // See the header of claim.lua.
-  const claimed = claimReply.parse(
-    await claimScript.run(
-      redis,
-      [
-        ...[head, keys.log(thread), keys.outbox(thread), keys.stop(thread), keys.snapshot(thread)],
-        ...expiringKeys(thread),
-      ],
-      [randomUUID(), expireSeconds ?? "", mostClaimedRecords, holder],
-    ),
+  return openLease(redis, thread, claimReply.parse(await runClaim(redis, thread, { expireSeconds, holder })));
+}
+
+/** Claims a session as `claimSession` does, unless a turn runs or is interrupted there, or something is left to be shown. */
+export async function claimIdleSession(
+  redis: Redis,
+  thread: ThreadId,
+  { expireSeconds }: { expireSeconds: number },
+): Promise<SessionLease | undefined> {
+  const reply = await runClaim(redis, thread, { expireSeconds, holder: "", onlyIdle: true });
+  return reply === -1 ? undefined : openLease(redis, thread, claimReply.parse(reply));
+}
+
+/** See the header of claim.lua. */
+function runClaim(
+  redis: Redis,
+  thread: ThreadId,
+  claim: { expireSeconds: number | undefined; holder: string; onlyIdle?: boolean },
+): Promise<unknown> {
+  const { expireSeconds = "", holder, onlyIdle = false } = claim;
+  return claimScript.run(
+    redis,
+    [
+      ...[keys.head, keys.log, keys.outbox, keys.stop, keys.snapshot].map((key) => key(thread)),
+      ...expiringKeys(thread),
+    ],
+    [randomUUID(), expireSeconds, mostClaimedRecords, holder, onlyIdle ? "1" : "0"],
   );
+}
+
+function openLease(redis: Redis, thread: ThreadId, claimed: z.infer<typeof claimReply>): SessionLease {
+  const head = keys.head(thread);
   const [epoch, stuck, fields, entries, order, length] = claimed;
   const log = keys.log(thread);
   const write = openWrites(redis, thread, epoch);

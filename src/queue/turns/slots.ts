@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { parseThreadId, type ThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import { readMailboxEnds } from "../session/mailbox.ts";
@@ -62,16 +62,52 @@ export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: u
   };
 }
 
+/** Takes a thread out of the lines of those who wait for a slot, so that those behind it move up. */
+export async function leaveSlotQueues(
+  redis: Redis,
+  thread: ThreadId,
+  users: ReadonlySet<string>,
+): Promise<void> {
+  const { platform, workspace, channel } = parseThreadId(thread);
+  const names = [
+    ...["all", channelPlace({ platform, workspace, channel })],
+    ...[...users].map((user) => userPlace({ platform, workspace, user })),
+  ];
+  await Promise.all(
+    names.flatMap((place) => [
+      redis.zrem(keys.slotQueue(place), thread),
+      redis.zrem(keys.slotAsked(place), thread),
+    ]),
+  );
+}
+
+/** Whether a worker has a slot for the thread, or has died with one. */
+export async function holdsSlot(redis: Redis, thread: ThreadId): Promise<boolean> {
+  return (await redis.zscore(keys.slots("all"), thread)) !== null;
+}
+
 /** Where a turn of the thread needs a slot, the widest place first. */
 function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits) {
   const { platform, workspace, channel } = parseThreadId(thread);
   return [
     { place: "all", limit: limits.total },
-    { place: `channel:${platform}:${workspace}:${channel}`, limit: limits.perChannel },
+    { place: channelPlace({ platform, workspace, channel }), limit: limits.perChannel },
     // A turn that goes on after a crash has no message that waits; its slot is free soon enough.
-    ...(user ? [{ place: `user:${platform}:${workspace}:${user}`, limit: limits.perUser }] : []),
+    ...(user ? [{ place: userPlace({ platform, workspace, user }), limit: limits.perUser }] : []),
   ];
 }
+
+const channelPlace = ({
+  platform,
+  workspace,
+  channel,
+}: Pick<ThreadRef, "platform" | "workspace" | "channel">) => `channel:${platform}:${workspace}:${channel}`;
+
+const userPlace = ({
+  platform,
+  workspace,
+  user,
+}: Pick<ThreadRef, "platform" | "workspace"> & { user: string }) => `user:${platform}:${workspace}:${user}`;
 
 /** How many are worked on before the turn that the thread waits for, on behalf of that person: 1 at least. */
 export async function countAhead(

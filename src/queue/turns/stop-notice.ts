@@ -8,6 +8,7 @@ import {
   setNotified,
 } from "../session/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
+import type { BackgroundJobs } from "./background-jobs.ts";
 import { noChanges, type Receipt, type SessionRunnerOptions } from "./contracts.ts";
 import { describeUnproven, type LostHolder, writeLost } from "./lost-holders.ts";
 import { msSinceOrder, readStop } from "./stops.ts";
@@ -17,12 +18,16 @@ export type Flush = (quiet: Promise<boolean>) => Promise<void>;
 
 interface StoppedSession {
   readonly lease: SessionLease;
-  readonly options: SessionRunnerOptions;
+  readonly options: NoticeOptions;
   readonly flush: Flush;
   readonly cancelled: CancelledMessages;
   /** What people are told of as not known. */
   readonly told: LostHolder[];
   clock(): number;
+}
+
+export interface NoticeOptions extends Pick<SessionRunnerOptions, "redis" | "display" | "now" | "newId"> {
+  background: Pick<BackgroundJobs, "ended">;
 }
 
 /** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */

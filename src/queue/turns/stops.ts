@@ -80,7 +80,7 @@ export function isOver(message: UserMessage, outcome: TurnOutcome): boolean {
  * Whether the order ends the message: an older one, or one of the same instant that Redis took before it. What an older
  * Heddle stored has no number, and counts as before. `take.lua` has the same rule.
  */
-function isStoppedBy({ at, seq }: Pick<UserMessage, "at" | "seq">, order: StopOrder): boolean {
+export function isStoppedBy({ at, seq }: Pick<UserMessage, "at" | "seq">, order: StopOrder): boolean {
   if (at !== order.at) return at < order.at;
   return seq === undefined || order.seq === undefined || seq < order.seq;
 }

@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys, queueName, queuePrefix } from "../redis/keys.ts";
 import type { Slots } from "./slots.ts";
+import type { StopWaiting } from "./stop-waiting.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
 /** `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. */
@@ -14,6 +15,7 @@ export interface TurnWorkerOptions {
   redis: Redis;
   queue: TurnQueue;
   runSession: SessionRunner;
+  stopWaiting: StopWaiting;
   slots: Slots;
   concurrency: number;
   /** A worker that is silent for this long is replaced, in ms. */
@@ -53,8 +55,12 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     };
     const { thread } = job.data;
     const slot = await options.slots.enter(thread, job.timestamp);
-    // Half of it is chance, so that those who wait do not come back together.
-    if (!slot) return again(fullMs / 2 + (Math.random() * fullMs) / 2);
+    if (!slot) {
+      // A stop must not wait for a slot, and what it leaves without work must not keep its place in the line.
+      if ((await options.stopWaiting(thread, signal)) === "done") return;
+      // Half of it is chance, so that those who wait do not come back together.
+      return again(fullMs / 2 + (Math.random() * fullMs) / 2);
+    }
     let outcome: SessionRunResult | undefined;
     try {
       outcome = await options.runSession(thread, signal);

@@ -9,6 +9,8 @@ import { readMailboxEnds } from "../session/mailbox.ts";
 export interface TurnQueue {
   /** @param waiting what waits in its mailbox; without it the mailbox is looked into */
   wake(thread: ThreadId, waiting?: WaitingKinds): Promise<void>;
+  /** Takes the thread out of the queue; false when a worker is at it. A wake-up from then on puts it in anew. */
+  drop(thread: ThreadId): Promise<boolean>;
   /** Worker processes that are alive. */
   workers(): Promise<number>;
   depth(): Promise<QueueDepth>;
@@ -66,6 +68,10 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       );
       // The person may have been added to a job that waits behind the others.
       if (isPerson && kinds.scheduled) await advance(queue, thread);
+    },
+    async drop(thread) {
+      const id = await queue.getDeduplicationJobId(thread);
+      return !id || (await queue.remove(id)) === 1 || (await queue.getJob(id)) === undefined;
     },
     workers: () => countWorkers(queue, redis),
     async depth() {

@@ -65,6 +65,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
   await stops.watch(thread, told.resolve);
   const problems: string[] = [];
   const { receive } = createIntake({
+    afterStop: (id) => queue.wake(id),
     ...{ redis, queue, output: createRateLimiter(redis), surface: () => memoryChat().surface },
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(settingsSchema.parse({}).access),

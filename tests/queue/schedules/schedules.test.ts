@@ -300,6 +300,7 @@ describe("The words /schedules and /unschedule", () => {
     const chat = memoryChat();
     const redis = server.client();
     const { receive } = createIntake({
+      afterStop: (id) => queue.wake(id),
       ...{ redis, queue, output: createRateLimiter(redis), surface: () => chat.surface, now: Date.now },
       budgets: { isOfToday: () => false, extend: async () => undefined },
       audit: (dedupeKey) => deeds.push(dedupeKey),

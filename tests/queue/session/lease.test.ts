@@ -4,7 +4,7 @@ import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
-import { claimSession, LeaseLost } from "../../../src/queue/session/lease.ts";
+import { claimIdleSession, claimSession, LeaseLost } from "../../../src/queue/session/lease.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
@@ -336,6 +336,24 @@ describe("A claim", () => {
     const { found } = await claimSession(redis, thread, { expireSeconds: 1_000 });
     expect(found).toMatchObject({ head: { cost: "1" }, outbox: { a: "{}" }, stop: { by: "Bob", at: 2 } });
     expect(await redis.ttl(keys.head(thread))).toBeGreaterThan(900);
+  });
+
+  test("of an idle session alone leaves one alone that runs a turn or has something to show", async () => {
+    const redis = server.client();
+    const expire = { expireSeconds: 1_000 };
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const holder = await claimIdleSession(redis, thread, expire);
+    await holder?.append([], { outbox: { a: "{}" } });
+    expect(await claimIdleSession(redis, thread, expire)).toBeUndefined();
+    await holder?.append([], { outbox: { a: null } });
+    await holder?.take({ type: "turn-start", turn: "a", at: 1 });
+    expect(await claimIdleSession(redis, thread, expire)).toBeUndefined();
+    expect(await holder?.holds()).toBe(true);
+    await holder?.append([], { fields: { status: "idle" } });
+    const next = await claimIdleSession(redis, thread, expire);
+    expect(await next?.holds()).toBe(true);
+    await expect(holder?.append([])).rejects.toThrow(LeaseLost);
   });
 
   test("fences every write of the one before it", async () => {

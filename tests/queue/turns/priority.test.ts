@@ -55,7 +55,15 @@ async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Prom
   const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9, ...limits }, onError);
   const times = { lockMs: 30_000, sweepMs: 60_000 };
   const worker = await startTurnWorker({
-    ...{ redis: server.client(), queue, runSession: drive, slots, concurrency, ...times },
+    ...{
+      redis: server.client(),
+      queue,
+      runSession: drive,
+      stopWaiting: async () => "more",
+      slots,
+      concurrency,
+      ...times,
+    },
     onError,
   });
   closers.push(() => worker.close());
@@ -166,6 +174,7 @@ test("A sweep that takes long, or waits for a Redis that is away, is not joined 
   const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError);
   const worker = await startTurnWorker({
     ...{ redis: server.client(), queue: { ...queue, wake }, runSession: async () => "done", slots, onError },
+    stopWaiting: async () => "more",
     ...{ concurrency: 1, lockMs: 30_000, sweepMs: 1 },
   });
   closers.push(() => worker.close());

@@ -55,6 +55,7 @@ function people(chat: Chat) {
   closers.push(() => queue.close());
   const audits: IntakeAuditEvent[] = [];
   const intake = createIntake({
+    afterStop: (thread) => queue.wake(thread),
     redis,
     queue,
     output: createRateLimiter(redis),
@@ -170,6 +171,7 @@ async function worker(
     redis,
     queue,
     runSession: engine.runSession,
+    stopWaiting: engine.stopWaiting,
     slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50 }, onError),
     concurrency: 1,
     lockMs,

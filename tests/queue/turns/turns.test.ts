@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
@@ -14,8 +14,10 @@ import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
-import { createTurnEngine } from "../../../src/app/turn-engine.ts";
+import { trackStops } from "../../../src/app/stop-tracking.ts";
+import { createTurnEngine, createTurnOutput } from "../../../src/app/turn-engine.ts";
 import type { InboundEvent } from "../../../src/chat/inbound.ts";
+import type { MessageMark } from "../../../src/chat/outbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
@@ -31,6 +33,7 @@ import { createOverview } from "../../../src/queue/session/overview.ts";
 import { readSessionStatus } from "../../../src/queue/session/sessions.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
+import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
@@ -67,19 +70,31 @@ function gateway(
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
   const problems: string[] = [];
+  const onProblem = (problem: string) => problems.push(problem);
+  const output = createRateLimiter(redis);
+  const surface = () => chat.surface;
+  const stopped = trackStops(
+    createAfterStop({
+      ...{ redis, queue, expireSeconds: 1_000 },
+      ...createTurnOutput({ redis, output, surface, onProblem, onError: () => problems.push("live") }),
+    }),
+    onProblem,
+  );
+  closers.push(() => stopped.close());
   const intake = createIntake({
+    afterStop: stopped.afterStop,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => ["test/other"],
     ahead: (place, person) => countAhead(redis, queue, { ...manySlots, ...slots }, place, person),
     status: async () => "",
     redis,
     queue,
-    output: createRateLimiter(redis),
-    surface: () => chat.surface,
+    output,
+    surface,
     budgets: { isOfToday: () => false, extend: async () => undefined },
     audit() {},
     now: Date.now,
-    onProblem: (problem) => problems.push(problem),
+    onProblem,
   });
   const thread = { platform: "memory", workspace: "w", channel, thread: randomUUID().slice(0, 8) };
   const author = { id: "U1", name: "Ada", standing: "member", roles: [] } as const;
@@ -172,6 +187,7 @@ async function worker(
     redis,
     queue,
     runSession: engine.runSession,
+    stopWaiting: engine.stopWaiting,
     slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
     concurrency: options.concurrency ?? 10,
     lockMs: options.lockMs ?? 30_000,
@@ -214,6 +230,17 @@ function waitingTool() {
   });
   return { tool, started: started.promise, release: release.resolve, runs: () => runs };
 }
+
+/** The receipts of stops that a thread shows. */
+const receipts = (chat: Chat) => chat.shown.filter(({ message }) => message.markdown.includes("Stopped by"));
+
+const messageOf = (event: InboundEvent) => (event.kind === "message" ? event.ref.message : "");
+
+const marked = (chat: Chat, event: InboundEvent, mark: MessageMark) =>
+  chat.until(() => chat.marks.get(messageOf(event))?.at(-1) === mark);
+
+const waitsAt = (chat: Chat, event: InboundEvent, place: number) =>
+  chat.until(() => chat.places.get(messageOf(event)) === place);
 
 const shows = (chat: Chat, kind: "progress" | "final", text: string) =>
   chat.until(() =>
@@ -355,6 +382,68 @@ describe("A stop", () => {
     await answer(chat, "1 waiting message dropped");
     await answer(chat, "Did the new.");
     expect(requests[0]?.messages).toMatchObject([{ text: "new" }]);
+  });
+
+  test("of a message that waits is told at once while no worker is alive, and no model is asked", async () => {
+    const chat = memoryChat();
+    const { says, stops, queue } = gateway(chat);
+    const { event } = await says("old");
+    await stops();
+    await answer(chat, "1 waiting message dropped");
+    await marked(chat, event, "stopped");
+    // The line is free of it for those behind.
+    await vi.waitFor(async () => expect((await queue.depth()).waiting).toBe(0));
+    const { requests } = await worker(chat, { replies: [{ text: "Did the new." }] });
+    await says("new");
+    await answer(chat, "Did the new.");
+    expect(requests).toHaveLength(1);
+    expect(receipts(chat)).toHaveLength(1);
+  });
+
+  test.for<[string, { slots?: Partial<SlotLimits>; concurrency?: number }]>([
+    ["a person", { slots: { perUser: 1 } }],
+    ["a channel", { slots: { perChannel: 1 } }],
+    ["all workers", { slots: { total: 1 } }],
+    ["a worker", { concurrency: 1 }],
+  ])("of a message that waits is told at once while the slots of %s are taken", async ([, limits]) => {
+    const chat = memoryChat();
+    const running = gateway(chat, limits);
+    const stopped = gateway(chat, limits);
+    const behind = gateway(chat, limits);
+    const { tool, started, release } = waitingTool();
+    const { requests } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "Did one." }, { text: "Did three." }],
+      tools: [tool],
+      ...limits,
+    });
+    await running.says("one");
+    await started;
+    const { event } = await stopped.says("two");
+    const third = await behind.says("three");
+    await waitsAt(chat, third.event, 2);
+    await stopped.stops();
+    await answer(chat, "1 waiting message dropped");
+    await marked(chat, event, "stopped");
+    await waitsAt(chat, third.event, 1);
+    expect(requests).toHaveLength(1);
+    release();
+    await answer(chat, "Did three.");
+    expect(requests.map(({ messages }) => textIn(messages))).not.toContain("two");
+    expect(receipts(chat)).toHaveLength(1);
+  });
+
+  test("of a message that waits leaves what was written after it to a turn", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    await says("old");
+    const at = tick();
+    await says("new", { addressed: "follow-up" });
+    await Promise.all([stops(at), stops(at), stops(at, "Eve")]);
+    await answer(chat, "1 waiting message dropped");
+    const { requests } = await worker(chat, { replies: [{ text: "Did the new." }] });
+    await answer(chat, "Did the new.");
+    expect(requests.map(({ messages }) => textIn(messages))).toEqual(["new"]);
+    expect(receipts(chat)).toHaveLength(1);
   });
 
   test("of the very moment of the message stops its turn", async () => {

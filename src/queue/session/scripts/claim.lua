@@ -10,8 +10,11 @@
   ARGV[3] how many records, and how many messages of a snapshot, are read here
   ARGV[4] JSON of who claims it, "" for nobody who runs anything. Another one that it finds in the middle of a turn, which
           was not handed over, is noted in the head as `lost:<epoch>`: JSON {at, holder}
+  ARGV[5] "1": only when no turn runs or is interrupted, and nothing is left to be shown
 
-  Output {epoch, stuck, fields, entries, order, length, snapshot, messages, isRead, records}
+  Output
+    -1  not idle, and not claimed
+    {epoch, stuck, fields, entries, order, length, snapshot, messages, isRead, records}
     stuck: claims in a row, this one included, that found the log no longer than the one before.
            A worker that hands over (handover = 1) is not counted.
     fields, entries: of the head and of the outbox, names and values in turn
@@ -24,8 +27,13 @@
 -- @include decode
 local head, log, outbox, stop, snapshot = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim, expireSeconds, mostRecords, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local onlyIdle = ARGV[5] == "1"
 
 if redis.call("HGET", head, "claim") ~= claim then
+  -- Whoever shows something at this moment must not be fenced, or it is shown twice.
+  if onlyIdle and (redis.call("HGET", head, "status") == "running" or redis.call("EXISTS", outbox) == 1) then
+    return -1
+  end
   local last = redis.call("HMGET", head, "length", "claimedLength", "stuck", "handover", "status")
   local length, claimedLength, lastStuck, handover, status = last[1] or "0", last[2], last[3], last[4], last[5]
   local stuck = 1

@@ -1,0 +1,71 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Masker } from "../agent/masker.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import type { Config } from "../config/load.ts";
+import { createAfterStop } from "../queue/turns/stop-waiting.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { Logger } from "../telemetry/log.ts";
+import { channelSettings } from "./channel-settings.ts";
+import { createTurnOutput, type TurnOutputDeps } from "./turn-engine.ts";
+
+/** A platform that takes no message for longer is left to a worker, ms. */
+const longestMs = 60_000;
+/** For how long a process that ends goes on telling of a stop, ms. */
+const closingMs = 5_000;
+
+interface StopTrackingDeps extends Pick<TurnOutputDeps, "redis" | "output" | "surface"> {
+  config: Config;
+  log: Logger;
+  masker: Masker;
+  queue: Pick<TurnQueue, "wake" | "drop">;
+  observe: NonNullable<TurnOutputDeps["observe"]>;
+}
+
+type StopTracking = ReturnType<typeof trackStops>;
+
+/** What this process does about stops that it has recorded. */
+export function openStopTracking({
+  config,
+  log,
+  masker,
+  redis,
+  queue,
+  output,
+  surface,
+  observe,
+}: StopTrackingDeps): StopTracking {
+  const expireSeconds = config.settings.sessions.expireDays * 86_400;
+  const turnOutput = createTurnOutput({
+    ...{ redis, output, surface, observe },
+    verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
+    mask: (text) => masker.mask(text),
+    onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
+    onError: (error) => log.warn({ err: error }, "Those who look on were not told of a stop."),
+  });
+  const afterStop = createAfterStop({ ...turnOutput, redis, queue, expireSeconds });
+  return trackStops(afterStop, (problem, error) => log.warn({ err: error }, problem));
+}
+
+/** Keeps account of what this process still has to tell of stops, so that it does not end in the middle of it. */
+export function trackStops(
+  begin: ReturnType<typeof createAfterStop>,
+  onProblem: (problem: string, error: unknown) => void,
+): { afterStop(thread: ThreadId): Promise<void>; close(): Promise<void> } {
+  const pending = new Set<Promise<void>>();
+  const closing = new AbortController();
+  return {
+    async afterStop(thread) {
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(longestMs)]);
+      const { rest } = await begin(thread, signal);
+      const told = rest
+        .catch((error: unknown) => onProblem("A thread could not be told of a stop.", error))
+        .finally(() => pending.delete(told));
+      pending.add(told);
+    },
+    async close() {
+      await Promise.race([Promise.allSettled(pending), delay(closingMs, undefined, { ref: false })]);
+      closing.abort();
+      await Promise.allSettled(pending);
+    },
+  };
+}
