@@ -68,6 +68,8 @@ export interface InboundStop {
   target: { thread: ThreadRef } | { message: MessageRef };
   author: Author;
   at: number;
+  /** The adapter itself tells the person about a refusal, privately. */
+  tellsRefusal?: true;
   /** For platforms that give no time, so that `at` differs on each delivery: identifies what was reacted to. */
   dedupeKey?: string;
 }

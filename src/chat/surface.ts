@@ -73,6 +73,11 @@ export interface ChatSurface {
    * @param waits nothing is being done, because people are to decide something
    */
   status?(thread: ThreadRef, text: string | undefined, waits?: boolean): Promise<void>;
+  /**
+   * Tells one person something that concerns nobody else in the thread. Where that person takes nothing of the bot,
+   * nothing is said. Absent where there is no such way.
+   */
+  whisper?(thread: ThreadRef, person: string, text: string): Promise<void>;
   /** Posts a file. Empty where the platform does not say as which message. @param key see `post` */
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
   /** Completes what the event left out about a file, where the platform holds it back. */

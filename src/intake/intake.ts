@@ -1,5 +1,5 @@
 import { plainName } from "../agent/messages.ts";
-import type { InboundEvent, Intake, IntakeResult } from "../chat/inbound.ts";
+import type { InboundEvent, InboundStop, Intake, IntakeResult } from "../chat/inbound.ts";
 import { threadId } from "../chat/threads.ts";
 import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { readLastRequesters } from "../queue/session/requesters.ts";
@@ -14,7 +14,7 @@ import {
 import { type ActionOptions, createActionReceiver } from "./receive-action.ts";
 import { quoteOf, receiveMessageChange } from "./receive-message-change.ts";
 import { createMessageReceiver, type MessageOptions } from "./receive-message.ts";
-import { receiveStop, type StopOptions } from "./receive-stop.ts";
+import { receiveStop, refuseUnauthorizedStop, type StopOptions } from "./receive-stop.ts";
 import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import { createTextCommands, type TextCommandOptions } from "./text-commands/text-commands.ts";
@@ -45,6 +45,7 @@ export interface IntakeOptions
 export function createIntake(options: IntakeOptions): Intake {
   const { redis, access } = options;
   const replies = createReplies(options);
+  const stop = (event: InboundStop) => receiveStop({ ...options, ...replies }, event);
   const questions = createQuestionDecisions({ ...options, mayApprove: access.mayApprove });
   const continuing = createContinuing({
     ...options,
@@ -52,7 +53,7 @@ export function createIntake(options: IntakeOptions): Intake {
     mayContinue: (author, thread) => access.mayContinue(author, () => readLastRequesters(redis, thread)),
   });
   const receiveMessage = createMessageReceiver(options, {
-    runTextCommand: createTextCommands({ ...options, stop: (event) => receiveStop(options, event) }, replies),
+    runTextCommand: createTextCommands({ ...options, stop }, replies),
     replies,
     questions,
     continuing,
@@ -65,6 +66,7 @@ export function createIntake(options: IntakeOptions): Intake {
     const decision = access.permission(event);
     if (decision.allowed) return undefined;
     if (!decision.reply) return { kind: "ignored", why: decision.why };
+    if (event.kind === "stop") return refuseUnauthorizedStop({ redis, ...replies }, event, decision.reply);
     if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
     // It is not a task, but somebody with permission may still want it looked at.
     await storeUnauthorized(redis, threadId(event.thread), event.ref.message, quoteOf(event));
@@ -81,7 +83,7 @@ export function createIntake(options: IntakeOptions): Intake {
       case "delete":
         return receiveMessageChange(options, event);
       case "stop":
-        return receiveStop(options, event);
+        return stop(event);
       case "action":
         return receiveAction(event);
     }

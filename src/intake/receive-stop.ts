@@ -1,12 +1,15 @@
 import type { Redis } from "ioredis";
 import type { InboundStop, IntakeResult } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
-import { type MessageRef, type ThreadId, threadId } from "../chat/threads.ts";
+import { type MessageRef, parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
+import { keys } from "../queue/redis/keys.ts";
 import { isOutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { findThreadOfMessage } from "../queue/session/message-threads.ts";
 import { listRequesters } from "../queue/session/requesters.ts";
+import { readSessionStatus } from "../queue/session/sessions.ts";
 import { orderStop } from "../queue/turns/stops.ts";
 import type { Access } from "./access.ts";
+import type { Replies } from "./replies.ts";
 
 /** For how long further deliveries of a stop are recognised as duplicates. */
 const daySeconds = 86_400;
@@ -22,8 +25,13 @@ export interface StopOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
+const mayNotStop = "You may not stop this: only those who asked for it, or administrators.";
+
 /** Orders a thread to stop. The running turn reads the order from Redis; waiting messages are dropped at once. */
-export async function receiveStop(options: StopOptions, event: InboundStop): Promise<IntakeResult> {
+export async function receiveStop(
+  options: StopOptions & Pick<Replies, "whisper">,
+  event: InboundStop,
+): Promise<IntakeResult> {
   const { redis, access } = options;
   const thread =
     "thread" in event.target
@@ -31,10 +39,8 @@ export async function receiveStop(options: StopOptions, event: InboundStop): Pro
       : await findThread(options, event.target.message);
   if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
   if (!(await access.mayStop(event.author, () => listRequesters(redis, thread)))) {
-    return {
-      kind: "refused",
-      reply: "You may not stop this: only those who asked for it, or administrators.",
-    };
+    if (!(await hasWork(redis, thread))) return nothingToStop;
+    return refuse(options, event, thread, mayNotStop);
   }
   const { id, name } = event.author;
   const action =
@@ -42,9 +48,48 @@ export async function receiveStop(options: StopOptions, event: InboundStop): Pro
       ? { id: `${id}~${event.at}`, seconds: daySeconds }
       : { id: `${id}~${event.dedupeKey}`, seconds: untimedSeconds };
   const ordered = await orderStop(redis, thread, { by: name, at: event.at }, action);
-  if (ordered === "nothing") return { kind: "ignored", why: "nothing is running or waiting there" };
+  if (ordered === "nothing") return nothingToStop;
   await follow(options, thread);
   return { kind: "stopping", thread, ...(ordered === "repeated" && { unchanged: true }) };
+}
+
+const nothingToStop = { kind: "ignored", why: "nothing is running or waiting there" } as const;
+
+/**
+ * Refuses the stop of somebody without permission, who learns of it alone, and only where there is something to stop. The
+ * platform is not asked about messages that Heddle does not know.
+ */
+export async function refuseUnauthorizedStop(
+  options: Pick<StopOptions, "redis"> & Pick<Replies, "whisper">,
+  event: InboundStop,
+  reply: string,
+): Promise<IntakeResult> {
+  const { redis } = options;
+  const thread =
+    "thread" in event.target
+      ? threadId(event.target.thread)
+      : await findThreadOfMessage(redis, event.target.message);
+  const isStoppable = thread !== undefined && (await hasWork(redis, thread));
+  return isStoppable ? refuse(options, event, thread, reply) : { kind: "refused", reply };
+}
+
+async function refuse(
+  { whisper }: Pick<Replies, "whisper">,
+  event: InboundStop,
+  thread: ThreadId,
+  reply: string,
+): Promise<IntakeResult> {
+  if (!event.tellsRefusal) await whisper(parseThreadId(thread), event.author.id, reply);
+  return { kind: "refused", reply };
+}
+
+/** Whether a turn or a background job runs there, or messages wait. */
+async function hasWork(redis: Redis, thread: ThreadId): Promise<boolean> {
+  const [status, jobs] = await Promise.all([
+    readSessionStatus(redis, thread),
+    redis.exists(keys.jobs(thread)),
+  ]);
+  return status !== "idle" || jobs === 1;
 }
 
 /** A reaction can arrive before it is recorded which thread the message belongs to; then the platform is asked. */

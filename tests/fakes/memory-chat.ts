@@ -37,6 +37,7 @@ export function memoryChat(options: MemoryChatOptions = {}) {
   const places = new Map<string, number>();
   const failures: SurfaceError[] = [];
   const statuses: (string | undefined)[] = [];
+  const whispers: { person: string; text: string }[] = [];
   const waiters = new Set<() => void>();
   const changed = () => {
     for (const check of waiters) check();
@@ -88,6 +89,10 @@ export function memoryChat(options: MemoryChatOptions = {}) {
       statuses.push(waits ? "(waits)" : text);
       changed();
     },
+    async whisper(_thread, person, text) {
+      whispers.push({ person, text });
+      changed();
+    },
     threadOf: () => Promise.resolve(undefined),
     upload: () => Promise.reject(new SurfaceError("rejected", "no files here")),
     async *download({ handle }) {
@@ -104,6 +109,8 @@ export function memoryChat(options: MemoryChatOptions = {}) {
     /** The last place in the queue that a message was shown with. */
     places,
     statuses,
+    /** What was said to one person alone. */
+    whispers,
     /** The next posts fail so, but for progress, which comes when it likes; `uncertain` posts and then loses the response. */
     failNext: (...errors: SurfaceError[]) => failures.push(...errors),
     /** Resolves with the first truthy result, checked at every change. */

@@ -406,9 +406,23 @@ describe("A stop that only the requester may give", () => {
     const lease = await claimSession(redis, id);
     await lease.take({ type: "turn-start", turn: "t1", at: 1 });
     expect(await says(bob, "stop")).toMatchObject({ kind: "refused" });
-    await chat.until(() => chat.shown.find(({ message }) => message.markdown.includes("may not stop")));
+    // Told once, alone, for all that this person has tried.
+    await chat.until(() => chat.whispers[0]);
+    expect(chat.whispers).toEqual([{ person: bob.id, text: expect.stringContaining("may not stop") }]);
+    expect(chat.shown).toEqual([]);
     expect(await stops(person("Chief"))).toMatchObject({ kind: "stopping" });
     expect(await stops(ada)).toMatchObject({ kind: "stopping" });
+  });
+
+  test("is nothing to tell anybody of where nothing runs or waits, or where a button tells it", async () => {
+    const { says, stops, intake, ref, chat } = thread({ stop: "requester" });
+    expect(await stops(bob)).toMatchObject({ kind: "ignored" });
+    await says(ada, "start");
+    const press = { kind: "stop", target: { thread: ref }, author: bob, tellsRefusal: true, at: 9 } as const;
+    expect(await intake.receive(press)).toMatchObject({ kind: "refused" });
+    expect(await stops(gus)).toMatchObject({ kind: "refused" });
+    await chat.until(() => chat.whispers[0]);
+    expect(chat.whispers).toMatchObject([{ text: expect.stringContaining("only take work from members") }]);
   });
 
   test("finds who asked behind a long turn", async () => {

@@ -30,8 +30,9 @@ export function createTextCommands(
   const runStop = async (event: InboundMessage): Promise<IntakeResult> => {
     const { author, at } = event;
     const result = await options.stop({ kind: "stop", target: { thread: event.thread }, author, at });
-    if (result.kind === "refused") return refuse(event, result.reply);
-    if (result.kind === "stopping" || event.addressed === "follow-up") return result;
+    // The person was told alone.
+    if (result.kind === "refused" || result.kind === "stopping" || event.addressed === "follow-up")
+      return result;
     // Slack delivers a mention twice, and each of several gateways receives it: everything may have stopped already.
     const order = await readStop(redis, threadId(event.thread));
     if (order && order.at >= at) return { kind: "duplicate" };

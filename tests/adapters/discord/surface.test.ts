@@ -346,6 +346,26 @@ describe("what Discord refuses", () => {
   });
 });
 
+describe("A whisper", () => {
+  test("is a direct message that names the thread, and nothing stands in the thread", async () => {
+    const { discord, surface, ada, thread, replies } = await scene();
+    await surface.whisper?.(thread, ada.user.id, "You may not stop this.");
+    expect(discord.direct(ada).messages.map(({ content }) => content)).toEqual([
+      `You may not stop this. (<#${thread.thread}>)`,
+    ]);
+    expect(replies()).toEqual([]);
+  });
+
+  test("is not said to whoever takes no direct messages", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    const eve = discord.user("eve");
+    eve.user.isClosed = true;
+    await surface.whisper?.(thread, eve.user.id, "You may not stop this.");
+    expect(discord.direct(eve).messages).toEqual([]);
+    expect(replies()).toEqual([]);
+  });
+});
+
 describe("edit", () => {
   test("replaces text and buttons, and cuts what is too long", async () => {
     const { surface, thread, replies } = await scene();

@@ -55,6 +55,16 @@ test("a channel has the name that people see, a direct conversation none of its 
   expect(await surface.channelName?.({ ...thread, channel: slack.direct(ada).id })).toBe("direct messages");
 });
 
+describe("A whisper", () => {
+  test("is seen by that person alone, in the thread", async () => {
+    const { slack, surface, ada, thread, replies } = await scene();
+    await surface.whisper?.(thread, ada.user.id, "You may not stop this.");
+    expect(ada.ephemerals()).toEqual(["You may not stop this."]);
+    expect(slack.user("bob").ephemerals()).toEqual([]);
+    expect(replies()).toEqual([]);
+  });
+});
+
 describe("post", () => {
   test("writes Markdown with a footer into the thread, without previews of links", async () => {
     const { slack, surface, thread, general, replies } = await scene();

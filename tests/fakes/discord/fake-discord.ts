@@ -203,8 +203,7 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
       personOf(world, { interactions, context, until }, userNamed(world, name, userOptions)),
     channel: (name, { type = ChannelType.GuildText, guild: inGuild = guild } = {}) =>
       channelNamed(world, { name, type, guild: inGuild }),
-    direct: ({ user }) =>
-      channelNamed(world, { name: `@${user.username}`, type: ChannelType.DM, recipient: user }),
+    direct: ({ user }) => world.direct(user),
     threadOf: (message) => world.channels.get(message.id),
     startThread: (message, name) => world.startThread(message, name),
     deleteThread: (thread) => world.deleteThread(thread),
@@ -262,7 +261,7 @@ function userNamed(world: World, username: string, options: UserOptions): FakeUs
 
 function channelNamed(
   world: World,
-  place: Pick<FakeChannel, "name" | "type"> & Partial<Pick<FakeChannel, "guild" | "recipient">>,
+  place: Pick<FakeChannel, "name" | "type"> & Partial<Pick<FakeChannel, "guild">>,
 ): FakeChannel {
   const known = [...world.channels.values()].find(
     ({ name, guild }) => name === place.name && guild === place.guild,

@@ -8,6 +8,7 @@ import {
   callbackBody,
   channelChange,
   commandsBody,
+  directBody,
   messageBody,
   messageChange,
   refreshBody,
@@ -133,6 +134,13 @@ export const routes: Route[] = [
       return { id: guild.id, name: guild.name, permissions: String(permissions) };
     }),
   ),
+  // Whoever takes nothing of the bot is found out with the first message. https://docs.discord.com/developers/resources/user#create-dm
+  routeWith("POST", "/users/@me/channels", directBody, (body, _parts, { world }) => {
+    const user = world.users.get(body.recipient_id);
+    if (!user) throw refusals.unknownUser();
+    if (user.isBot) throw refusals.notToUser();
+    return wireChannel(world.direct(user));
+  }),
   route("GET", "/users/:", ([id = ""], { world }) => {
     const user = world.users.get(id);
     if (!user) throw refusals.unknownUser();

@@ -152,3 +152,5 @@ export const callbackBody = z.discriminatedUnion("type", [
   }),
   z.strictObject({ type: z.literal(9), data: modal }),
 ]);
+
+export const directBody = z.strictObject({ recipient_id: z.string() });

@@ -133,6 +133,18 @@ export class World {
     return channel.messages.find((message) => message.id === id);
   }
 
+  /** The conversation of the bot with that person alone, opened if there is none. */
+  direct(user: FakeUser): FakeChannel {
+    const known = [...this.channels.values()].find(({ recipient }) => recipient === user);
+    if (known) return known;
+    const channel: FakeChannel = {
+      ...{ id: this.snowflake(), type: ChannelType.DM, name: `@${user.username}`, recipient: user },
+      ...{ denied: 0n, isArchived: false, isLocked: false, messages: [], members: new Set() },
+    };
+    this.channels.set(channel.id, channel);
+    return channel;
+  }
+
   isThread({ type }: FakeChannel): boolean {
     return threadTypes.includes(type);
   }

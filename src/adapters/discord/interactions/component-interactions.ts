@@ -41,7 +41,9 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
           const author = readAuthor(interaction);
           const at = readTime(interaction.id);
           const target = { thread: threadOfMessageIn(channel, message) };
-          return replyWithResult(rest, interaction, () => receive({ kind: "stop", target, author, at }));
+          return replyWithResult(rest, interaction, () =>
+            receive({ kind: "stop", target, author, tellsRefusal: true, at }),
+          );
         }
         case "act":
           return act(interaction, { action: meaning.action, message });

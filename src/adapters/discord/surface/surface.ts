@@ -11,7 +11,7 @@ import { toSurfaceError } from "./errors.ts";
 import { defaultEmoji, placeEmoji, showMark } from "./marks.ts";
 import { createPosting } from "./posting.ts";
 import { fetchQuotesBefore } from "./quotes.ts";
-import { messageChars, renderOne } from "./render.ts";
+import { messageChars, nobody, renderOne } from "./render.ts";
 import { createInThread, inOpenThread } from "./threads.ts";
 
 /**
@@ -35,6 +35,12 @@ export interface DiscordSurfaceOptions extends DiscordAccess {
   /** Whether messages without a mention can be read; if not, people are told to mention the bot. */
   messageContent: boolean;
 }
+
+/** https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
+const takesNoDirectMessages = 50_007;
+
+/** https://docs.discord.com/developers/resources/user#create-dm */
+const openedSchema = z.object({ id: z.string() });
 
 const channelSchema = z.object({ name: z.string().nullish() });
 
@@ -104,6 +110,21 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
         const error = toSurfaceError("typing", cause);
         if (error.kind === "forbidden" || error.kind === "gone") throw error;
       }
+    },
+
+    // Without an interaction Discord shows nothing to one person alone but a direct message.
+    async whisper(thread, person, text) {
+      const content = thread.workspace === directWorkspace ? text : `${text} (<#${thread.thread}>)`;
+      await call(
+        "a direct message",
+        thread,
+        async () => {
+          const opened = await rest.post(Routes.userChannels(), { body: { recipient_id: person } });
+          const { id } = openedSchema.parse(opened);
+          await rest.post(Routes.channelMessages(id), { body: { content, allowed_mentions: nobody } });
+        },
+        [takesNoDirectMessages],
+      );
     },
 
     async channelName(thread) {

@@ -44,6 +44,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
       kind: "stop",
       target: { thread: { ...resolveChannel(team, channel), thread } },
       author: await team.people.author(user),
+      tellsRefusal: true,
       at: parseTs(action.action_ts),
     });
     const problem = explainResult(result);

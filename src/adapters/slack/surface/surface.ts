@@ -86,6 +86,15 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       await status.setLine(thread, text);
     },
 
+    async whisper({ channel, thread }, user, text) {
+      // Not shown to whoever is not in the channel.
+      await callSlack(
+        "chat.postEphemeral",
+        () => posts.chat.postEphemeral({ channel, user, thread_ts: thread, text }),
+        ["user_not_in_channel"],
+      );
+    },
+
     async upload(thread, file) {
       await callSlack("files.uploadV2", () => shareFile(files, thread, file));
       return [];
