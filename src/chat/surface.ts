@@ -77,7 +77,7 @@ export interface ChatSurface {
    * Tells one person something that concerns nobody else in the thread. Where that person takes nothing of the bot,
    * nothing is said. Absent where there is no such way.
    */
-  whisper?(thread: ThreadRef, person: string, text: string): Promise<void>;
+  tellPrivately?(thread: ThreadRef, person: string, text: string): Promise<void>;
   /** Posts a file. Empty where the platform does not say as which message. @param key see `post` */
   upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
   /** Completes what the event left out about a file, where the platform holds it back. */

@@ -29,7 +29,7 @@ const mayNotStop = "You may not stop this: only those who asked for it, or admin
 
 /** Orders a thread to stop. The running turn reads the order from Redis; waiting messages are dropped at once. */
 export async function receiveStop(
-  options: StopOptions & Pick<Replies, "whisper">,
+  options: StopOptions & Pick<Replies, "tellPrivately">,
   event: InboundStop,
 ): Promise<IntakeResult> {
   const { redis, access } = options;
@@ -60,7 +60,7 @@ const nothingToStop = { kind: "ignored", why: "nothing is running or waiting the
  * platform is not asked about messages that Heddle does not know.
  */
 export async function refuseUnauthorizedStop(
-  options: Pick<StopOptions, "redis"> & Pick<Replies, "whisper">,
+  options: Pick<StopOptions, "redis"> & Pick<Replies, "tellPrivately">,
   event: InboundStop,
   reply: string,
 ): Promise<IntakeResult> {
@@ -74,12 +74,12 @@ export async function refuseUnauthorizedStop(
 }
 
 async function refuse(
-  { whisper }: Pick<Replies, "whisper">,
+  { tellPrivately }: Pick<Replies, "tellPrivately">,
   event: InboundStop,
   thread: ThreadId,
   reply: string,
 ): Promise<IntakeResult> {
-  if (!event.tellsRefusal) await whisper(parseThreadId(thread), event.author.id, reply);
+  if (!event.tellsRefusal) await tellPrivately(parseThreadId(thread), event.author.id, reply);
   return { kind: "refused", reply };
 }
 

@@ -11,9 +11,9 @@ import { keys } from "../queue/redis/keys.ts";
 /** A person without permission is told so at most this often in each channel. */
 const unauthorizedSeconds = 600;
 /** A person is told alone of a refusal in a thread at most this often. */
-const whisperSeconds = 600;
-/** After that a whisper is of no use, ms. */
-const whisperMs = 60_000;
+const privateSeconds = 600;
+/** After that a private notice is of no use, ms. */
+const privateMs = 60_000;
 /** A mark that takes longer is left to the worker. */
 const markMs = 30_000;
 
@@ -37,7 +37,7 @@ export interface Replies {
   /** Says so rarely: repeated calls must not use up the channel's rate limit, which answers and receipts need. */
   refuseUnauthorized(event: InboundMessage, markdown: string): Promise<IntakeResult>;
   /** Tells that person alone why nothing is done in the thread, once in ten minutes, where the platform can. */
-  whisper(thread: ThreadRef, person: string, text: string): Promise<void>;
+  tellPrivately(thread: ThreadRef, person: string, text: string): Promise<void>;
   /** Resolves when the message is marked, or when that has failed: nothing depends on a mark. */
   mark(ref: MessageRef, state: MessageMark, place?: number): Promise<void>;
 }
@@ -74,20 +74,20 @@ export function createReplies(options: ReplyOptions): Replies {
       return { kind: "refused", reply: markdown };
     },
 
-    async whisper(thread, person, text) {
+    async tellPrivately(thread, person, text) {
       const { platform, workspace, channel } = thread;
       const surface = options.surface(platform);
-      if (!surface.whisper) return;
+      if (!surface.tellPrivately) return;
       const key = keys.replied({
         platform,
         workspace,
         channel,
-        message: `whisper~${thread.thread}~${person}`,
+        message: `private~${thread.thread}~${person}`,
       });
-      if ((await redis.set(key, "1", "EX", whisperSeconds, "NX")) === null) return;
+      if ((await redis.set(key, "1", "EX", privateSeconds, "NX")) === null) return;
       options.output
-        .write(surface, thread, "question", AbortSignal.timeout(whisperMs), async () =>
-          surface.whisper?.(thread, person, text),
+        .write(surface, thread, "question", AbortSignal.timeout(privateMs), async () =>
+          surface.tellPrivately?.(thread, person, text),
         )
         .catch((error: unknown) => options.onProblem("A person could not be told of a refusal.", error));
     },

@@ -37,10 +37,12 @@ function maskCall({ name, about, result, ...call }: ShownCall, mask: Mask): Show
  * is not masked; it comes from the sandbox, which never sees a secret of Heddle's.
  */
 export function createMaskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
-  const { whisper } = surface;
+  const { tellPrivately } = surface;
   return {
     ...surface,
-    ...(whisper && { whisper: (thread, person, text) => whisper(thread, person, mask(text)) }),
+    ...(tellPrivately && {
+      tellPrivately: (thread, person, text) => tellPrivately(thread, person, mask(text)),
+    }),
     post: (thread, message, ...rest) => surface.post(thread, maskMessage(message, mask), ...rest),
     edit: (ref, message) => surface.edit(ref, maskMessage(message, mask)),
     upload: (thread, file, key) => surface.upload(thread, { ...file, name: mask(file.name) }, key),

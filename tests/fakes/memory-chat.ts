@@ -37,7 +37,7 @@ export function memoryChat(options: MemoryChatOptions = {}) {
   const places = new Map<string, number>();
   const failures: SurfaceError[] = [];
   const statuses: (string | undefined)[] = [];
-  const whispers: { person: string; text: string }[] = [];
+  const privateNotices: { person: string; text: string }[] = [];
   const waiters = new Set<() => void>();
   const changed = () => {
     for (const check of waiters) check();
@@ -89,8 +89,8 @@ export function memoryChat(options: MemoryChatOptions = {}) {
       statuses.push(waits ? "(waits)" : text);
       changed();
     },
-    async whisper(_thread, person, text) {
-      whispers.push({ person, text });
+    async tellPrivately(_thread, person, text) {
+      privateNotices.push({ person, text });
       changed();
     },
     threadOf: () => Promise.resolve(undefined),
@@ -110,7 +110,7 @@ export function memoryChat(options: MemoryChatOptions = {}) {
     places,
     statuses,
     /** What was said to one person alone. */
-    whispers,
+    privateNotices,
     /** The next posts fail so, but for progress, which comes when it likes; `uncertain` posts and then loses the response. */
     failNext: (...errors: SurfaceError[]) => failures.push(...errors),
     /** Resolves with the first truthy result, checked at every change. */

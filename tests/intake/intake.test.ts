@@ -407,8 +407,8 @@ describe("A stop that only the requester may give", () => {
     await lease.take({ type: "turn-start", turn: "t1", at: 1 });
     expect(await says(bob, "stop")).toMatchObject({ kind: "refused" });
     // Told once, alone, for all that this person has tried.
-    await chat.until(() => chat.whispers[0]);
-    expect(chat.whispers).toEqual([{ person: bob.id, text: expect.stringContaining("may not stop") }]);
+    await chat.until(() => chat.privateNotices[0]);
+    expect(chat.privateNotices).toEqual([{ person: bob.id, text: expect.stringContaining("may not stop") }]);
     expect(chat.shown).toEqual([]);
     expect(await stops(person("Chief"))).toMatchObject({ kind: "stopping" });
     expect(await stops(ada)).toMatchObject({ kind: "stopping" });
@@ -421,8 +421,10 @@ describe("A stop that only the requester may give", () => {
     const press = { kind: "stop", target: { thread: ref }, author: bob, tellsRefusal: true, at: 9 } as const;
     expect(await intake.receive(press)).toMatchObject({ kind: "refused" });
     expect(await stops(gus)).toMatchObject({ kind: "refused" });
-    await chat.until(() => chat.whispers[0]);
-    expect(chat.whispers).toMatchObject([{ text: expect.stringContaining("only take work from members") }]);
+    await chat.until(() => chat.privateNotices[0]);
+    expect(chat.privateNotices).toMatchObject([
+      { text: expect.stringContaining("only take work from members") },
+    ]);
   });
 
   test("finds who asked behind a long turn", async () => {

@@ -346,10 +346,10 @@ describe("what Discord refuses", () => {
   });
 });
 
-describe("A whisper", () => {
+describe("A private notice", () => {
   test("is a direct message that names the thread, and nothing stands in the thread", async () => {
     const { discord, surface, ada, thread, replies } = await scene();
-    await surface.whisper?.(thread, ada.user.id, "You may not stop this.");
+    await surface.tellPrivately?.(thread, ada.user.id, "You may not stop this.");
     expect(discord.direct(ada).messages.map(({ content }) => content)).toEqual([
       `You may not stop this. (<#${thread.thread}>)`,
     ]);
@@ -360,7 +360,7 @@ describe("A whisper", () => {
     const { discord, surface, thread, replies } = await scene();
     const eve = discord.user("eve");
     eve.user.isClosed = true;
-    await surface.whisper?.(thread, eve.user.id, "You may not stop this.");
+    await surface.tellPrivately?.(thread, eve.user.id, "You may not stop this.");
     expect(discord.direct(eve).messages).toEqual([]);
     expect(replies()).toEqual([]);
   });

@@ -55,10 +55,10 @@ test("a channel has the name that people see, a direct conversation none of its 
   expect(await surface.channelName?.({ ...thread, channel: slack.direct(ada).id })).toBe("direct messages");
 });
 
-describe("A whisper", () => {
+describe("A private notice", () => {
   test("is seen by that person alone, in the thread", async () => {
     const { slack, surface, ada, thread, replies } = await scene();
-    await surface.whisper?.(thread, ada.user.id, "You may not stop this.");
+    await surface.tellPrivately?.(thread, ada.user.id, "You may not stop this.");
     expect(ada.ephemerals()).toEqual(["You may not stop this."]);
     expect(slack.user("bob").ephemerals()).toEqual([]);
     expect(replies()).toEqual([]);

@@ -113,7 +113,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     },
 
     // Without an interaction Discord shows nothing to one person alone but a direct message.
-    async whisper(thread, person, text) {
+    async tellPrivately(thread, person, text) {
       const content = thread.workspace === directWorkspace ? text : `${text} (<#${thread.thread}>)`;
       await call(
         "a direct message",

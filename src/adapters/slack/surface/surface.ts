@@ -86,7 +86,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       await status.setLine(thread, text);
     },
 
-    async whisper({ channel, thread }, user, text) {
+    async tellPrivately({ channel, thread }, user, text) {
       // Not shown to whoever is not in the channel.
       await callSlack(
         "chat.postEphemeral",

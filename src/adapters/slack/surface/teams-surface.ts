@@ -36,7 +36,7 @@ export function createTeamsSurface(installations: Installations, server: SlackSe
     threadOf: async (ref) => (await surfaceOf(ref)).threadOf(ref),
     mark: async (ref, ...rest) => (await surfaceOf(ref)).mark(ref, ...rest),
     status: async (thread, ...rest) => (await surfaceOf(thread)).status?.(thread, ...rest),
-    whisper: async (thread, ...rest) => (await surfaceOf(thread)).whisper?.(thread, ...rest),
+    tellPrivately: async (thread, ...rest) => (await surfaceOf(thread)).tellPrivately?.(thread, ...rest),
     upload: async (thread, ...rest) => (await surfaceOf(thread)).upload(thread, ...rest),
     details: async (file, signal) => {
       const surface = await surfaceOf({ workspace: readTeam(file) });
