@@ -18,6 +18,7 @@ test("A worker that loses the locks of its turns ends them, and tells so in one 
   const [running, ended] = [new Set<string>(), new Set<string>()];
   const [lines, errors]: [string[], unknown[]] = [[], []];
   const worker = await startTurnWorker({
+    stopWaiting: async () => "more",
     ...{ redis, queue, concurrency: 2, lockMs: 2_000, sweepMs: 60_000 },
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, (error) => errors.push(error)),
     async runSession(thread, signal) {
