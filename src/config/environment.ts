@@ -118,7 +118,7 @@ export const environmentSchema = z.object({
     .enum(["no-sandbox"])
     .optional()
     .describe("no-sandbox confirms sandbox.backend: none in heddle.yaml"),
-  NODE_ENV: z.string().optional().describe("production rejects what is for development only"),
+  NODE_ENV: z.string().optional().describe("for the libraries; Heddle itself does the same whatever it says"),
 });
 
 export type Environment = z.infer<typeof environmentSchema>;
