@@ -10,9 +10,9 @@ export default defineConfig({
     env: { NODE_ENV: "test" },
     // One more than vitest would take on a small machine: many tests wait for a process or a timer.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    // Long enough for a slow machine under load; it only ends what hangs.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Long enough for a slow disk and a machine under load; it only ends what hangs.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 15_000 } },
     // A shared machine may hold up any process for seconds. What passes only at a second try is named at the end.
     retry: process.env["CI"] ? 1 : 0,
@@ -24,14 +24,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        // They wait for whole programs, which a busy machine starts slowly.
-        test: {
-          name: "integration",
-          include: isolated,
-          isolate: true,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-        },
+        test: { name: "integration", include: isolated, isolate: true },
       },
     ],
   },
