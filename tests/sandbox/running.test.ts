@@ -34,6 +34,12 @@ describe.each([
     return backend.open(thread, claim);
   }
 
+  /** The programs that are noted as running. */
+  const noted = () =>
+    readdirSync(join(dataDir, "running"), { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.includes("run-"),
+    );
+
   test("both see the same processes", () => {
     expect(former?.processes.place()).toBeDefined();
     expect(next?.processes.place()).toBe(former?.processes.place());
@@ -90,10 +96,19 @@ describe.each([
     expect(await started.job.wait()).toMatchObject({ state: "ended" });
   });
 
+  test("what the console reads meanwhile is read to its end", async () => {
+    const claim: Claim = { created: 2, epoch: 3 };
+    await (await open(next, claim)).exec({ command: "head -c 15000000 /dev/zero > large" });
+    // Without a claim, as whoever only looks at the files.
+    const read = (await former?.open(thread))?.readFile("large");
+    await expect.poll(() => noted(), { interval: 1 }).toHaveLength(1);
+    await next?.processes.takeOver(thread, claim);
+    expect(await read).toMatchObject({ ok: true, size: 15_000_000 });
+  });
+
   test("nothing stays noted of what has ended", async () => {
     await (await open(next, { created: 2, epoch: 4 })).exec({ command: "true" });
     await Promise.all([former?.close(), next?.close()]);
-    const notes = readdirSync(join(dataDir, "running"), { recursive: true, encoding: "utf8" });
-    expect(notes.filter((name) => name.includes("run-"))).toEqual([]);
+    expect(noted()).toEqual([]);
   });
 });

@@ -44,8 +44,9 @@ export function createHostProcesses({
         running.markClaim(thread, claim);
         return end(running, thread, ({ kind, claim: earlier, backend }) => {
           if (kind === "job" || kind === "network") return false;
-          // What nobody has claimed is another process's care for the files, which are this turn's.
-          return earlier ? compareClaims(earlier, claim) < 0 : backend !== running.backend;
+          if (earlier) return compareClaims(earlier, claim) < 0;
+          // The files are this turn's: nobody else may tidy them up. Whoever only looks at them, as the console does, may go on.
+          return kind !== "files" && backend !== running.backend;
         });
       }),
     confirm(threadId, confirmation) {
