@@ -42,6 +42,7 @@ export const lookSeconds = 0.5;
 
 /** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
+  let isClosing = false;
   // BullMQ passes the signal only to a processor that declares three parameters.
   const processor = async (
     job: Job<{ thread: ThreadId }>,
@@ -53,6 +54,8 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       await job.moveToDelayed(Date.now() + inMs, token);
       throw new DelayedError();
     };
+    // A job that was on its way when the worker began to close: nobody would tell its turn to end.
+    if (isClosing) return again(0);
     const { thread } = job.data;
     const slot = await options.slots.enter(thread, job.timestamp);
     if (!slot) {
@@ -111,6 +114,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   return {
     async close() {
       clearInterval(timer);
+      isClosing = true;
       const closed = worker.close();
       worker.cancelAllJobs(shutdown);
       await closed;

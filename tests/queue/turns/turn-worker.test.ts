@@ -44,3 +44,53 @@ test("A worker that loses the locks of its turns ends them, and tells so in one 
   expect(lines).toEqual([expect.stringMatching(/^The locks of 2 turns have expired/)]);
   expect(errors).toEqual([]);
 });
+
+test("A turn that arrives while the worker closes is handed over, and not run to its end", async () => {
+  const redis = server.client();
+  await redis.flushall();
+  const queue = openTurnQueue(redis);
+  const errors: unknown[] = [];
+  const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, (error) => errors.push(error));
+  const begun: string[] = [];
+  const first = Promise.withResolvers<"done">();
+  let closed: Promise<void> | undefined;
+  const worker = await startTurnWorker({
+    stopWaiting: async () => "more",
+    ...{ redis, queue, concurrency: 1, lockMs: 30_000, sweepMs: 60_000 },
+    slots: {
+      enter: async (...given) => {
+        const slot = await slots.enter(...given);
+        return (
+          slot && {
+            async leave(how) {
+              await slot.leave(how);
+              // When the first one is being completed, with a command that brings the second one along.
+              setImmediate(() => (closed ??= worker.close()));
+            },
+          }
+        );
+      },
+    },
+    async runSession(thread, signal) {
+      begun.push(thread);
+      if (begun.length === 1) return first.promise;
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return "handover";
+    },
+    onError: (error) => errors.push(error),
+  });
+  await queue.wake("memory:w:c:1");
+  await expect.poll(() => begun.length).toBe(1);
+  await queue.wake("memory:w:c:2");
+  first.resolve("done");
+  await expect.poll(() => closed !== undefined).toBe(true);
+  await closed;
+  const waiting = new Queue(queueName, { connection: redis, prefix: queuePrefix });
+  expect(await waiting.getJobCounts("active", "delayed", "wait", "prioritized")).toMatchObject({ active: 0 });
+  expect((await waiting.getJobs(["delayed", "wait", "prioritized"])).map(({ data }) => data)).toEqual([
+    { thread: "memory:w:c:2" },
+  ]);
+  await waiting.close();
+  await queue.close();
+  expect(errors).toEqual([]);
+}, 20_000);
