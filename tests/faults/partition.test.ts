@@ -33,14 +33,14 @@ async function cutOff(how: { elsewhere: boolean }) {
   const [writing, waiting] = [uniqueSleep(), uniqueSleep()];
   await Promise.all([
     stage.start("gateway"),
-    stage.startWorker({ redisUrl: `redis://127.0.0.1:${relay.port}` }),
+    stage.startAt("worker", { redisUrl: `redis://127.0.0.1:${relay.port}` }),
   ]);
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), work.ask(writing.seconds, waiting.seconds));
   await running(writing.command);
   relay.hold();
-  await stage.startWorker(how);
+  await stage.startAt("worker", how);
   await running(waiting.command);
   return { question, writing };
 }

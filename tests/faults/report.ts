@@ -26,7 +26,13 @@ const words: Record<string, string> = {
   handovers: "processes sent SIGTERM",
   medianHandoverMs: "handover until exit, median, ms",
   slowestHandoverMs: "handover until exit, slowest, ms",
+  partitions: "processes cut off from Redis",
+  silences: "processes whose connections to Redis went silent",
   redisKills: "Redis kills",
+  redisHangs: "Redis hangs (SIGSTOP)",
+  claims: "results and receipts that say that something has ended",
+  unknown: "those that say that it is not known",
+  falseClaims: "those after which it still wrote",
   slackFaults: "Slack calls rate-limited, failed or lost",
   settledMs: "last message until everything had settled, ms",
 };

@@ -26,14 +26,14 @@ export interface Stage {
    * another version of this repository
    */
   start(role: Role, fault?: string, version?: string): Promise<Program>;
-  /** Starts a worker that reaches Redis by this address, or as on another host. */
-  startWorker(how: { redisUrl?: string; elsewhere?: boolean }): Promise<Program>;
+  /** Starts a process that reaches Redis by this address, or as on another host. */
+  startAt(role: Role, how: { redisUrl?: string; elsewhere?: boolean }): Promise<Program>;
   /** Runs another command of the program beside them. */
   run(args: string[]): Program;
   /** The thread that begins with this message. */
   threadOf(message: FakeMessage): ThreadId;
-  /** The lines that tool calls have written in a thread's workspace. */
-  linesOf(thread: ThreadId): Promise<string[]>;
+  /** The lines that tool calls have written in a thread's workspace, each one its own or into another file. */
+  linesOf(thread: ThreadId, file?: string): Promise<string[]>;
   /** What the processes printed. */
   outputs(): string;
   clean(): Promise<void>;
@@ -105,9 +105,9 @@ export async function setStage({
       await program.line(/Heddle is ready/);
       return program;
     },
-    async startWorker({ redisUrl, elsewhere = false }) {
+    async startAt(role, { redisUrl, elsewhere = false }) {
       const env = { ...environment, ...(redisUrl && { REDIS_URL: redisUrl }) };
-      const args = ["start", "--role", "worker"];
+      const args = ["start", "--role", role];
       const program = elsewhere ? place.startElsewhere(args, env) : place.start(args, env);
       await program.line(/Heddle is ready/);
       return program;
@@ -115,9 +115,10 @@ export async function setStage({
     run: (args) => place.start(args, environment),
     threadOf: ({ channel, ts }) =>
       threadId({ platform: "slack", workspace: slack.teamId, channel: channel.id, thread: ts }),
-    async linesOf(thread) {
-      const file = await (await workspaces.open(thread)).readFile(callLog);
-      return file.ok ? file.data.toString().split("\n").filter(Boolean) : [];
+    async linesOf(thread, file = callLog) {
+      const read = await (await workspaces.open(thread)).readFile(file);
+      if (!read.ok && read.reason !== "not-found") throw new Error(`${thread}, ${file}: ${read.message}`);
+      return read.ok ? read.data.toString().split("\n").filter(Boolean) : [];
     },
     outputs: place.outputs,
     async clean() {

@@ -6,8 +6,8 @@ import type { MessagesBody } from "../fakes/anthropic-rules.ts";
  * turn that another process resumes therefore goes on like the one that was interrupted.
  *
  * `task 17 calls 2` makes it append the lines `17-1` and `17-2` to a file, one tool call each, and then answer
- * `Answered: 17.`; a command begins with `pause` seconds of sleep if the message says so, and needs an approval if
- * it says `asking`. `plan task 17` makes it plan the task for a moment later, `plan in 0.2 task 17` in so many
+ * `Answered: 17.`; a command begins with `pause` seconds of sleep if the message says so, writes the time to another
+ * file as long as anything of it is alive if it says `ticking`, and needs an approval if it says `asking`. `plan task 17` makes it plan the task for a moment later, `plan in 0.2 task 17` in so many
  * minutes, and at `fails` the service refuses.
  */
 export function replyTo(body: MessagesBody): FakeReply {
@@ -43,13 +43,14 @@ export function replyTo(body: MessagesBody): FakeReply {
     return { status: 400, type: "invalid_request_error", message: "This cannot be done." };
   }
   const tasks = asked.flatMap((text) => [
-    ...text.matchAll(/task (\d+)(?: calls (\d+))?(?: pause ([\d.]+))?( asking)?/g),
+    ...text.matchAll(/task (\d+)(?: calls (\d+))?(?: pause ([\d.]+))?( ticking)?( asking)?/g),
   ]);
-  for (const [, task, calls = "0", pause, asks] of tasks) {
+  for (const [, task, calls = "0", pause, ticks, asks] of tasks) {
     for (let n = 1; n <= Number(calls); n += 1) {
       const label = `${task}-${n}`;
       if (called.has(label)) continue;
-      const command = `${asks ? `true ${askFirst}; ` : ""}${pause ? `sleep ${pause}; ` : ""}echo ${label} >> ${callLog}`;
+      const before = `${asks ? `true ${askFirst}; ` : ""}${ticks ? tickInBackground(label) : ""}`;
+      const command = `${before}${pause ? `sleep ${pause}; ` : ""}echo ${label} >> ${callLog}`;
       return { content: [{ type: "tool_use", name: "bash", input: { command } }] };
     }
   }
@@ -61,6 +62,14 @@ export const askFirst = "ask-first";
 
 /** The file in the workspace to which each tool call appends its line. */
 export const callLog = "calls.log";
+
+/** The file to which a ticking call appends its label and the time, s. */
+export const tickLog = "ticks.log";
+
+/** A process that outlives the command's own, were it not ended with it. Without programs of its own, to cost little. */
+function tickInBackground(label: string): string {
+  return `(while read -rt 0.1 <> <(:); [ $? -gt 128 ]; do echo "tick ${label} $EPOCHREALTIME" >> ${tickLog}; done) & `;
+}
 
 function answerTo(tasks: readonly string[]): string {
   return `Answered: ${tasks.join(" ")}.`;
