@@ -8,8 +8,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./tests/reporter.ts"],
     env: { NODE_ENV: "test" },
-    // One more than vitest would take on a small machine: many tests wait for a process or a timer.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // More than vitest would take on a small machine: many tests wait for a process or a timer.
+    maxWorkers: Math.max(4, availableParallelism()),
     // Long enough for a slow disk and a machine under load; it only ends what hangs.
     testTimeout: 120_000,
     hookTimeout: 120_000,
