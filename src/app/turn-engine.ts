@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import type { Redis } from "ioredis";
 import type { Question } from "../agent/questions.ts";
 import type { ChatSurface } from "../chat/surface.ts";
-import { parseThreadId, type ThreadId } from "../chat/threads.ts";
+import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
 import { createReporter, progressKey } from "../progress/reporter.ts";
 import { flushOutbox, readSettledSince } from "../queue/outbox/flush.ts";
 import { createLivePublisher } from "../queue/outbox/live-events.ts";
@@ -36,7 +36,7 @@ export interface TurnOutputDeps {
   /** Whether people can say what they think of an answer. Default: they cannot. */
   asksRating?: boolean;
   /** Ids of the people whom a question calls. Default: the person whose task it is. */
-  deciders?(question: Question): readonly string[];
+  deciders?(thread: ThreadRef, question: Question): readonly string[];
   /** Hides secrets in everything that is shown. Default: shows the text as it is. */
   mask?(text: string): string;
   /** Wraps what it wants to see. */
@@ -162,7 +162,7 @@ function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn
         isNew: !turn.resumed,
       }),
     publish: createLivePublisher(redis, thread, onError, lease),
-    deciders: (question) => deps.deciders?.(question) ?? [question.requester.id],
+    deciders: (question) => deps.deciders?.(parseThreadId(thread), question) ?? [question.requester.id],
     mask: (text) => deps.mask?.(text) ?? text,
     onProblem: (problem, error) => deps.onProblem(problem, error, { thread, turn: turn.id }),
   });

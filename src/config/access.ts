@@ -4,11 +4,18 @@ import { count } from "./values.ts";
 const example = 'e.g. "U012345" (Slack) or "80351110224678912" (Discord)';
 
 /** YAML reads a Discord id without quotes as a number, and rounds it. */
-const ids = z
-  .array(
-    z.string(`expected an id in quotes, ${example}`).regex(/^[A-Za-z0-9]+$/, `expected an id, ${example}`),
-  )
-  .default([]);
+const listOf = (form: RegExp, expected: string) =>
+  z
+    .array(z.string(`expected an id in quotes, ${example}`).regex(form, `expected ${expected}, ${example}`))
+    .default([]);
+
+const ids = listOf(/^[A-Za-z0-9]+$/, "an id");
+
+/** A bare id stands for that person in every workspace. */
+const people = listOf(
+  /^(?:[A-Za-z0-9]+:)?[A-Za-z0-9]+$/,
+  "an id, or a workspace and an id (T012345:U012345)",
+);
 
 const who = z.enum(["everyone", "requester", "administrators"]);
 
@@ -25,8 +32,8 @@ export function findClosedDiscord({
 /** Who may do what. `src/intake/access.ts` is the table that reads it. */
 export const accessSchema = z
   .strictObject({
-    administrators: ids.describe(
-      "people who may do whatever others may, and extend budgets; the console's user is always one",
+    administrators: people.describe(
+      "people who may do whatever others may, and extend budgets; the console's user is always one. T012345:U012345: only in that workspace, whose budgets they may extend",
     ),
     slack: z
       .strictObject({
@@ -36,18 +43,18 @@ export const accessSchema = z
           .describe(
             "whose messages count in channels where the bot is; externals are of other organisations",
           ),
-        users: ids.describe("these people as well, whatever they are"),
+        users: people.describe("these people as well, whatever they are"),
       })
       .prefault({}),
     discord: z
       .strictObject({
         guilds: ids.describe("every member of these servers"),
         roles: ids.describe("whoever has one of these roles"),
-        users: ids.describe("these people, also in direct messages"),
+        users: people.describe("these people, also in direct messages (dm:80351110224678912: only there)"),
       })
       .prefault({})
       .describe("nobody until something is listed"),
-    bots: ids.describe(
+    bots: people.describe(
       "bots that may give work, by their user ids (on Slack U…, not B…); others are ignored",
     ),
     botMessages: count(1, 100)

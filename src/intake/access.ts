@@ -6,6 +6,7 @@ import type { ThreadRef } from "../chat/threads.ts";
 /** `requester`: the people who asked for the turn. Administrators always may. */
 type Who = "everyone" | "requester" | "administrators";
 
+/** Lists of people hold bare ids, which count in every workspace, and `workspace:id`, which counts in that one. */
 export interface AccessSettings {
   administrators: string[];
   slack: { allow: ("members" | "guests" | "externals")[]; users: string[] };
@@ -21,7 +22,7 @@ export interface AccessSettings {
 /** Whether a person may do something. A refusal without a reply is silent: replying to anybody who asks would be abused. */
 export type Permission = { allowed: true } | { allowed: false; why: string; reply?: string };
 
-type Place = Pick<ThreadRef, "platform" | "workspace">;
+export type Place = Pick<ThreadRef, "platform" | "workspace">;
 
 /** The operator's rules. The other methods are about people whom `permission` has allowed. */
 export interface Access {
@@ -31,14 +32,17 @@ export interface Access {
   /** Whether that person's messages are tasks rather than only something that somebody said. */
   mayAsk(place: Place, author: Author): boolean;
   /** @param requesters ids of those who asked for the turn; looked up only where the rule needs them */
-  mayStop(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
-  mayApprove(author: Author, requester: Pick<Speaker, "id">): boolean;
+  mayStop(place: Place, author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
+  mayApprove(place: Place, author: Author, requester: Pick<Speaker, "id">): boolean;
   /** Ids of those whom a question calls, since they are to decide it. */
-  deciders(question: Pick<Question, "kind" | "requester">): readonly string[];
+  deciders(place: Place, question: Pick<Question, "kind" | "requester">): readonly string[];
   /** Whether this person may continue a turn that a limit of its own has paused. @param requesters see `mayStop` */
-  mayContinue(author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
-  /** Whether this person may extend a budget. */
-  mayExtend(author: Author): boolean;
+  mayContinue(place: Place, author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
+  /**
+   * Whether this person may extend a budget. @param share `everybody`: the one that all workspaces share, which an
+   * administrator of one of them may not extend; `own`: a channel's or a person's
+   */
+  mayExtend(place: Place, author: Author, share: "everybody" | "own"): boolean;
 }
 
 /** What a person is to us, on every platform alike. */
@@ -59,20 +63,23 @@ const table: Record<InboundEvent["kind"], Record<Rank, "allow" | "refuse" | "ign
 };
 
 export function createAccess(settings: AccessSettings): Access {
-  const isAdministrator = ({ id, standing }: Author) =>
-    standing === "operator" || (standing !== "bot" && settings.administrators.includes(id));
+  const isAdministrator = (place: Place, { id, standing }: Author) =>
+    standing === "operator" || (standing !== "bot" && isListed(settings.administrators, place, id));
 
-  const isKnown = ({ platform, workspace }: Place, author: Author): boolean => {
-    if (isAdministrator(author)) return true;
+  const isKnown = (place: Place, author: Author): boolean => {
+    const { platform, workspace } = place;
+    if (isAdministrator(place, author)) return true;
     switch (platform) {
       case "slack":
-        return settings.slack.users.includes(author.id) || isAmong(settings.slack.allow, author.standing);
+        return (
+          isListed(settings.slack.users, place, author.id) || isAmong(settings.slack.allow, author.standing)
+        );
       case "discord": {
         const { guilds, roles, users } = settings.discord;
         return (
           // Somebody who has left the server, or has not accepted its rules, is not a member.
           (guilds.includes(workspace) && author.standing === "member") ||
-          users.includes(author.id) ||
+          isListed(users, place, author.id) ||
           author.roles.some((role) => roles.includes(role))
         );
       }
@@ -82,18 +89,23 @@ export function createAccess(settings: AccessSettings): Access {
   };
 
   const rankOf = (place: Place, author: Author): Rank => {
-    if (author.standing === "bot") return settings.bots.includes(author.id) ? "listed-bot" : "bot";
+    if (author.standing === "bot") return isListed(settings.bots, place, author.id) ? "listed-bot" : "bot";
     return isKnown(place, author) ? "known" : "unknown";
   };
 
-  const matches = (who: Who, author: Author, isRequester: boolean): boolean => {
-    if (who === "everyone" || isAdministrator(author)) return true;
+  const matches = (who: Who, place: Place, author: Author, isRequester: boolean): boolean => {
+    if (who === "everyone" || isAdministrator(place, author)) return true;
     return who === "requester" && isRequester;
   };
 
-  const matchesAny = async (who: Who, author: Author, requesters: () => Promise<readonly string[]>) => {
-    if (matches(who, author, false)) return true;
-    return who === "requester" && matches(who, author, (await requesters()).includes(author.id));
+  const matchesAny = async (
+    who: Who,
+    place: Place,
+    author: Author,
+    requesters: () => Promise<readonly string[]>,
+  ) => {
+    if (matches(who, place, author, false)) return true;
+    return who === "requester" && matches(who, place, author, (await requesters()).includes(author.id));
   };
 
   return {
@@ -107,16 +119,34 @@ export function createAccess(settings: AccessSettings): Access {
       return { allowed: false, why, ...(result === "refuse" && { reply: explainRefusal(place, author) }) };
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
-    mayStop: (author, requesters) => matchesAny(settings.stop, author, requesters),
-    deciders({ kind, requester: { id } }) {
+    mayStop: (place, author, requesters) => matchesAny(settings.stop, place, author, requesters),
+    deciders(place, { kind, requester: { id } }) {
       // A bot's press is ignored.
       const isTheirs = kind === "choice" || settings.approve !== "administrators";
-      return isTheirs && !settings.bots.includes(id) ? [id] : settings.administrators;
+      return isTheirs && !isListed(settings.bots, place, id)
+        ? [id]
+        : listThere(settings.administrators, place);
     },
-    mayApprove: (author, { id }) => matches(settings.approve, author, author.id === id),
-    mayContinue: (author, requesters) => matchesAny(settings.continue, author, requesters),
-    mayExtend: isAdministrator,
+    mayApprove: (place, author, { id }) => matches(settings.approve, place, author, author.id === id),
+    mayContinue: (place, author, requesters) => matchesAny(settings.continue, place, author, requesters),
+    mayExtend(place, author, share) {
+      if (share === "own") return isAdministrator(place, author);
+      const isOfAll = settings.administrators.includes(author.id);
+      return isAdministrator(place, author) && (author.standing === "operator" || isOfAll);
+    },
   };
+}
+
+function isListed(list: readonly string[], { workspace }: Place, id: string): boolean {
+  return list.includes(id) || list.includes(`${workspace}:${id}`);
+}
+
+/** The ids on the list that count in that workspace. */
+function listThere(list: readonly string[], { workspace }: Place): string[] {
+  const own = `${workspace}:`;
+  return list.flatMap((entry) =>
+    entry.startsWith(own) ? [entry.slice(own.length)] : entry.includes(":") ? [] : [entry],
+  );
 }
 
 function placeOf(event: InboundEvent): Place {

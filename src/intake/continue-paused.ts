@@ -1,10 +1,11 @@
 import type { Redis } from "ioredis";
 import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import { type ThreadId, threadId } from "../chat/threads.ts";
-import type { Budgets } from "../queue/budgets/budgets.ts";
+import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
+import { type Budgets, isOfEverybody } from "../queue/budgets/budgets.ts";
 import { type PausedTurn, readPausedTurn } from "../queue/session/continue-offer.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { Access } from "./access.ts";
 
 /** Somebody continued a turn that a limit had paused. `budget`: the one that was extended for it. */
 export interface ContinueAuditEvent {
@@ -19,8 +20,8 @@ export interface ContinueOptions {
   redis: Redis;
   queue: Pick<TurnQueue, "wake">;
   budgets: Pick<Budgets, "isOfToday" | "extend">;
-  /** Who may continue a turn whose daily budget is used up. */
-  mayExtend(author: Author): boolean;
+  /** Who may continue a turn for which a daily budget is used up. */
+  mayExtend: Access["mayExtend"];
   /** Who may continue the thread's last turn, which another limit has paused. */
   mayContinue(author: Author, thread: ThreadId): Promise<boolean>;
   audit(auditEvent: ContinueAuditEvent): void;
@@ -61,10 +62,12 @@ export function createContinuing(options: ContinueOptions): Continuing {
         reply: "You may not continue this: only those who asked for it, or administrators.",
       };
     }
-    if (!mayExtend(author)) {
+    const share = isOfEverybody(usedUp.budget) ? "everybody" : "own";
+    if (!mayExtend(parseThreadId(thread), author, share)) {
+      const whose = share === "everybody" ? " of the whole installation" : "";
       return {
         allowed: false,
-        reply: `The budget of ${usedUp.limit} is used up until ${usedUp.resets}, and only an administrator can extend it. Please ask one, or write “continue” after that.`,
+        reply: `The budget of ${usedUp.limit} is used up until ${usedUp.resets}, and only an administrator${whose} can extend it. Please ask one, or write “continue” after that.`,
       };
     }
     const paidBy = await budgets.extend(usedUp.budget, paused.turn);

@@ -1,6 +1,6 @@
 import { plainName } from "../agent/messages.ts";
 import type { InboundEvent, InboundStop, Intake, IntakeResult } from "../chat/inbound.ts";
-import { threadId } from "../chat/threads.ts";
+import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { readLastRequesters } from "../queue/session/requesters.ts";
 import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/unauthorized.ts";
@@ -50,7 +50,8 @@ export function createIntake(options: IntakeOptions): Intake {
   const continuing = createContinuing({
     ...options,
     mayExtend: access.mayExtend,
-    mayContinue: (author, thread) => access.mayContinue(author, () => readLastRequesters(redis, thread)),
+    mayContinue: (author, thread) =>
+      access.mayContinue(parseThreadId(thread), author, () => readLastRequesters(redis, thread)),
   });
   const receiveMessage = createMessageReceiver(options, {
     runTextCommand: createTextCommands({ ...options, stop }, replies),

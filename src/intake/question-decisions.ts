@@ -5,12 +5,13 @@ import type { Author, InboundAction, InboundMessage, IntakeResult } from "../cha
 import { type ThreadId, threadId } from "../chat/threads.ts";
 import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { Place } from "./access.ts";
 
 export interface QuestionOptions {
   redis: Redis;
   queue: Pick<TurnQueue, "wake">;
   /** Whether this person may approve what the requester's task wants to do. */
-  mayApprove(author: Author, requester: Speaker): boolean;
+  mayApprove(place: Place, author: Author, requester: Speaker): boolean;
   /** Receives every decision by a person, and every press of a button that was refused. */
   audit(event: QuestionAuditEvent): void;
   now(): number;
@@ -41,9 +42,9 @@ const maxReason = 2_000;
 export function createQuestionDecisions(options: QuestionOptions): QuestionDecisions {
   const { redis, now } = options;
 
-  const mayDecide = (question: Question, author: Author) =>
+  const mayDecide = (place: Place, question: Question, author: Author) =>
     (question.kind === "choice" && author.id === question.requester.id) ||
-    options.mayApprove(author, question.requester);
+    options.mayApprove(place, author, question.requester);
 
   const refuse = (thread: ThreadId, question: Question, by: Author, decision: Decision): IntakeResult => {
     options.audit({ action: "refused", thread, question, by, decision });
@@ -61,7 +62,8 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
       const question = (await readOpenQuestions(redis, thread)).find(({ id }) => id === button.question);
       const decision = question && decisionOf(button, question, event);
       if (!question || !decision) return { kind: "refused", reply: closed };
-      if (!mayDecide(question, event.author)) return refuse(thread, question, event.author, decision);
+      if (!mayDecide(event.thread, question, event.author))
+        return refuse(thread, question, event.author, decision);
       if (now() >= question.expiresAt) return { kind: "refused", reply: late };
 
       const done = await decide(redis, thread, question.id, decision, now());
@@ -85,7 +87,7 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
         // Written before the question was asked, it is not an answer; that it arrived late, or twice, changes nothing.
         if (question.kind !== "choice" || event.at < question.askedAt || now() >= question.expiresAt)
           continue;
-        if (!mayDecide(question, event.author)) continue;
+        if (!mayDecide(event.thread, question, event.author)) continue;
         const done = await decide(redis, thread, question.id, decision, now());
         if (done.kind === "decided")
           options.audit({ action: "decided", thread, question, by: event.author, decision });

@@ -38,7 +38,7 @@ export async function receiveStop(
       ? threadId(event.target.thread)
       : await findThread(options, event.target.message);
   if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
-  if (!(await access.mayStop(event.author, () => listRequesters(redis, thread)))) {
+  if (!(await access.mayStop(parseThreadId(thread), event.author, () => listRequesters(redis, thread)))) {
     if (!(await hasWork(redis, thread))) return nothingToStop;
     return refuse(options, event, thread, mayNotStop);
   }

@@ -178,6 +178,11 @@ models:
     expect(() => load({}, "access:\n  administrators: [80351110224678912]\n")).toThrow(
       /access\.administrators\.0: expected an id in quotes, e\.g\. "U012345" \(Slack\)/,
     );
+    const one = "access: { administrators: [T012345:U012345], bots: [T012345:U054321] }\n";
+    expect(load({}, one).settings.access.administrators).toEqual(["T012345:U012345"]);
+    expect(() => load({}, "access: { administrators: [slack:T012345:U012345] }\n")).toThrow(
+      /access\.administrators\.0: expected an id, or a workspace and an id \(T012345:U012345\)/,
+    );
     expect(() => load({}, "access:\n  stop: nobody\n")).toThrow(/access\.stop: .*"requester"/);
   });
 

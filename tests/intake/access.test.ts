@@ -9,6 +9,8 @@ const person = (standing: Author["standing"], id = "U1", roles: string[] = []): 
   return { id, name: "Ada", standing, roles };
 };
 
+const here = { platform: "slack", workspace: "T1" };
+
 function says(platform: string, author: Author, workspace = "W"): InboundEvent {
   const thread = { platform, workspace, channel: "C", thread: "T" };
   const ref = { platform, workspace, channel: "C", message: "M" };
@@ -87,14 +89,74 @@ describe("Who may stop, approve and continue", () => {
   ] as const)("%s", async (who, expected) => {
     const access = accessFor(rules(who));
     const people = [ada, bob, chief];
-    expect(await Promise.all(people.map((by) => access.mayStop(by, async () => ["U1"])))).toEqual(expected);
-    expect(people.map((by) => access.mayApprove(by, ada))).toEqual(expected);
-    const continues = people.map((by) => access.mayContinue(by, async () => ["U1"]));
+    const stops = people.map((by) => access.mayStop(here, by, async () => ["U1"]));
+    expect(await Promise.all(stops)).toEqual(expected);
+    expect(people.map((by) => access.mayApprove(here, by, ada))).toEqual(expected);
+    const continues = people.map((by) => access.mayContinue(here, by, async () => ["U1"]));
     expect(await Promise.all(continues)).toEqual(expected);
   });
 
   test("budgets are lifted by administrators, and whoever runs Heddle is one", () => {
     const access = accessFor(rules("everyone"));
-    expect([ada, chief, person("operator", "console")].map(access.mayExtend)).toEqual([false, true, true]);
+    const people = [ada, chief, person("operator", "console")];
+    for (const share of ["own", "everybody"] as const)
+      expect(people.map((by) => access.mayExtend(here, by, share))).toEqual([false, true, true]);
+  });
+});
+
+describe("Whoever is listed for one workspace", () => {
+  const there = { platform: "slack", workspace: "T2" };
+  /** Slack calls a person's id "unique to the workspace": https://docs.slack.dev/reference/objects/user-object */
+  const one = person("guest");
+  const access = accessFor({
+    administrators: ["T1:U1"],
+    slack: { users: ["T1:U2"] },
+    discord: { users: ["10:U3"] },
+    bots: ["T1:U4"],
+    ...{ stop: "administrators", approve: "administrators", continue: "administrators" },
+  });
+
+  test.each([
+    ["slack", "U1", "guest"],
+    ["slack", "U2", "guest"],
+    ["slack", "U4", "bot"],
+  ] as const)("may ask there and not in another: on %s %s (%s)", (platform, id, standing) => {
+    const may = (workspace: string) =>
+      access.permission(says(platform, person(standing, id), workspace)).allowed;
+    expect([may("T1"), may("T2")]).toEqual([true, false]);
+    const mayAsk = (workspace: string) => access.mayAsk({ platform, workspace }, person(standing, id));
+    expect([mayAsk("T1"), mayAsk("T2")]).toEqual([true, false]);
+  });
+
+  test("may ask in that server of Discord, and neither in another nor in direct messages", () => {
+    const may = (workspace: string) =>
+      access.permission(says("discord", person("member", "U3"), workspace)).allowed;
+    expect(["10", "11", "dm"].map(may)).toEqual([true, false, false]);
+  });
+
+  test("is an administrator there and not in another", async () => {
+    const nobody = async () => [];
+    for (const [place, may] of [
+      [here, true],
+      [there, false],
+    ] as const) {
+      expect(await access.mayStop(place, one, nobody)).toBe(may);
+      expect(await access.mayContinue(place, one, nobody)).toBe(may);
+      expect(access.mayApprove(place, one, person("member", "U8"))).toBe(may);
+      expect(access.mayExtend(place, one, "own")).toBe(may);
+    }
+  });
+
+  test("cannot extend the budget that all workspaces share", () => {
+    expect(access.mayExtend(here, one, "everybody")).toBe(false);
+  });
+
+  test("is called by its questions only", () => {
+    const question = { kind: "approval", requester: person("member", "U8") } as const;
+    expect(access.deciders(here, question)).toEqual(["U1"]);
+    expect(access.deciders(there, question)).toEqual([]);
+    const everywhere = accessFor({ administrators: ["U9", "T2:U1"], approve: "administrators" });
+    expect(everywhere.deciders(here, question)).toEqual(["U9"]);
+    expect(everywhere.deciders(there, question)).toEqual(["U9", "U1"]);
   });
 });

@@ -109,6 +109,40 @@ describe("A budget that is used up", () => {
     await shows("$0.03 a day for one person");
   });
 
+  test("that all workspaces share is not for the administrator of one of them", async () => {
+    const administrators = [`w:${bob.id}`, root.id];
+    const rules = { administrators };
+    const { says, presses, shows } = await heddle(
+      { day: { cost: 0.01 } },
+      [look, { text: "Done." }],
+      10,
+      rules,
+    );
+    await says(ada, "look");
+    const paused = { ...(await shows("Paused")) };
+    expect(await presses(bob, paused, { tellsRefusal: true })).toMatchObject({
+      kind: "refused",
+      reply: expect.stringContaining("only an administrator of the whole installation can extend it"),
+    });
+    expect(await presses(root, paused)).toMatchObject({ kind: "acted" });
+    await shows("Done.");
+  });
+
+  test("in one workspace is for its administrator", async () => {
+    const rules = { administrators: [`w:${bob.id}`, `v:${ada.id}`] };
+    const { says, presses, shows } = await heddle(
+      { user: { cost: 0.01 } },
+      [look, { text: "Done." }],
+      10,
+      rules,
+    );
+    await says(ada, "look");
+    const paused = { ...(await shows("Paused")) };
+    expect(await presses(ada, paused, { tellsRefusal: true })).toMatchObject({ kind: "refused" });
+    expect(await presses(bob, paused)).toMatchObject({ kind: "acted" });
+    await shows("Done.");
+  });
+
   test("is warned of before, in the thread", async () => {
     const { says, shows } = await heddle({ channel: { cost: 0.0125 } }, [look, { text: "Done." }]);
     await says(ada, "look");

@@ -58,6 +58,11 @@ export interface Budgets {
   extend(budget: string, turn: string): Promise<string | undefined>;
 }
 
+/** Whether that budget is the one that everybody shares, in all workspaces. */
+export function isOfEverybody(budget: string): boolean {
+  return budget.endsWith(` ${subjects.all}`);
+}
+
 const warnPercent = 80;
 const extendedSeconds = 172_800;
 
