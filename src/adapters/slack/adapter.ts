@@ -3,11 +3,13 @@ import type { InboundEvent, Intake } from "../../chat/inbound.ts";
 import { catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
 import { createApp } from "./connection/bolt.ts";
 import { openHttpTransport } from "./connection/http.ts";
+import { createRouting, type Route } from "./connection/route.ts";
 import { openSocketTransport } from "./connection/socket.ts";
 import type { TeamConnection } from "./connection/team.ts";
 import { openTeamRegistry, type TeamRegistry } from "./connection/teams.ts";
 import { createWebClient } from "./connection/web.ts";
 import { type CatchUpOptions, readMissedEvents } from "./inbound/catch-up.ts";
+import type { EventReader } from "./inbound/events.ts";
 import { showHome } from "./inbound/home.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
 import { listenToTasks } from "./inbound/tasks.ts";
@@ -50,19 +52,24 @@ async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ clo
     }
   };
 
-  const app = createApp(transport.receiver, options, connectionOf);
-  const reader = async (teamId: string | undefined) => (await connectionOf(teamId)).reader;
-  app.event("app_mention", async ({ event, context }) =>
-    receive(await (await reader(context.teamId)).message(event)),
+  const app = createApp(transport.receiver, options);
+  const findRoutes = createRouting(teams);
+  const receiveEach = async (
+    { body, context }: { body: unknown; context: { teamId?: string } },
+    read: (reader: EventReader, route: Route) => Promise<InboundEvent | undefined>,
+  ) => {
+    for await (const route of findRoutes(body, context.teamId))
+      await receive(await read(route.team.reader, route));
+  };
+  app.event("app_mention", (told) =>
+    receiveEach(told, (reader, { isShared }) =>
+      reader.message(isShared ? { ...told.event, type: "message" } : told.event),
+    ),
   );
-  app.event("message", async ({ event, context }) =>
-    receive(await (await reader(context.teamId)).message(event)),
-  );
-  app.event("reaction_added", async ({ event, context }) =>
-    receive(await (await reader(context.teamId)).reaction(event)),
-  );
-  app.event("agent_session_stopped", async ({ event, context }) =>
-    receive(await (await reader(context.teamId)).sessionStopped(event)),
+  app.event("message", (told) => receiveEach(told, (reader) => reader.message(told.event)));
+  app.event("reaction_added", (told) => receiveEach(told, (reader) => reader.reaction(told.event)));
+  app.event("agent_session_stopped", (told) =>
+    receiveEach(told, (reader) => reader.sessionStopped(told.event)),
   );
   app.event("app_uninstalled", async ({ context }) => teams.leave(context.teamId));
   app.event("tokens_revoked", async ({ event, context }) => {

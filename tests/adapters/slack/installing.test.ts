@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
@@ -8,6 +6,7 @@ import { createTeamsSurface } from "../../../src/adapters/slack/surface/teams-su
 import type { Downtime } from "../../../src/chat/downtime.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { openFront } from "../../fakes/slack/front.ts";
 import { startHttpAdapter, nobodyWasHere, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
 
 let redis: TestRedis;
@@ -19,33 +18,6 @@ beforeEach(() => redis.client().flushall());
 
 const log = pino({ level: "silent" });
 
-/** One address for two workspaces, as Slack's is: the token or the code tells which is meant. */
-async function front(slacks: readonly FakeSlack[]): Promise<string> {
-  const relay = async (request: IncomingMessage, response: ServerResponse) => {
-    let body = "";
-    for await (const chunk of request) body += String(chunk);
-    const mentioned = `${request.headers.authorization} ${body}`;
-    const slack = slacks.find(({ botToken, oauth }) =>
-      [botToken, ...oauth.codes].some((text) => mentioned.includes(text)),
-    );
-    const { "content-type": type = "", authorization = "" } = request.headers;
-    const answer = await fetch(new URL(`..${request.url}`, slack?.url ?? slacks[0]?.url), {
-      method: "POST",
-      headers: { "content-type": type, ...(authorization && { authorization }) },
-      body,
-    });
-    const scopes = answer.headers.get("x-oauth-scopes") ?? "";
-    const headers = { "content-type": "application/json", "x-oauth-scopes": scopes };
-    response.writeHead(answer.status, headers).end(await answer.text());
-  };
-  const server = createServer((request, response) => void relay(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/api/`;
-}
-
 /** @param options of the first workspace */
 async function scene(options: FakeSlackOptions = {}) {
   const [one, two] = await Promise.all([
@@ -53,7 +25,8 @@ async function scene(options: FakeSlackOptions = {}) {
     startFakeSlack({ teamId: "T0TWO", botToken: "xoxb-token-of-two" }),
   ]);
   onTestFinished(() => Promise.all([one.close(), two.close()]).then(() => undefined));
-  const apiUrl = await front([one, two]);
+  const { url: apiUrl, close } = await openFront([one, two]);
+  onTestFinished(close);
   const client: OAuthClient = {
     ...one.oauth,
     stateSecret: "a secret that is long enough for it",

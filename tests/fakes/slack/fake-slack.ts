@@ -33,6 +33,8 @@ export interface FakeSlackOptions {
   ackTimeoutMs?: number;
   teamId?: string;
   botToken?: string;
+  /** Of the bot's user. */
+  botUserId?: string;
   /** For how long `until` waits. Default 20,000 ms. */
   patienceMs?: number;
 }
@@ -105,6 +107,17 @@ export interface FakeSlack {
   /** The conversation of a person with the bot. */
   direct(person: Person): FakeChannel;
   archive(channel: FakeChannel): void;
+  /**
+   * Accepts the invitation of another workspace to share its channel, with the bot of this one in it (Slack Connect).
+   *
+   * Slack has "no duplicated event triggering between shared channels" (https://docs.slack.dev/apis/slack-connect), and
+   * names one installation in `authorizations`, of which "it's best not to rely on the single party listed […] to be any
+   * particular one" (https://docs.slack.dev/apis/events-api#authorizations). Seen was the team that joined last, whoever
+   * wrote and whichever bot was mentioned (slackapi/bolt-js#2008): so it is here.
+   */
+  shares(channel: FakeChannel, of: FakeSlack): void;
+  /** Its state, for another fake. */
+  readonly workspace: Workspace;
   /** The status of the agent session of a thread. */
   session(channel: FakeChannel, thread: string): string | undefined;
   /** What stands under a thread: "is thinking…". */
@@ -192,17 +205,18 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
 
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
-    if (channel.members.has(workspace.bot.id) && subscriptions.includes(subscription)) {
-      tellAlways(event);
+    const bots = (channel.sharedBy ?? [workspace]).map(({ bot }) => bot.id);
+    if (bots.some((id) => channel.members.has(id)) && subscriptions.includes(subscription)) {
+      tellAlways(event, channel);
     }
     changed();
   };
-  const tellAlways = (event: FakeEvent) => {
+  const tellAlways = (event: FakeEvent, channel?: FakeChannel) => {
     if (event.type !== "message" && !subscriptions.includes(event.type))
       throw new Error(`The manifest does not subscribe to ${event.type}.`);
-    return deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event) });
+    return deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event, channel) });
   };
-  const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell);
+  const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell, options.botUserId);
   const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 30_000, maxRetries: 3, onChange: changed };
   const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
   let requests: Requests | undefined;
@@ -260,7 +274,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       requests = new Requests({ ...patience, url, signingSecret });
       return requests;
     },
-    tellAlways,
+    tellAlways: (event) => tellAlways(event),
     get connections() {
       return socket.connections;
     },
@@ -274,6 +288,15 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     archive: (channel) => {
       channel.isArchived = true;
     },
+    shares(channel, { workspace: host }) {
+      channel.sharedBy = [...(channel.sharedBy ?? [host]), workspace];
+      channel.members.add(workspace.bot.id);
+      workspace.channels.set(channel.id, channel);
+      for (const { users } of channel.sharedBy)
+        for (const one of users.values())
+          for (const sharer of channel.sharedBy) if (!sharer.users.has(one.id)) sharer.users.set(one.id, one);
+    },
+    workspace,
     session: (channel, thread) => workspace.sessions.get(`${channel.id}:${thread}`),
     status: (channel, thread) => workspace.statuses.get(`${channel.id}:${thread}`),
     message: (fits) =>
@@ -300,11 +323,14 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   };
 }
 
-function eventBody(workspace: Workspace, event: FakeEvent): Record<string, unknown> {
-  const authorization = { team_id: workspace.teamId, user_id: workspace.bot.id, is_bot: true };
+function eventBody(workspace: Workspace, event: FakeEvent, channel?: FakeChannel): Record<string, unknown> {
+  const { teamId, bot } = channel?.sharedBy?.at(-1) ?? workspace;
+  const authorization = { team_id: teamId, user_id: bot.id, is_bot: true };
   return {
     type: "event_callback",
     team_id: workspace.teamId,
+    context_team_id: teamId,
+    is_ext_shared_channel: channel?.sharedBy !== undefined,
     api_app_id: workspace.appId,
     event_id: workspace.id("Ev"),
     event_time: Math.floor(Date.now() / 1_000),

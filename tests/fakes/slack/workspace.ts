@@ -24,6 +24,8 @@ export interface FakeChannel {
   isArchived: boolean;
   /** In the order of their time; deleted ones are gone. */
   messages: FakeMessage[];
+  /** The workspaces that have it, where it is shared (Slack Connect). The one that joined last is the last. */
+  sharedBy?: Workspace[];
 }
 
 interface FakeFile {
@@ -119,10 +121,11 @@ export class Workspace {
     teamId: string,
     address: (path: string) => string,
     tell: (event: FakeEvent, channel: FakeChannel) => void,
+    botId = "U0HEDDLE",
   ) {
     this.teamId = teamId;
     this.bot = {
-      id: "U0HEDDLE",
+      id: botId,
       botId: "B0HEDDLE",
       name: "heddle",
       teamId,
@@ -170,7 +173,8 @@ export class Workspace {
     posted.channel.messages.push(posted);
     if (posted.user === this.bot) this.statuses.delete(`${posted.channel.id}:${posted.threadTs}`);
     const event = messageEvent(this, posted);
-    const isMention = !posted.user.isBot && posted.text.includes(`<@${this.bot.id}>`);
+    const bots = (posted.channel.sharedBy ?? [this]).map(({ bot }) => bot.id);
+    const isMention = !posted.user.isBot && bots.some((id) => posted.text.includes(`<@${id}>`));
     if (isMention && posted.channel.kind !== "im") {
       const { channel_type: _channelType, subtype: _subtype, ...mention } = event;
       this.#tell({ ...mention, type: "app_mention" }, posted.channel);

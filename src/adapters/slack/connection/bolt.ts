@@ -1,5 +1,5 @@
 import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
-import { type ConnectionOf, NotInstalled } from "./team.ts";
+import { NotInstalled } from "./team.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
 /**
@@ -39,30 +39,29 @@ class PersistFirstApp extends App {
   }
 }
 
-/** A Bolt app that makes no calls of its own and asks `connectionOf` on whose behalf it listens. */
-export function createApp(
-  receiver: Receiver,
-  access: SlackServer,
-  connectionOf: ConnectionOf,
-): PersistFirstApp {
+/** Of so many workspaces it is remembered that their problem was told. */
+const mostTold = 1_000;
+
+/** A Bolt app that makes no calls of its own: each listener finds the team that it listens for. */
+export function createApp(receiver: Receiver, access: SlackServer): PersistFirstApp {
   const sdk = clientOptions(access);
   const app = new PersistFirstApp({
     receiver,
-    authorize: async ({ teamId }) => {
-      const { botToken, identity } = await connectionOf(teamId);
-      return { botToken, botId: identity.botId, botUserId: identity.botUserId };
-    },
+    authorize: async () => ({}),
     // The event reader decides about our own messages, as about those of all bots.
     ignoreSelf: false,
     convoStore: false,
     logger: sdk.logger,
     clientOptions: sdk,
   });
+  const told = new Set<string>();
   app.error(async (error) => {
+    const cause = "original" in error ? error.original : undefined;
+    if (!(cause instanceof NotInstalled)) throw error;
     // A redelivery would fail as well, so it is acknowledged.
-    if ("original" in error && error.original instanceof NotInstalled)
-      access.log.warn(error.original.message);
-    else throw error;
+    if (told.has(cause.message) || told.size >= mostTold) return;
+    told.add(cause.message);
+    access.log.warn(cause.message);
   });
   return app;
 }

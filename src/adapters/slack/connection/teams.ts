@@ -27,10 +27,18 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
     const { identity, warning } = await identify(createReceivingClient(access, 2));
     if (warning) log.warn(warning);
     const team = createTeamConnection(access, identity, stopReactions);
+    const isOurs = (teamId: string | undefined) => teamId === undefined || teamId === identity.teamId;
     return {
-      connectionOf: async () => team,
+      async connectionOf(teamId) {
+        if (isOurs(teamId)) return team;
+        throw new NotInstalled(
+          `What happens in the Slack workspace ${teamId} is ignored: SLACK_BOT_TOKEN is for ${identity.teamId} alone. To serve several workspaces, let them install the app (docs/slack.md).`,
+        );
+      },
       connections: async () => [team],
-      leave: async () => log.error("The Slack app was removed from the workspace: install it again."),
+      async leave(teamId) {
+        if (isOurs(teamId)) log.error("The Slack app was removed from the workspace: install it again.");
+      },
     };
   }
 

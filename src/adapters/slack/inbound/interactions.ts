@@ -1,7 +1,7 @@
 import type { App, types } from "@slack/bolt";
 import { z } from "zod";
 import { explainResult, type InboundEvent, type Intake } from "../../../chat/inbound.ts";
-import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
+import { type ConnectionOf, NotInstalled, type TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { actNow, askFirst, readOfferedAction, stopAction } from "../surface/buttons.ts";
 import { parseTs } from "./events.ts";
@@ -28,6 +28,9 @@ const pressedSchema = z.object({
   ]),
 });
 
+/** The team of the bot that posted the message. */
+const postedSchema = z.object({ message: z.object({ team: z.string().optional() }) });
+
 const userSchema = z.object({ user: z.object({ id: z.string() }) });
 
 /**
@@ -37,8 +40,19 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
  * @param connectionOf the connection of the team where it happened
  */
 export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: Intake) {
+  /** In a shared channel people of another team see the buttons, and Slack may name theirs. */
+  const findPosterOf = async (body: unknown, teamId: string | undefined): Promise<TeamConnection> => {
+    const poster = postedSchema.safeParse(body).data?.message.team;
+    try {
+      return await connectionOf(poster ?? teamId);
+    } catch (error) {
+      if (error instanceof NotInstalled && poster !== teamId) return connectionOf(teamId);
+      throw error;
+    }
+  };
+
   app.action(stopAction, async ({ body, context }) => {
-    const team = await connectionOf(context.teamId);
+    const team = await findPosterOf(body, context.teamId);
     const { channel, thread, user, action } = readPress(body);
     const result = await intake.receive({
       kind: "stop",
@@ -52,7 +66,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
   });
 
   app.action(actNow, async ({ body, context }) => {
-    const team = await connectionOf(context.teamId);
+    const team = await findPosterOf(body, context.teamId);
     const { channel, thread, user, message, action } = readPress(body);
     const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
     const result = await intake.receive({
@@ -64,7 +78,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
   });
 
   app.action(askFirst, async ({ body, context }) => {
-    const team = await connectionOf(context.teamId);
+    const team = await findPosterOf(body, context.teamId);
     const { channel, thread, user, message, trigger, action } = readPress(body);
     const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
     const button = { label: action.text?.text ?? "Answer", asksFor: action.value ?? "Your answer" };

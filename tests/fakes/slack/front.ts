@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { FakeSlack } from "./fake-slack.ts";
+
+/** One address for two workspaces, as Slack's is: the token or the code tells which is meant. */
+export async function openFront(
+  slacks: readonly FakeSlack[],
+): Promise<{ url: string; close(): Promise<void> }> {
+  const relay = async (request: IncomingMessage, response: ServerResponse) => {
+    let body = "";
+    for await (const chunk of request) body += String(chunk);
+    const mentioned = `${request.headers.authorization} ${body}`;
+    const slack = slacks.find(({ botToken, oauth }) =>
+      [botToken, ...oauth.codes].some((text) => mentioned.includes(text)),
+    );
+    const { "content-type": type = "", authorization = "" } = request.headers;
+    const answer = await fetch(new URL(`..${request.url}`, slack?.url ?? slacks[0]?.url), {
+      method: "POST",
+      headers: { "content-type": type, ...(authorization && { authorization }) },
+      body,
+    });
+    const scopes = answer.headers.get("x-oauth-scopes") ?? "";
+    const headers = { "content-type": "application/json", "x-oauth-scopes": scopes };
+    response.writeHead(answer.status, headers).end(await answer.text());
+  };
+  const server = createServer((request, response) => void relay(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/api/`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
