@@ -4,12 +4,13 @@ import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readRedisTime } from "../redis/time.ts";
 import { listOpenMessages } from "./open-messages.ts";
+import { listThreadsOf } from "./sessions.ts";
 
 /** An event can be lost on its way although somebody listened, for instance by a gateway that died with it. */
 const marginMs = 60_000;
 /** Accepted messages are remembered for a day; what is older could not be told from them. */
 const longestMs = 23 * 3_600_000;
-/** People come back to a thread for some days. */
+/** People come back to a thread for some days. Of each workspace so many are looked at. */
 const threadsMs = 7 * 86_400_000;
 const mostThreads = 200;
 
@@ -40,17 +41,12 @@ export function createDowntime(redis: Redis, now: () => number): Downtime {
       await redis.hset(keys.listening(platform), Object.fromEntries(away.map((id) => [id, time])));
     },
     async threads(platform, workspace) {
-      const active = await redis.zrange(
-        keys.threads,
-        String(now()),
-        String(now() - threadsMs),
-        "BYSCORE",
-        "REV",
-        "LIMIT",
-        0,
-        mostThreads,
+      const active = await listThreadsOf(
+        redis,
+        { platform, workspace },
+        { since: now() - threadsMs, most: mostThreads },
       );
-      return active.map(parseThreadId).filter(isOf(platform, [workspace]));
+      return active.map(({ thread }) => thread);
     },
     async open(platform, workspaces) {
       const busy = await redis.zrange(keys.waiting, "0", "-1");

@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
 import type { RecentThread, RecentThreads } from "../../chat/home.ts";
-import { parseThreadId } from "../../chat/threads.ts";
+import { threadId } from "../../chat/threads.ts";
 import { readFirstMessage } from "./journal.ts";
-import { listSessions } from "./sessions.ts";
+import { listThreadsOf, readSessionStatus } from "./sessions.ts";
 
-/** So many of the latest sessions are looked through. */
+/** So many of the workspace's latest sessions are looked through. */
 const lookedAt = 300;
 const most = 10;
 
@@ -13,12 +13,12 @@ export function createRecentThreads(redis: Redis): RecentThreads {
   return {
     async of(platform, workspace, person) {
       const found: RecentThread[] = [];
-      for (const { thread, activeAt, status } of await listSessions(redis, lookedAt)) {
-        const ref = parseThreadId(thread);
-        if (ref.platform !== platform || ref.workspace !== workspace) continue;
-        const first = await readFirstMessage(redis, thread);
+      const latest = await listThreadsOf(redis, { platform, workspace }, { since: 0, most: lookedAt });
+      for (const { thread, activeAt } of latest) {
+        const first = await readFirstMessage(redis, threadId(thread));
         if (first?.author.id !== person) continue;
-        found.push({ thread: ref, beginning: first.text, status, activeAt });
+        const status = await readSessionStatus(redis, threadId(thread));
+        found.push({ thread, beginning: first.text, status, activeAt });
         if (found.length === most) break;
       }
       return found;

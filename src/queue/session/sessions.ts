@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { ThreadId } from "../../chat/threads.ts";
+import { parseThreadId, type ThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 
 /** Looks at sessions without claiming them. */
@@ -22,6 +22,33 @@ export async function listSessions(redis: Redis, limit = 100): Promise<SessionSu
       status: await readSessionStatus(redis, thread),
     })),
   );
+}
+
+/** So many sessions of all workspaces are looked through, in pieces of this size. */
+const searched = { most: 100_000, piece: 1_000 };
+
+/**
+ * The threads of one workspace that had a message since then (ms since the epoch), the latest first, at most `most`. What
+ * other workspaces do takes none of them out of the list, unless it is very much.
+ */
+export async function listThreadsOf(
+  redis: Redis,
+  { platform, workspace }: Pick<ThreadRef, "platform" | "workspace">,
+  { since, most }: { since: number; most: number },
+): Promise<{ thread: ThreadRef; activeAt: number }[]> {
+  const found: { thread: ThreadRef; activeAt: number }[] = [];
+  for (let offset = 0; offset < searched.most; offset += searched.piece) {
+    const range = ["+inf", String(since), "BYSCORE", "REV", "LIMIT", offset, searched.piece] as const;
+    const members = await redis.zrange(keys.threads, ...range, "WITHSCORES");
+    for (let at = 0; at < members.length; at += 2) {
+      const thread = parseThreadId(members[at] ?? "");
+      if (thread.platform !== platform || thread.workspace !== workspace) continue;
+      found.push({ thread, activeAt: Number(members[at + 1]) });
+      if (found.length === most) return found;
+    }
+    if (members.length < 2 * searched.piece) break;
+  }
+  return found;
 }
 
 export async function readSessionStatus(redis: Redis, thread: ThreadId): Promise<SessionSummary["status"]> {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { createDowntime } from "../../../src/queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../../../src/queue/session/recent-threads.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -9,6 +10,7 @@ beforeAll(async () => {
   server = await startRedis();
 });
 afterAll(() => server.stop());
+beforeEach(() => server.client().flushall());
 
 test("Recent threads are those that a person has begun in a workspace, the latest first", async () => {
   const redis = server.client();
@@ -44,4 +46,25 @@ test("Recent threads are those that a person has begun in a workspace, the lates
       activeAt: 10,
     },
   ]);
+});
+
+test("A busy workspace hides the threads of no other, from people or from the next gateway", async () => {
+  const redis = server.client();
+  const now = Date.now();
+  const thread = { platform: "slack", workspace: "T1", channel: "C", thread: "1" };
+  await deliver(
+    redis,
+    "slack:T1:C:1",
+    { role: "user", id: "m", author: { id: "ada", name: "ada" }, text: "hers", at: now - 5_000 },
+    { onlyIfSession: false, now: now - 5_000 },
+  );
+  const others = Array.from({ length: 2_500 }, (_, index) => [now - index, `slack:T2:C:${index}`]);
+  await redis.zadd(keys.threads, ...others.flat());
+  expect(await createRecentThreads(redis).of("slack", "T1", "ada")).toMatchObject([
+    { thread, beginning: "hers" },
+  ]);
+  const downtime = createDowntime(redis, () => now);
+  expect(await downtime.threads("slack", "T1")).toEqual([thread]);
+  expect(await downtime.threads("slack", "T2")).toHaveLength(200);
+  expect(await downtime.threads("slack", "T3")).toEqual([]);
 });
