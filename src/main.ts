@@ -49,7 +49,8 @@ const commands: Record<string, Command> = {
   },
   audit: {
     usage: `  heddle audit verify | show | export        print who asked, stopped and ran what, or verify that the log is intact
-      verify [--anchor <n>:<hash>] [--unkeyed-until <n>]   show [--thread <thread>]   export [file.jsonl] [--thread <thread>]`,
+      verify [--anchor <n>:<hash>] [--unkeyed-until <n>]
+      show | export [file.jsonl] [--thread <thread>] [--workspace <platform:workspace>]`,
     asksRedis: true,
     load: () => import("./commands/audit.ts"),
   },

@@ -15,7 +15,7 @@ import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 const usage =
-  "Usage: heddle audit verify [--anchor <n>:<hash>] [--unkeyed-until <n>] | show [--thread <thread>] | export [file.jsonl] [--thread <thread>].";
+  "Usage: heddle audit verify [--anchor <n>:<hash>] [--unkeyed-until <n>] | show | export [file.jsonl], of one place with --thread <thread> or --workspace <platform:workspace>.";
 
 /**
  * Verifies that the audit log is intact, prints it for people, or writes it as JSON lines. Each reads the log from
@@ -25,7 +25,12 @@ export async function command(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { anchor: { type: "string" }, "unkeyed-until": { type: "string" }, thread: { type: "string" } },
+    options: {
+      anchor: { type: "string" },
+      "unkeyed-until": { type: "string" },
+      thread: { type: "string" },
+      workspace: { type: "string" },
+    },
   });
   const [verb, file, ...rest] = positionals;
   const known = verb === "verify" || verb === "show" || verb === "export";
@@ -48,7 +53,7 @@ export async function command(args: string[]): Promise<number> {
   const server = await openRedis(config, setup.log, { adopts: false });
   const log = { redis: server.connect(), folder: auditFolder(config), options };
   const print = (entry: AuditEntry, line: string): string => {
-    if (verb === "verify" || (values.thread !== undefined && !concerns(entry, values.thread))) return "";
+    if (verb === "verify" || !concerns(entry, values)) return "";
     return `${verb === "show" ? setup.masker.mask(stripControls(shown(entry))) : line}\n`;
   };
   try {
@@ -113,8 +118,15 @@ function parseAnchor(text: string): Link {
   return { n: Number(n), hash };
 }
 
-function concerns(entry: AuditEntry, thread: string): boolean {
-  return "thread" in entry && entry.thread === thread;
+function concerns(
+  entry: AuditEntry,
+  place: { thread?: string | undefined; workspace?: string | undefined },
+): boolean {
+  const { thread, workspace } = { thread: "", workspace: "", ...entry };
+  if (place.thread !== undefined && thread !== place.thread) return false;
+  return (
+    place.workspace === undefined || workspace === place.workspace || thread.startsWith(`${place.workspace}:`)
+  );
 }
 
 /** One line for people: when, what, where, and the rest as it is. */

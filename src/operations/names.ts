@@ -49,9 +49,22 @@ export function channelId({ platform, workspace, channel }: ThreadRef): NamedId 
   return `${platform}:${workspace}:${channel}`;
 }
 
-/** The names that are known of these. */
+/** The names that are known of these, with the workspace where the same name is known in several. */
 export async function readNames(redis: Redis, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
-  const names = await redis.hmget(keys.names, ...ids);
-  return new Map(ids.flatMap((id, index) => (names[index] ? [[id, names[index]]] : [])));
+  const found = await redis.hmget(keys.names, ...ids);
+  const names = new Map(ids.flatMap((id, index) => (found[index] ? [[id, found[index]]] : [])));
+  const places = new Map<string, Set<string>>();
+  for (const [id, name] of names) places.set(name, (places.get(name) ?? new Set()).add(workspaceOf(id)));
+  return new Map(
+    [...names].map(([id, name]) => {
+      const isUnique = (places.get(name)?.size ?? 0) < 2;
+      return [id, isUnique ? name : `${name} (${workspaceOf(id)})`];
+    }),
+  );
+}
+
+/** `slack:T012345`, of the id of a channel or a person. */
+function workspaceOf(id: string): string {
+  return id.split(":").slice(0, 2).join(":");
 }

@@ -307,6 +307,8 @@ describe("What is written", () => {
       "stopped",
     ]);
     expect(JSON.stringify(facts)).not.toMatch(/the text|new/);
+    const { platform, workspace } = ref;
+    expect(facts[1]).toMatchObject({ workspace: `${platform}:${workspace}` });
   });
 
   test("is who planned and cancelled a task, who let a turn go on, and what nobody has decided", async () => {

@@ -30,6 +30,7 @@ const entrySchema = z.looseObject({
   mac: z.exactOptional(z.string()),
   what: z.string(),
   thread: z.exactOptional(z.string()),
+  workspace: z.exactOptional(z.string()),
   by: z.exactOptional(z.union([z.string(), speaker])),
   asked: z.exactOptional(z.array(z.looseObject({ message: z.string(), by: speaker }))),
 });

@@ -36,7 +36,8 @@ export type AuditFact =
     }
   /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
   | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }
-  | { what: "refused"; kind: InboundEvent["kind"]; message: string; by: Speaker }
+  /** `workspace`: `platform:workspace`; an older Heddle did not write it. */
+  | { what: "refused"; kind: InboundEvent["kind"]; workspace?: string; message: string; by: Speaker }
   /** With everybody whose message the turn works on; again for messages that it takes along. */
   | { what: "turn-began" | "turn-took"; thread: ThreadId; turn: string; asked: Asked[]; resumed?: true }
   /** Stored before the tool runs. `sha256` is of the whole masked arguments, `arguments` their beginning. */
@@ -93,7 +94,8 @@ export function toInboundFact(event: InboundEvent, result: IntakeResult): AuditF
     case "ignored":
       return undefined;
     case "refused":
-      return result.unchanged ? undefined : { what: "refused", kind: event.kind, message, by };
+      if (result.unchanged) return undefined;
+      return { what: "refused", kind: event.kind, workspace: workspaceOf(event), message, by };
     case "accepted":
       return { what: "asked", thread: result.thread, message, by };
     case "acted":
@@ -142,6 +144,12 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     case "schedule-cancelled":
       return { what: action, thread, schedule: event.schedule, by };
   }
+}
+
+function workspaceOf(event: InboundEvent): string {
+  const stopped = event.kind === "stop" ? event.target : event;
+  const { platform, workspace } = "thread" in stopped ? stopped.thread : stopped.message;
+  return `${platform}:${workspace}`;
 }
 
 function toRef(event: InboundEvent): string {
