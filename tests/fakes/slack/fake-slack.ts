@@ -110,10 +110,11 @@ export interface FakeSlack {
   /**
    * Accepts the invitation of another workspace to share its channel, with the bot of this one in it (Slack Connect).
    *
-   * Slack has "no duplicated event triggering between shared channels" (https://docs.slack.dev/apis/slack-connect), and
-   * names one installation in `authorizations`, of which "it's best not to rely on the single party listed […] to be any
+   * Slack triggers no event twice because a channel is shared (https://docs.slack.dev/apis/slack-connect). It names one
+   * installation in `authorizations`, of which "it's best not to rely on the single party listed […] to be any
    * particular one" (https://docs.slack.dev/apis/events-api#authorizations). Seen was the team that joined last, whoever
-   * wrote and whichever bot was mentioned (slackapi/bolt-js#2008): so it is here.
+   * wrote and whichever bot was mentioned (slackapi/bolt-js#2008): so it is here. A press of a button names the team of
+   * whoever presses, and with its message the team whose bot has posted that.
    */
   shares(channel: FakeChannel, of: FakeSlack): void;
   /** Its state, for another fake. */

@@ -49,6 +49,27 @@ describe("A note", () => {
     for (const { scope, id } of mine) if (scope === "user") await here.notes.remove(id);
   });
 
+  test("is not seen in another workspace, where the same ids mean others", async () => {
+    const notesIn = (thread: string) =>
+      createRedisNotes({
+        ...{ redis: server.client(), thread, speakers: () => [ada], now: () => ++clock },
+        onProblem: () => undefined,
+      });
+    const here = notesIn("discord:10:20:30");
+    const ids: string[] = [];
+    for (const scope of ["thread", "channel", "user"] as const)
+      ids.push((await here.add(fact(scope, "x"))).id);
+    for (const thread of ["discord:11:20:30", "discord:dm:20:30", "slack:10:20:30"]) {
+      const there = notesIn(thread);
+      expect(await there.list()).toEqual([]);
+      for (const id of ids) {
+        expect(await there.update(id, { text: "y" })).toBeUndefined();
+        expect(await there.remove(id)).toBe(false);
+      }
+    }
+    expect(await here.list()).toHaveLength(3);
+  });
+
   test("has the author who spoke last, also when it is about them", async () => {
     const channel = newChannel();
     const { notes } = notesOf(channel, "t1", bob, ada, bob);
