@@ -98,6 +98,14 @@ describe("In a channel that two workspaces share", () => {
     expect(readings(intake.events)).toEqual([foreign, foreign]);
   });
 
+  test("a mention is so too where both are of one organisation (Enterprise Grid)", async () => {
+    const { intake, ada, shared, settled } = await scene();
+    shared.organisation = "E0RG";
+    await ada.says(shared, "<@BOT> hello");
+    await settled();
+    expect(new Set(readings(intake.events))).toEqual(new Set(["mention in T0ONE by a member"]));
+  });
+
   test("a follow-up, an edit and a 🛑 are read by each workspace for its own thread", async () => {
     const { intake, ada, shared, settled } = await scene();
     const root = await ada.says(shared, "<@BOT> hello");

@@ -331,11 +331,13 @@ function eventBody(workspace: Workspace, event: FakeEvent, channel?: FakeChannel
     type: "event_callback",
     team_id: workspace.teamId,
     context_team_id: teamId,
-    is_ext_shared_channel: channel?.sharedBy !== undefined,
+    is_ext_shared_channel: channel?.sharedBy !== undefined && channel.organisation === undefined,
     api_app_id: workspace.appId,
     event_id: workspace.id("Ev"),
     event_time: Math.floor(Date.now() / 1_000),
-    authorizations: [{ ...authorization, enterprise_id: null, is_enterprise_install: false }],
+    authorizations: [
+      { ...authorization, enterprise_id: channel?.organisation ?? null, is_enterprise_install: false },
+    ],
     event,
   };
 }

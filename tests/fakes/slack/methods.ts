@@ -158,7 +158,7 @@ export const methods: Record<string, Method> = {
           is_private: channel.kind !== "public",
           is_archived: channel.isArchived,
           is_member: channel.members.has(context.workspace.bot.id),
-          is_ext_shared: channel.sharedBy !== undefined,
+          is_ext_shared: channel.sharedBy !== undefined && channel.organisation === undefined,
           shared_team_ids: (channel.sharedBy ?? [context.workspace]).map(({ teamId }) => teamId),
         },
       };

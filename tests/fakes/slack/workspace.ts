@@ -26,6 +26,8 @@ export interface FakeChannel {
   messages: FakeMessage[];
   /** The workspaces that have it, where it is shared (Slack Connect). The one that joined last is the last. */
   sharedBy?: Workspace[];
+  /** Id of the Enterprise Grid organisation whose workspaces these are: within one, no channel is external. */
+  organisation?: string;
 }
 
 interface FakeFile {
