@@ -174,7 +174,7 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
       disturbSlack();
       if (member && blow) await hit(member, blow);
     },
-    heal: async () => void (await Promise.all(members.map((member) => member.cutOff))),
+    heal: async () => void (await Promise.all(members.flatMap(({ cutOff: lasts }) => lasts ?? []))),
     close: async () => void (await Promise.all(members.map(({ relay }) => relay.close()))),
   };
 }

@@ -65,7 +65,9 @@ test("A turn that arrives while the worker closes is handed over, and not run to
             async leave(how) {
               await slot.leave(how);
               // When the first one is being completed, with a command that brings the second one along.
-              setImmediate(() => (closed ??= worker.close()));
+              setImmediate(() => {
+                closed ??= worker.close();
+              });
             },
           }
         );

@@ -120,16 +120,13 @@ function alive(store: Store): Store {
 }
 
 /** Executes the commands as one client would; returns what held after each record, by the file's size then. */
-async function run(
-  commands: Command[],
-  folder: string,
-): Promise<{ file: string; states: Map<number, Store> }> {
+async function run(commands: Command[], into: string): Promise<{ file: string; states: Map<number, Store> }> {
   const state = new RedisServerState({
     databaseCount: 1,
     compatibility: "valkey-8.0",
     activeExpiryIntervalMs: false,
   });
-  const log = openLog(folder, 0);
+  const log = openLog(into, 0);
   const states = new Map<number, Store>([[log.bytes(), new Map()]]);
   const session = new ClientSession({ server: state, executor: createRecordingExecutor(state, log) });
   for (const [name = "", ...args] of commands) {
@@ -145,7 +142,7 @@ async function run(
   session.close();
   log.close();
   state.close();
-  return { file: join(folder, "1.log"), states };
+  return { file: join(into, "1.log"), states };
 }
 
 test("whatever is executed, and wherever the file is cut off, reading it again gives what was answered by then", async () => {
