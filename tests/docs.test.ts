@@ -56,6 +56,13 @@ test("docs/architecture.md names everything that lies in src, and every key of R
   ]).toEqual([]);
 });
 
+test("every claim of docs/security.md names the tests that hold it", () => {
+  const [, claims = ""] = /^## Claims and their tests\n([^]*?)^### /m.exec(read("docs/security.md")) ?? [];
+  const rows = [...claims.matchAll(/^\| (.+?) \| (.+) \|$/gm)].slice(2);
+  expect(rows.length).toBeGreaterThan(10);
+  expect(rows.filter(([, , tests = ""]) => !tests.includes("`tests/")).map(([row]) => row)).toEqual([]);
+});
+
 function leads(page: string, link: string): boolean {
   const [file = "", anchor] = link.split("#");
   const target = file === "" ? page : join(dirname(page), file);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { escapeHidden, removeHidden } from "../../src/agent/hidden-characters.ts";
+import { countAttacks } from "../attacks.ts";
 
 const span = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => String.fromCodePoint(from + index));
@@ -20,7 +21,8 @@ const hidden = [
 ];
 
 describe("hidden characters", () => {
-  it("are each shown as an escape that names them, and counted", () => {
+  it("are each shown as an escape that names them, and counted", (context) => {
+    countAttacks(context, hidden.length);
     const wrong = hidden.filter((character) => {
       const { text, count } = escapeHidden(`a${character}b`);
       const code = character.codePointAt(0)?.toString(16) ?? "";

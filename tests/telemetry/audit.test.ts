@@ -18,6 +18,7 @@ import { verifyLog } from "../../src/telemetry/audit/verify.ts";
 import { auditObserver } from "../../src/telemetry/audit/observer.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newTurn, noDisplay } from "./no-display.ts";
+import { countAttacks } from "../attacks.ts";
 
 let server: TestRedis;
 let redis: Redis;
@@ -177,7 +178,8 @@ describe("heddle audit verify finds", () => {
     expect(await verify()).toMatchObject({ kind: "whole", link: head });
   });
 
-  test("any change of a character that changes what is said", async () => {
+  test("any change of a character that changes what is said", async (context) => {
+    countAttacks(context, 150);
     const change = fc.tuple(index, fc.nat(), fc.constantFrom(...'0aA}" ,:'));
     await fc.assert(
       fc.asyncProperty(change, async ([at, place, character]) => {
@@ -192,7 +194,8 @@ describe("heddle audit verify finds", () => {
     );
   });
 
-  test("any removal, also at the end", async () => {
+  test("any removal, also at the end", async (context) => {
+    countAttacks(context, 60);
     const removal = fc.tuple(index, fc.integer({ min: 1, max: 4 }));
     await fc.assert(
       fc.asyncProperty(removal, async ([at, length]) => {
@@ -203,7 +206,8 @@ describe("heddle audit verify finds", () => {
     );
   });
 
-  test("any other order and any repetition", async () => {
+  test("any other order and any repetition", async (context) => {
+    countAttacks(context, 120);
     await fc.assert(
       fc.asyncProperty(index, index, async (from, to) => {
         fc.pre(from !== to);

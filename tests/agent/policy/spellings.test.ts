@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createPolicy, type ToolAction, type ToolRule } from "../../../src/agent/policy/policy.ts";
+import { countAttacks } from "../../attacks.ts";
 
 const bash = { name: "bash", effect: "write" } as const;
 
@@ -177,7 +178,8 @@ describe("Every spelling of a class gets the verdict of the plain one", () => {
     maxLength: 4,
   });
 
-  test("options before the subcommand", () => {
+  test("options before the subcommand", (context) => {
+    countAttacks(context, held.numRuns);
     fc.assert(
       fc.property(options, others, (before, behind) => {
         expect(judge(pushes, `git ${before}push ${behind.join(" ")}`)).toBe("ask");
@@ -195,7 +197,8 @@ describe("Every spelling of a class gets the verdict of the plain one", () => {
     );
   });
 
-  test("flags", () => {
+  test("flags", (context) => {
+    countAttacks(context, held.numRuns);
     const force = fc.constantFrom("--force", "-f", "-qf", "-fu", "+main", "--forc", "--force-with-lease");
     fc.assert(
       fc.property(options, others, others, force, (before, one, two, flag) => {
@@ -205,7 +208,8 @@ describe("Every spelling of a class gets the verdict of the plain one", () => {
     );
   });
 
-  test("redirections and assignments", () => {
+  test("redirections and assignments", (context) => {
+    countAttacks(context, held.numRuns);
     const target = word.map((name) => `/etc/${name}`);
     const operator = fc.constantFrom(">", ">>", "2>", "&>", ">|", ">& ", "1<>", "2>>");
     const variable = fc.constantFrom(
@@ -231,7 +235,8 @@ describe("Every spelling of a class gets the verdict of the plain one", () => {
     );
   });
 
-  test("wrappers and inputs", () => {
+  test("wrappers and inputs", (context) => {
+    countAttacks(context, held.numRuns);
     const quote = fc.constantFrom("", "'", '"');
     const shell = fc.constantFrom("sh", "bash -e", "/bin/dash", "sudo sh", "env A=1 zsh");
     const says = fc.constantFrom("echo", "echo -n", "printf", "/bin/echo");
@@ -253,7 +258,8 @@ describe("Every spelling of a class gets the verdict of the plain one", () => {
     );
   });
 
-  test("any mix of wrappers and evaluators is never judged more mildly than the command alone", () => {
+  test("any mix of wrappers and evaluators is never judged more mildly than the command alone", (context) => {
+    countAttacks(context, 15);
     const names = [
       "sudo",
       "xargs",

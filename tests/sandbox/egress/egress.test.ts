@@ -7,6 +7,7 @@ import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import type { Sandbox, SandboxBackend } from "../../../src/sandbox/sandbox.ts";
 import { closedFolder, dataFolder, firstOutput, output } from "../two-threads.ts";
 import { type StandIn, standIn } from "./internet.ts";
+import { countAttacks } from "../../attacks.ts";
 
 const missing = ["socat", "nsenter", "curl", "openssl", "git"].filter(
   (program) => !existsSync(`/usr/bin/${program}`),
@@ -93,7 +94,8 @@ describe.skipIf(missing.length > 0)(
       await expect.poll(() => log.join("\n")).toMatch(line);
     });
 
-    test("reach no other host, name or address", async () => {
+    test("reach no other host, name or address", async (context) => {
+      countAttacks(context, 5);
       for (const target of [
         "unlisted.example",
         "93.184.216.34",
@@ -115,7 +117,8 @@ describe.skipIf(missing.length > 0)(
       expect(await curl("https://gone.example/")).toMatch(/502/);
     });
 
-    test("reach no address that is written as one, in whatever way", async () => {
+    test("reach no address that is written as one, in whatever way", async (context) => {
+      countAttacks(context, 4);
       for (const target of ["[::1]", "[::ffff:169.254.169.254]", "2130706433", "0x7f.1"]) {
         const request = `CONNECT ${target}:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n`;
         const ask = `exec 3<>/dev/tcp/127.0.0.1/3128; printf '${request}' >&3; head -n 1 <&3`;
