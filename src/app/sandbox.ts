@@ -25,7 +25,7 @@ const dayMs = 86_400_000;
  * @throws ConfigError for settings that contradict each other
  */
 export function openSandboxBackend(
-  config: Pick<Config, "dataDir" | "environment" | "settings" | "variables">,
+  config: Pick<Config, "dataDir" | "environment" | "secretFiles" | "settings" | "variables">,
   outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void; moved?: DayCounter } = {},
 ): SandboxBackend {
   const { moved, ...seen } = outside;
@@ -35,6 +35,7 @@ export function openSandboxBackend(
     limits: readSandboxLimits(sandbox),
     fence: readFence(queue),
     requiresGroups: sandbox.require === "cgroup",
+    secretFiles: config.secretFiles,
     egress: egressOf(config, outside.log ?? (() => {}), moved),
     ...(workspaces.store !== undefined && { store: createFolderStore(workspaces.store) }),
     ...seen,

@@ -23,6 +23,8 @@ export interface Config {
   dataDir: string;
   /** Every secret value, for masking. */
   secrets: string[];
+  /** Files that may hold secrets, whether or not they exist. */
+  secretFiles: string[];
   /** All variables, `.env` included, for references in `mcp.json`. */
   variables: Readonly<Record<string, string>>;
 }
@@ -85,6 +87,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       ...listCollectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => listHeaderSecrets(variables[variable])),
     ].filter((value) => value !== undefined),
+    secretFiles: [dotenv, path, settings.mcp.config],
     variables,
   };
 }

@@ -8,6 +8,8 @@
  * Under {@link skillsRoot} they can be read and not written.
  */
 
+import type { ServiceHost } from "./service.ts";
+
 /** Where the thread's workspace is mounted, the same in every sandbox. */
 export const workspaceRoot = "/workspace";
 
@@ -239,7 +241,7 @@ export const noProcesses: HostProcesses = {
   confirm() {},
 };
 
-export interface SandboxBackend {
+export interface SandboxBackend extends ServiceHost {
   readonly name: string;
   /** Runs real sandboxes with canaries. Never throws. */
   probe(): Promise<Probe>;

@@ -1,10 +1,21 @@
-/** A bot that runs commands until somebody kills it: takes commands over IPC, tells when one has written something. */
+/**
+ * A bot that runs commands, or a service, until somebody kills it: takes shell commands over IPC, tells when one has
+ * written something.
+ */
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 
-const backend = createBubblewrapBackend({ dataDir: process.argv[2] ?? "" });
+const [dataDir = "", kind = "command"] = process.argv.slice(2);
+const backend = createBubblewrapBackend({ dataDir });
 const sandbox = await backend.open("local:test:doomed:1");
+const onOutput = () => process.send?.("output");
 process.on("message", (command: string) => {
-  void sandbox.exec({ command, onOutput: () => process.send?.("output") });
+  if (kind === "service") {
+    const access = { read: [], write: [], network: [] };
+    const request = { name: "doomed", command: "/bin/bash", args: ["-c", command], env: {}, access };
+    void backend.serve({ ...request, onOutput });
+  } else {
+    void sandbox.exec({ command, onOutput });
+  }
   process.send?.("started");
 });
 process.send?.("ready");

@@ -107,6 +107,8 @@ test("a namespace that got the number of an ended one is no survivor of that", a
   const ended: Launch = {
     ended: Promise.resolve({ end: "stopped", exitCode: null }),
     kill() {},
+    feed() {},
+    holdOutput() {},
     processes: () => [],
     init: () => undefined,
   };

@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
-import { closedEgress } from "../egress/egress.ts";
+import { join, resolve } from "node:path";
+import { closedEgress, type WaysOut } from "../egress/egress.ts";
 import { describePolicy } from "../egress/policy.ts";
 import { defaultLimits } from "../limits.ts";
 import type { SandboxBackend } from "../sandbox.ts";
 import { defaultFence } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
 import { type BackendOptions, createBackend } from "../thread/backend.ts";
+import type { ThreadFolder } from "../thread/host.ts";
 import { readIdentity } from "../thread/processes.ts";
 import { inspectHost } from "./inspect-host.ts";
 import { createThreadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
+import { createServices } from "./services.ts";
 import { createSpawner } from "./spawner.ts";
 
 /**
@@ -37,14 +39,22 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
           log,
         );
         const socketFolder = join(host.root, "proxies");
+        const networkOf = (id: string, folder: ThreadFolder, ways: WaysOut) =>
+          createThreadNetwork({ spawner, folder, threadId: id, egress: ways, socketFolder, log });
         return {
           ok: true,
           runtime: {
             host,
             spawner,
             running: openRunningRegistry(notes, { backend, by: readIdentity(process.pid) }),
-            networkOf: (threadId, folder) =>
-              createThreadNetwork({ spawner, folder, threadId, egress, socketFolder, log }),
+            networkOf: (threadId, folder) => networkOf(threadId, folder, egress),
+            services: createServices({
+              host,
+              spawner,
+              egress,
+              networkOf,
+              closed: { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] },
+            }),
             probe: probeHost,
           },
         };

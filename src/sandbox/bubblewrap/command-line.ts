@@ -10,6 +10,8 @@ export const launchEnvironment = { PATH: "/usr/local/bin:/usr/bin:/bin" };
 /** Descriptors that the launcher and bwrap get beside the three usual ones. */
 export const filterDescriptor = 3;
 export const statusDescriptor = 4;
+/** Only for a program with variables of its own; behind the copy that the launcher makes of the status descriptor. */
+export const environmentDescriptor = 6;
 
 /**
  * Runs before bwrap, as the thread's user: waits until the bot has attached this process to its resource group, sets what is
@@ -56,10 +58,10 @@ const prelude = [
 export function buildCommandLine(
   site: Pick<LaunchSite, "limits" | "systemMounts">,
   folder: ThreadFolder,
-  request: Pick<LaunchRequest, "program" | "cwd" | "fileBytes" | "view" | "network">,
+  request: Pick<LaunchRequest, "program" | "cwd" | "fileBytes" | "view" | "network" | "environment">,
 ): string[] {
   const { limits } = site;
-  const { network, view = [] } = request;
+  const { network, view = [], environment } = request;
   return [
     "-c",
     launcher({ processMemoryBytes: limits.processMemoryBytes, fileBytes: request.fileBytes }),
@@ -69,17 +71,25 @@ export function buildCommandLine(
       : []),
     "bwrap",
     ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"],
-    ...(typeof network === "number" ? [] : ["--unshare-net"]),
+    ...(typeof network === "number" || network === "host" ? [] : ["--unshare-net"]),
     ...["--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
     ...["--dir", "/etc", ...site.systemMounts, "--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys"],
     ...["--setenv", "PATH", searchPath, "--setenv", "SHLVL", "1"],
     ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
     ...view,
+    ...(environment ? ["--args", String(environmentDescriptor)] : []),
     ...["--remount-ro", "/"],
     ...["--seccomp", String(filterDescriptor), "--json-status-fd", String(statusDescriptor), "--"],
     ...["/bin/bash", "--noprofile", "--norc", "-c", prelude, "bash", String(limits.processes), request.cwd],
     ...request.program,
   ];
+}
+
+/** What bwrap reads from {@link environmentDescriptor}: everybody on the host could read its command line. */
+export function buildEnvironment(variables: LaunchRequest["environment"] = {}): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `--setenv\0${name}\0${value}\0`)
+    .join("");
 }
 
 function tenantView(folder: ThreadFolder): string[] {

@@ -8,7 +8,14 @@ import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { isAlive, listDescendants, type ProcessIdentity, readProcessStatus } from "../thread/processes.ts";
 import { type Ending, type LaunchRequest, type OutputStream, takenOver, upkeep } from "../thread/spawner.ts";
-import { buildCommandLine, filterDescriptor, launchEnvironment, statusDescriptor } from "./command-line.ts";
+import {
+  buildCommandLine,
+  buildEnvironment,
+  environmentDescriptor,
+  filterDescriptor,
+  launchEnvironment,
+  statusDescriptor,
+} from "./command-line.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import type { ResourceGroup } from "./limits/resource-group.ts";
 import type { OutputPipe } from "./pipes.ts";
@@ -19,6 +26,10 @@ export interface Launch {
   readonly ended: Promise<Ending>;
   /** Kills it; `ended` then has this end, unless it ended by itself before. */
   kill(end: ExecEnd): void;
+  /** Feeds its standard input where that stays open; without a chunk, ends it. */
+  feed(chunk?: Uint8Array): void;
+  /** Takes no more of its output until told to go on: it has to wait then. */
+  holdOutput(isHeld: boolean): void;
   /** The tenant's living processes. */
   processes(): ProcessIdentity[];
   /** The first process of its PID namespace, while that lives. */
@@ -92,7 +103,7 @@ function neverStarted(reason: Promise<unknown>): Launch {
 
 function notStarted(why: string | Promise<string>): Launch {
   const ended = Promise.resolve(why).then((problem): Ending => ({ end: "failed", exitCode: null, problem }));
-  return { ended, kill() {}, processes: () => [], init: () => undefined };
+  return { ended, kill() {}, feed() {}, holdOutput() {}, processes: () => [], init: () => undefined };
 }
 
 /** A shell that becomes bwrap as soon as it gets a line on the status descriptor. */
@@ -119,6 +130,8 @@ function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
         request.mergeOutput ? stdout.writeEnd : stderr.writeEnd,
         "pipe",
         "pipe",
+        // The launcher puts a copy of the status descriptor there.
+        ...(request.environment ? (["ignore", "pipe"] as const) : []),
       ],
     });
     return { child, stdout, stderr };
@@ -161,8 +174,9 @@ class BwrapProcess implements Launch {
     const status = pipeOf(child, statusDescriptor);
     onLines(status, (line) => this.#onReport(JSON.parse(line)));
     const filter = pipeOf(child, filterDescriptor).resume();
+    const variables = request.environment && pipeOf(child, environmentDescriptor).resume();
     // What cannot be written or killed any more has ended, and that is told by "close".
-    for (const part of [child, child.stdin, status, filter]) part?.on("error", () => {});
+    for (const part of [child, child.stdin, status, filter, variables]) part?.on("error", () => {});
 
     this.#at(request.timeoutMs, () => this.kill("timeout"));
     const memoryCheck = setInterval(() => {
@@ -180,7 +194,21 @@ class BwrapProcess implements Launch {
 
     status.write("go\n");
     filter.end(site.filter);
-    child.stdin?.end(request.stdin);
+    variables?.end(buildEnvironment(request.environment));
+    if (request.stdin !== "open") child.stdin?.end(request.stdin);
+  }
+
+  feed(chunk?: Uint8Array): void {
+    const { stdin } = this.#launcher.child;
+    if (chunk) stdin?.write(chunk);
+    else stdin?.end();
+  }
+
+  holdOutput(isHeld: boolean): void {
+    for (const { readEnd } of [this.#launcher.stdout, this.#launcher.stderr]) {
+      if (isHeld) readEnd.pause();
+      else readEnd.resume();
+    }
   }
 
   kill(end: ExecEnd): void {

@@ -1,4 +1,4 @@
-import type { Egress, EgressProxy } from "../egress/egress.ts";
+import type { EgressProxy, WaysOut } from "../egress/egress.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { proxyPort, type ThreadNetwork } from "../thread/network.ts";
 import { shellCommand } from "../thread/shell.ts";
@@ -20,7 +20,7 @@ export function createThreadNetwork(options: {
   spawner: Spawner;
   folder: ThreadFolder;
   threadId: string;
-  egress: Egress;
+  egress: WaysOut;
   /** Where the proxy's socket may be made. */
   socketFolder: string;
   log(line: string): void;

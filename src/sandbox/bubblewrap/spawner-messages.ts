@@ -27,6 +27,8 @@ export type ToSpawner =
       /** The launch whose network it joins. */
       joins?: number;
     }
+  /** Without a chunk: the end of its input. */
+  | { type: "input"; id: number; chunk?: Uint8Array }
   | { type: "confirm"; thread: string; confirmation: Confirmation }
   | { type: "kill"; id: number; end: ExecEnd }
   | { type: "prove-dead"; call: number; ids: number[] };

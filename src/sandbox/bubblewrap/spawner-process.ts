@@ -1,7 +1,8 @@
 /**
  * The program of the spawner, a child of the bot that starts all sandboxes. Starting a process copies the page
  * tables of its parent, which takes a bot of 400 MB some 20 ms in which it does nothing else; here it takes 2 ms.
- * It knows no secret: nothing but the settings of the sandbox ever comes here.
+ * It knows no secret of Heddle's: nothing but the settings of the sandbox ever comes here, and the variables that
+ * `mcp.json` gives to a server.
  *
  * When the bot ends, however it ends, the channel closes, and this process kills its sandboxes and exits. Should
  * it be killed itself, the kernel kills them (`--die-with-parent`).
@@ -13,7 +14,7 @@ import { findResourceGroups } from "./limits/cgroups.ts";
 import { Fence, fenced } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
 import { readIdentity } from "../thread/processes.ts";
-import { type Ending, upkeep } from "../thread/spawner.ts";
+import { type Ending, type OutputStream, upkeep } from "../thread/spawner.ts";
 import { createPipeSupply } from "./pipes.ts";
 import { assembleSeccompFilter } from "./seccomp.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
@@ -56,12 +57,10 @@ async function handle(message: ToSpawner): Promise<void> {
         tell({ type: "ended", id, ending: fencedEnding });
         return;
       }
-      const onOutput = (stream: "stdout" | "stderr", chunk: Buffer) =>
-        tell({ type: "output", id, stream, chunk });
       const started = launch(ready, folder, {
         ...request,
         ...(holder !== undefined && { network: holder }),
-        onOutput,
+        onOutput: outputTo(id, request.floodBytes),
       });
       running.set(id, started);
       deadlines.set(id, isPast);
@@ -73,6 +72,9 @@ async function handle(message: ToSpawner): Promise<void> {
     }
     case "confirm":
       fence.confirm(message.thread, message.confirmation);
+      return;
+    case "input":
+      running.get(message.id)?.feed(message.chunk);
       return;
     case "kill":
       running.get(message.id)?.kill(message.end);
@@ -112,6 +114,29 @@ async function prepare({
     filter: assembleSeccompFilter(architecture, { denyUnmapped: !groups.countsEverything }),
     newPipe: createPipeSupply(),
     log: (line) => tell({ type: "log", line }),
+  };
+}
+
+function outputTo(id: number, floodBytes: number): (stream: OutputStream, chunk: Buffer) => void {
+  if (floodBytes === Number.POSITIVE_INFINITY) return tellInTime(id);
+  return (stream, chunk) => tell({ type: "output", id, stream, chunk });
+}
+
+/** What is on its way to a bot that does not take it, before the program has to wait, bytes. */
+const longestQueue = 1_048_576;
+
+/** For a program that may write without end: as fast as the bot takes it. */
+function tellInTime(id: number): (stream: OutputStream, chunk: Buffer) => void {
+  let queued = 0;
+  return (stream, chunk) => {
+    if (!process.connected) return;
+    queued += chunk.length;
+    if (queued > longestQueue) running.get(id)?.holdOutput(true);
+    const message: FromSpawner = { type: "output", id, stream, chunk };
+    process.send?.(message, undefined, undefined, () => {
+      queued -= chunk.length;
+      if (queued <= longestQueue / 2) running.get(id)?.holdOutput(false);
+    });
   };
 }
 

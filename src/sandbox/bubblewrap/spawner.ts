@@ -1,7 +1,7 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type ExecEnd, type KillReport, nothingKilled } from "../sandbox.ts";
-import type { Ending, Launched, LimitTier, Spawner, SpawnRequest } from "../thread/spawner.ts";
+import type { Ending, Launched, LimitTier, ProgramInput, Spawner, SpawnRequest } from "../thread/spawner.ts";
 import { launchEnvironment } from "./command-line.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
 
@@ -144,7 +144,8 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
       const onAbort = () => kill("stopped");
       signal?.addEventListener("abort", onAbort);
       const ended = answer.promise.finally(() => signal?.removeEventListener("abort", onAbort));
-      return { id, ended, kill };
+      const input = request.stdin === "open" && createInput(child, id, () => launches.has(id));
+      return { id, ended, kill, ...(input && { input }) };
     },
     confirm: (thread, confirmation) => send({ type: "confirm", thread, confirmation }),
     proveDead(launched) {
@@ -159,5 +160,20 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
       if (child.connected) child.disconnect();
       await gone;
     },
+  };
+}
+
+/** The standard input of a launch that stays open. */
+function createInput(child: ChildProcess, id: number, isRunning: () => boolean): ProgramInput {
+  const send = (chunk?: Uint8Array) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const message: ToSpawner = { type: "input", id, ...(chunk && { chunk }) };
+    child.send(message, (error) => (error ? reject(error) : resolve()));
+    return promise;
+  };
+  return {
+    write: (chunk) => (isRunning() ? send(chunk) : Promise.reject(new Error("It has ended."))),
+    // Where nobody takes it any more, it has ended by itself.
+    close: () => void send().catch(() => undefined),
   };
 }

@@ -41,14 +41,18 @@ export function createConnections(options: {
   allowance: Allowance;
   dialer: Dialer;
   open: Set<Socket>;
+  onUnlisted?: ((host: string) => void) | undefined;
   onRefused(line: string): void;
   onClosed(line: string, bytes: number): void;
 }): Connections {
-  const { policy, allowance, dialer, open, onRefused, onClosed } = options;
+  const { policy, allowance, dialer, open, onUnlisted, onRefused, onClosed } = options;
 
   async function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
     if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
-    if (!isListed(policy.hosts, host)) return refuse(403, `${host} is not on the list of reachable hosts`);
+    if (!isListed(policy.hosts, host)) {
+      onUnlisted?.(host);
+      return refuse(403, `${host} is not on the list of reachable hosts`);
+    }
     const permission = await allowance.take(0);
     if (permission !== "granted") return refusedFor[permission];
     const addresses = await dialer.resolve(host).catch(() => []);

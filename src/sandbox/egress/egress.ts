@@ -15,7 +15,16 @@ export interface EgressLimits {
 }
 
 /** The ways out of the sandboxes: nothing is reachable but what the operator lists, through one proxy per thread. */
-export interface Egress {
+export interface Egress extends WaysOut {
+  /**
+   * Ways out for what is no thread: these hosts alone and no credential, within the same limits.
+   *
+   * @param onUnlisted takes hosts that were asked for beside them
+   */
+  only(hosts: readonly string[], onUnlisted: (host: string) => void): WaysOut;
+}
+
+export interface WaysOut {
   /** Whether any thread may reach anything. */
   readonly isOpen: boolean;
   /** Undefined when the thread may reach nothing. */
@@ -29,6 +38,7 @@ export const closedEgress: Egress = {
   isOpen: false,
   policyOf: () => undefined,
   listen: () => Promise.reject(new Error("There is no way out to listen for.")),
+  only: () => closedEgress,
 };
 
 export interface EgressProxy {
@@ -45,27 +55,43 @@ export interface EgressProxy {
  * @param options.log takes lines about connections, refused ones too
  * @param options.counter counts what threads have moved, for all workers; without it this process counts for itself
  */
-export function createEgress(options: {
-  rules: EgressRules;
+export function createEgress({ rules, ...options }: EgressOptions & { rules: EgressRules }): Egress {
+  const counted = { counter: processCounter(), ...options };
+  return {
+    ...createWaysOut((threadId) => policyFor(rules, threadId), counted),
+    isOpen: rules.allow.length > 0 || Object.values(rules.channels).some((hosts) => hosts.length > 0),
+    only: (hosts, onUnlisted) => ({
+      ...createWaysOut(() => ({ hosts, credentials: [] }), { ...counted, onUnlisted }),
+      isOpen: hosts.length > 0,
+    }),
+  };
+}
+
+interface EgressOptions {
   limits: EgressLimits;
   log(line: string): void;
   counter?: DayCounter;
   dialer?: Dialer;
   now?(): number;
-}): Egress {
-  const { rules, limits, log, counter = processCounter(), dialer = publicDialer, now = Date.now } = options;
+}
+
+function createWaysOut(
+  policyOf: WaysOut["policyOf"],
+  options: EgressOptions & { counter: DayCounter; onUnlisted?(host: string): void },
+): Omit<WaysOut, "isOpen"> {
+  const { limits, log, counter, dialer = publicDialer, now = Date.now, onUnlisted = () => {} } = options;
 
   return {
-    isOpen: rules.allow.length > 0 || Object.values(rules.channels).some((hosts) => hosts.length > 0),
-    policyOf: (threadId) => policyFor(rules, threadId),
+    policyOf,
     async listen(threadId, folder, owner) {
-      const policy = policyFor(rules, threadId) ?? { hosts: [], credentials: [] };
+      const policy = policyOf(threadId) ?? { hosts: [], credentials: [] };
       const allowance = createDayAllowance({ threadId, counter, bytesPerDay: limits.bytesPerDay, now });
       const server = createProxyServer({
         policy,
         maxConnections: limits.connections,
         allowance,
         dialer,
+        onUnlisted,
         log: (line) => log(`egress of ${threadId}: ${line}`),
         now,
       });

@@ -14,6 +14,8 @@ export interface ProxyOptions {
   maxConnections: number;
   allowance: Allowance;
   dialer: Dialer;
+  /** Takes hosts that were asked for and are not listed. */
+  onUnlisted?(host: string): void;
   /** Takes lines about connections, not more than some in a minute. */
   log(line: string): void;
   now(): number;

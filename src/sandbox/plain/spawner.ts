@@ -75,7 +75,7 @@ export function createPlainSpawner(
         if (produced > request.floodBytes) kill("output");
       });
     }
-    child.stdin?.on("error", () => {}).end(request.stdin);
+    child.stdin?.on("error", () => {}).end(request.stdin === "open" ? undefined : request.stdin);
     const timer = setTimeout(() => kill("timeout"), Math.min(request.timeoutMs, longestTimerMs));
     const onAbort = () => kill("stopped");
     request.signal?.addEventListener("abort", onAbort);

@@ -49,8 +49,13 @@ export interface RunningEntry {
   ended(): void;
 }
 
-/** `command` and `files` belong to a turn; `job` and `network` outlive it; `upkeep` is what the sandbox does for itself. */
-export type ProgramKind = "command" | "files" | "job" | "network" | "upkeep";
+/**
+ * `command` and `files` belong to a turn; `job` and `network` outlive it; `service` belongs to no thread; `upkeep` is what
+ * the sandbox does for itself.
+ */
+export type ProgramKind = z.infer<typeof programKind>;
+
+const programKind = z.enum(["command", "files", "job", "network", "service", "upkeep"]);
 
 /** For whom a program runs. */
 export interface ProgramOrigin {
@@ -84,7 +89,7 @@ const startSchema = z.object({
   host: z.string(),
   backend: z.string(),
   by: identity,
-  kind: z.enum(["command", "files", "job", "network", "upkeep"]),
+  kind: programKind,
   claim: claimSchema.optional(),
   text: z.string(),
   outer: identity,

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
+import type { ServiceHost, ServiceStart } from "../service.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
 import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
@@ -27,6 +28,8 @@ export interface BackendOptions {
   egress?: Egress;
   /** Where workers share workspaces. Without it, archives stay on this host. */
   store?: WorkspaceStore;
+  /** Files with secrets of Heddle, which no service may be given with a folder above them. */
+  secretFiles?: readonly string[];
   /** See {@link FenceTimes}. */
   fence?: FenceTimes;
   /** Takes what an operator should know, one line at a time. */
@@ -42,12 +45,19 @@ export interface BackendDriver {
   note(threadId: string): string;
 }
 
+export interface ServiceRunner extends ServiceHost {
+  /** Ends them all. */
+  close(): Promise<void>;
+}
+
 export interface HostRuntime {
   host: Host;
   /** What runs here, by whatever process it was started. */
   running: RunningRegistry;
   spawner: Spawner;
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
+  /** Absent where nothing isolates them. */
+  services?: ServiceRunner;
   /** Runs the real thing with canaries. */
   probe(deps: SandboxDeps): Promise<Probe>;
 }
@@ -152,16 +162,37 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       const { lifecycle } = await working();
       if (threads.get(threadId)?.sandbox.touched()) await lifecycle.save(threadId);
     },
+    serve: createServe(working),
     workspaces: async () => (await working()).lifecycle,
     note: kind.note,
     async close() {
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
       threads.clear();
+      await ready?.runtime.services?.close();
       await ready?.runtime.spawner.close();
       ready?.view.close();
     },
   };
 }
+
+/** @param working rejects where nothing can be isolated here */
+function createServe(working: () => Promise<Ready>): ServiceHost["serve"] {
+  return async (request) => {
+    try {
+      const { services } = (await working()).runtime;
+      return services ? await services.serve(request) : notIsolated;
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      return { ok: false, reason: "no-sandbox", problem: text.replace(/\.$/, "") };
+    }
+  };
+}
+
+const notIsolated: ServiceStart = {
+  ok: false,
+  reason: "no-sandbox",
+  problem: "sandbox.backend in heddle.yaml is none",
+};
 
 /** Longer than any turn, which has a day at most (agent.maxMinutes): no turn holds a sandbox that is forgotten. */
 const idleMs = 2 * 86_400_000;

@@ -7,8 +7,10 @@ export interface LaunchRequest {
   program: readonly string[];
   /** Absolute, inside. */
   cwd: string;
-  /** Fed to the program's standard input, which is empty without it. */
-  stdin?: Uint8Array | undefined;
+  /** Fed to the program's standard input, which is empty without it. `open`: it is fed as long as the program runs. */
+  stdin?: Uint8Array | "open" | undefined;
+  /** Variables of the program that are nobody else's business: they are on no command line. */
+  environment?: Readonly<Record<string, string>>;
   /** One pipe for both output streams, which keeps their order; all of it comes as stdout. */
   mergeOutput?: boolean;
   timeoutMs: number;
@@ -20,9 +22,9 @@ export interface LaunchRequest {
   view?: readonly string[];
   /**
    * Without it, the program has a network of its own with nothing but a loopback. `hold`: that, and others can
-   * join it. A number: joins the network of this process, which holds one.
+   * join it. A number: joins the network of this process, which holds one. `host`: the machine's.
    */
-  network?: "hold" | number;
+  network?: "hold" | "host" | number;
   /** Default: the sandbox's own upkeep. */
   origin?: ProgramOrigin;
   onOutput(stream: OutputStream, chunk: Buffer): void;
@@ -55,10 +57,18 @@ export const takenOver = "Another worker has taken this thread over; nothing is 
 /** A program that was handed to the spawner. */
 export interface Launched {
   readonly id: number;
+  /** Where its standard input stays open. */
+  readonly input?: ProgramInput;
   /** Resolves when no process of it is alive any more. Never rejects. */
   readonly ended: Promise<Ending>;
   /** Kills it; `ended` then has this end, unless it ended by itself before. */
   kill(end: ExecEnd): void;
+}
+
+export interface ProgramInput {
+  /** Rejects when nobody takes it any more. */
+  write(chunk: Uint8Array): Promise<void>;
+  close(): void;
 }
 
 export interface SpawnRequest extends LaunchRequest {

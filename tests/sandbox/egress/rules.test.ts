@@ -6,6 +6,8 @@ import { settingsSchema } from "../../../src/config/schema.ts";
 import { describePolicy, isListed, policyFor } from "../../../src/sandbox/egress/policy.ts";
 import { isPublicAddress } from "../../../src/sandbox/egress/private-addresses.ts";
 
+const place = { dataDir: "/nowhere", secretFiles: [] };
+
 describe("an address", () => {
   test.each([
     ["the host itself", ["127.0.0.1", "127.8.8.8", "0.0.0.0", "::1", "::"]],
@@ -55,7 +57,12 @@ describe("the policy of a thread", () => {
       },
     });
     const environment = environmentSchema.parse({});
-    const backend = openSandboxBackend({ dataDir: "/nowhere", environment, settings, variables: {} });
+    const backend = openSandboxBackend({
+      ...place,
+      environment,
+      settings,
+      variables: {},
+    });
     expect(backend.note("slack:T1:C1:1")).toMatch(/one\.example\.com.*two\.example\.com/);
     expect(backend.note("slack:T1:C2:1")).toContain("three.example.com");
     expect(backend.note("slack:T1:C3:1")).toBe("");
@@ -67,7 +74,7 @@ describe("the policy of a thread", () => {
     });
     const environment = environmentSchema.parse({});
     const open = () =>
-      openSandboxBackend({ dataDir: "/nowhere", environment, settings, variables: { KEY: "Bearer x\n" } });
+      openSandboxBackend({ ...place, environment, settings, variables: { KEY: "Bearer x\n" } });
     expect(open).toThrow(/^KEY, which egress\.credentials names for api\.example, cannot be/);
   });
 
