@@ -136,9 +136,10 @@ async function checkSkills({ config, log, skills }: AppContext): Promise<void> {
   );
 }
 
-function openConfiguredMcp({ config, mcp, log }: AppContext): Promise<McpPool> {
+function openConfiguredMcp({ config, mcp, log, sandbox }: AppContext): Promise<McpPool> {
   return openMcpPool({
     config: mcp,
+    sandboxes: sandbox.backend,
     timeouts: {
       connectMs: config.settings.mcp.connectSeconds * 1_000,
       executeMs: config.settings.mcp.executeSeconds * 1_000,

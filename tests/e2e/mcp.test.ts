@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { modelEnvironment } from "./environment.ts";
@@ -22,7 +22,12 @@ const everything = join(
 
 test("Tools of an MCP server are called with its secrets, a broken server costs only itself, and skills are loaded", async () => {
   const servers = {
-    everything: { command: process.execPath, args: [everything], env: { TOKEN: "${MCP_TOKEN}" } },
+    everything: {
+      command: "node",
+      args: [everything],
+      env: { TOKEN: "${MCP_TOKEN}" },
+      sandbox: { read: [resolve(import.meta.dirname, "../..")] },
+    },
     broken: { command: "no-such-program" },
   };
   await writeFile(join(place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));

@@ -1,12 +1,23 @@
 import { readFile } from "node:fs/promises";
+import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
+import type { ServiceAccess } from "../../sandbox/service.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { findPasswords } from "../url-passwords.ts";
 
+/** A server that is started as a process. */
+export interface StdioEndpoint {
+  kind: "stdio";
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  cwd?: string;
+  /** What its sandbox has of the host. `none`: it has no sandbox, because its entry says so. */
+  access: ServiceAccess | "none";
+}
+
 /** How a server is reached. */
-export type McpEndpoint =
-  | { kind: "stdio"; command: string; args: string[]; env: Record<string, string>; cwd?: string }
-  | { kind: "http" | "sse"; url: URL; headers: Record<string, string> };
+export type McpEndpoint = StdioEndpoint | { kind: "http" | "sse"; url: URL; headers: Record<string, string> };
 
 /** Milliseconds, all above 0. */
 export interface McpTimeouts {
@@ -91,6 +102,23 @@ const seconds = z
   .max(86_400, "expected at most 86400 seconds");
 const variables = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String));
 
+const paths = z.array(z.string()).default([]);
+const hostPattern = /^(\*\.)?(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+
+const sandboxExample = '{"read": ["/srv/docs"], "write": [], "network": ["api.example.com"]}';
+
+/** Strict, unlike the entry: what is misspelt here would be missing in the sandbox without a word. */
+const sandboxSchema = z.strictObject({
+  read: paths,
+  write: paths,
+  network: z
+    .union(
+      [z.literal("host"), z.array(z.string())],
+      'expected a list of hosts such as ["api.example.com"], or "host"',
+    )
+    .default([]),
+});
+
 /** Loose, because other clients keep keys of their own in the same file. The three time-outs are in seconds. */
 const entrySchema = z.looseObject({
   type: z.string().optional(),
@@ -98,6 +126,20 @@ const entrySchema = z.looseObject({
   args: z.array(z.string()).default([]),
   env: variables.default({}),
   cwd: z.string().optional(),
+  sandbox: z
+    .unknown()
+    .prefault({})
+    .transform((raw, context) => {
+      if (raw === false) return raw;
+      const isObject = typeof raw === "object" && raw !== null && !Array.isArray(raw);
+      const parsed = sandboxSchema.safeParse(raw);
+      if (parsed.success) return parsed.data;
+      const issues = isObject
+        ? parsed.error.issues
+        : [{ path: [], message: `expected false or an object such as ${sandboxExample}` }];
+      for (const { path, message } of issues) context.addIssue({ code: "custom", path, message });
+      return z.NEVER;
+    }),
   url: z.string().optional(),
   headers: variables.default({}),
   connect_timeout: seconds.optional(),
@@ -133,12 +175,15 @@ function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEnd
   const kind = endpointKind(entry);
   if (kind === "stdio") {
     if (!entry.command) return { problem: "It has neither a command nor a url; give one of them." };
+    const access = entry.sandbox && parseAccess(entry.sandbox, expanded);
+    if (access && "problem" in access) return access;
     return {
       kind,
       command: expanded(entry.command),
       args: entry.args.map(expanded),
       env: mapValues(entry.env, expanded),
       ...(entry.cwd === undefined ? {} : { cwd: expanded(entry.cwd) }),
+      access: access || "none",
     };
   }
   const url = entry.url ? URL.parse(expanded(entry.url)) : null;
@@ -146,6 +191,26 @@ function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEnd
     return { problem: "Its url is not an http or https address, for example https://example.com/mcp." };
   }
   return { kind, url, headers: mapValues(entry.headers, expanded) };
+}
+
+function parseAccess(
+  { read, write, network }: z.infer<typeof sandboxSchema>,
+  expanded: (text: string) => string,
+): ServiceAccess | { problem: string } {
+  const access: ServiceAccess = {
+    read: read.map((path) => normalize(expanded(path))),
+    write: write.map((path) => normalize(expanded(path))),
+    network: network === "host" ? network : network.map((host) => expanded(host).toLowerCase()),
+  };
+  const relative = [...access.read, ...access.write].find((path) => !isAbsolute(path));
+  if (relative !== undefined) {
+    return { problem: `sandbox: ${relative} is not an absolute path, for example /srv/docs.` };
+  }
+  const listed = access.network === "host" ? [] : access.network;
+  const odd = listed.find((host) => !hostPattern.test(host));
+  return odd === undefined
+    ? access
+    : { problem: `sandbox.network: ${odd} is not a host such as example.com or *.example.com.` };
 }
 
 /** By its type, if that is known; otherwise a URL means streamable HTTP, and anything else a command. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline } from "./deadline.ts";
@@ -39,6 +40,8 @@ export interface Connection {
 
 export interface ConnectionOptions {
   timeouts: McpTimeouts;
+  /** Where server processes run. */
+  sandboxes?: ServiceHost | undefined;
   /** How long a turn waits for a server that is new or was lost, in milliseconds. */
   patienceMs: number;
   /** The wait after the first failed attempt; it doubles with each further one, up to `capMs`. */
@@ -160,10 +163,12 @@ class ServerConnection implements Connection {
 
   async #openLink(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
     const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
-    const link: Link = createLink(this.#server.endpoint, this.#options.timeouts.readMs, {
-      onEnd: () => this.#loseLink(link),
-      onToolsChanged: () => this.#listSoon(link),
-    });
+    const { timeouts, sandboxes } = this.#options;
+    const link: Link = createLink(
+      this.#server,
+      { readMs: timeouts.readMs, sandboxes },
+      { onEnd: () => this.#loseLink(link), onToolsChanged: () => this.#listSoon(link) },
+    );
     try {
       await link.connect(deadline.signal);
       return { link, listing: await listTools(link.client, deadline.signal) };

@@ -3,10 +3,13 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import type { McpEndpoint } from "./config.ts";
+import type { ServiceHost } from "../../sandbox/service.ts";
+import type { EnabledServer } from "./config.ts";
 import { describeError, isUnreachable } from "./failure.ts";
 import { fetchWithReadTimeout } from "./http.ts";
+import { startSandboxed } from "./sandboxed-process.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio.ts";
+import { startUnconfined } from "./unconfined-process.ts";
 
 /** For requests that a {@link startDeadline} bounds: disables the SDK's own time-out of 60 s. */
 export const withoutOwnTimeout = { timeout: 2 ** 31 - 1 };
@@ -31,8 +34,15 @@ export interface LinkEvents {
 /** No capabilities: Heddle answers no sampling, elicitation or roots requests of a server. */
 const clientInfo = { name: "heddle", version: "0.1.0" };
 
-export function createLink(endpoint: McpEndpoint, readMs: number, events: LinkEvents): Link {
-  const carrier = createCarrier(endpoint, readMs);
+export interface LinkOptions {
+  /** The longest silence of an HTTP server, in milliseconds. */
+  readMs: number;
+  /** Where server processes run; without it only those start that want no sandbox. */
+  sandboxes?: ServiceHost | undefined;
+}
+
+export function createLink(server: EnabledServer, options: LinkOptions, events: LinkEvents): Link {
+  const carrier = createCarrier(server, options);
   const client = new Client(clientInfo);
   let ended = false;
 
@@ -80,10 +90,15 @@ interface Carrier {
   explain(error: unknown): string;
 }
 
-function createCarrier(endpoint: McpEndpoint, readMs: number): Carrier {
+function createCarrier({ name, endpoint }: EnabledServer, { readMs, sandboxes }: LinkOptions): Carrier {
   switch (endpoint.kind) {
     case "stdio": {
-      const transport = createStdioTransport(endpoint);
+      const { access } = endpoint;
+      const transport = createStdioTransport(
+        access === "none"
+          ? startUnconfined(endpoint)
+          : startSandboxed({ ...endpoint, name, access }, sandboxes),
+      );
       return { transport, farewell: async () => {}, explain: (error) => transport.explain(error) };
     }
     case "http": {

@@ -1,3 +1,4 @@
+import type { ServiceHost } from "../../sandbox/service.ts";
 import { createMasker } from "../secrets/mask-secrets.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
@@ -31,6 +32,8 @@ export interface McpPool {
 
 export interface McpPoolOptions {
   config: McpConfig;
+  /** Where server processes run. Without it only those start whose entry says that they want no sandbox. */
+  sandboxes?: ServiceHost;
   /** For servers that set nothing themselves. Default 10, 60 and 120 seconds. */
   timeouts?: Partial<McpTimeouts>;
   /** How long a turn waits for a server that is new or was lost, in milliseconds. Default 10,000. */
@@ -73,6 +76,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     const { joinServer } = await import("./member.ts");
     return servers.map((server) =>
       joinServer(server, {
+        sandboxes: options.sandboxes,
         timeouts: { ...base, ...server.timeouts },
         patienceMs,
         backoff,

@@ -235,7 +235,8 @@ async function checkDiscordApp({ config: { environment, settings } }: CommandCon
 }
 
 async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Finding[]> {
-  const pool = await openMcpPool({ config: setup.mcp, patienceMs });
+  const backend = openSandboxBackend(setup.config);
+  const pool = await openMcpPool({ config: setup.mcp, sandboxes: backend, patienceMs });
   try {
     await pool.tools(signal);
     const servers = pool.status();
@@ -250,6 +251,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
     });
   } finally {
     await pool.close();
+    await backend.close();
   }
 }
 

@@ -67,6 +67,35 @@ describe("entries that do not run", () => {
   });
 });
 
+describe("the sandbox of a command", () => {
+  const accessOf = (sandbox?: unknown) =>
+    endpointOf({ command: "x", ...(sandbox !== undefined && { sandbox }) });
+
+  test("has nothing of the host unless the entry names it", () => {
+    expect(accessOf()).toMatchObject({ access: { read: [], write: [], network: [] } });
+    expect(accessOf({ network: "host" })).toMatchObject({ access: { read: [], write: [], network: "host" } });
+  });
+
+  test("is left out only where the entry says false", () => {
+    expect(accessOf(false)).toMatchObject({ access: "none" });
+    for (const odd of [true, null, "off", 0]) {
+      expect(problemOf({ command: "x", sandbox: odd })).toMatch(
+        /^sandbox: expected false or an object such as/,
+      );
+    }
+  });
+
+  test.for([
+    [{ reads: ["/srv"] }, /reads/],
+    [{ read: ["srv"] }, /^sandbox: srv is not an absolute path, for example \/srv\/docs\.$/],
+    [{ network: ["https://example.com"] }, /^sandbox\.network: https:\/\/example\.com is not a host/],
+    [{ network: ["*"] }, /is not a host/],
+    [{ network: "all" }, /expected a list of hosts such as \["api\.example\.com"\], or "host"/],
+  ] as const)("%j is refused, so that nothing is silently missing", ([sandbox, problem]) => {
+    expect(problemOf({ command: "x", sandbox })).toMatch(problem);
+  });
+});
+
 test("time-outs are given in seconds and only those that are given are set", () => {
   const entry = { command: "x", connect_timeout: 0.5, sse_read_timeout: 300 };
   expect(parse(entry)).toMatchObject({ timeouts: { connectMs: 500, readMs: 300_000 } });
@@ -81,9 +110,11 @@ describe("references to the environment", () => {
       args: ["--host=${HOST}", "${PORT:-80}", "$HOME", "${EMPTY:-full}"],
       env: { API_TOKEN: "${TOKEN}", LEVEL: 3 },
       cwd: "/srv/${HOST}",
+      sandbox: { read: ["/srv/${HOST}"], network: ["api.${HOST}"] },
     };
     expect(endpointOf(entry, env)).toEqual({
       kind: "stdio",
+      access: { read: ["/srv/example.com"], write: [], network: ["api.example.com"] },
       command: "example.com/run",
       args: ["--host=example.com", "80", "$HOME", "full"],
       env: { API_TOKEN: "tok-12345678", LEVEL: "3" },

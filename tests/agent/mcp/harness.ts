@@ -1,11 +1,49 @@
-import { onTestFinished } from "vitest";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { parseMcpConfig } from "../../../src/agent/mcp/config.ts";
 import { openMcpPool } from "../../../src/agent/mcp/pool.ts";
 import type { McpPool, McpPoolOptions } from "../../../src/agent/mcp/pool.ts";
+import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
+import { createEgress } from "../../../src/sandbox/egress/egress.ts";
+import type { SandboxBackend } from "../../../src/sandbox/sandbox.ts";
 import type { Tool, ToolResult } from "../../../src/agent/tools/tool.ts";
 
 /** `mcp.json` entries as an operator writes them. */
 export type Entries = Record<string, Record<string, unknown>>;
+
+let backend: SandboxBackend | undefined;
+
+/** Has the server processes of a file's tests run in sandboxes, as those of a worker do. */
+export function useSandboxes(): void {
+  let dataDir: string;
+  beforeAll(() => {
+    dataDir = openFolder(0o711);
+    const rules = { allow: [], channels: {}, credentials: [] };
+    const limits = { connections: 4, bytesPerDay: 1_000_000 };
+    backend = createBubblewrapBackend({ dataDir, egress: createEgress({ rules, limits, log: () => {} }) });
+  });
+  afterAll(async () => {
+    await backend?.close();
+    backend = undefined;
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+}
+
+/** A new folder with this mode. */
+function openFolder(mode: number): string {
+  const folder = mkdtempSync(join(tmpdir(), "heddle-mcp-"));
+  chmodSync(folder, mode);
+  return folder;
+}
+
+/** A folder of the host that every server may write in, also one that runs as a user of its own. */
+export function sharedFolder(): string {
+  const folder = openFolder(0o777);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
 
 /** A pool that is closed when the test ends. */
 export async function poolOf(
@@ -13,15 +51,30 @@ export async function poolOf(
   options: Omit<McpPoolOptions, "config"> = {},
 ): Promise<McpPool> {
   const config = parseMcpConfig(JSON.stringify({ mcpServers: entries }), process.env);
-  const pool = await openMcpPool({ config, ...options });
+  const pool = await openMcpPool({
+    config,
+    ...(backend && { sandboxes: backend }),
+    // A busy machine may take longer to start a server than an operator wants to wait.
+    timeouts: { connectMs: 60_000 },
+    patienceMs: 60_000,
+    ...options,
+  });
   onTestFinished(() => pool.close());
   return pool;
 }
 
+/** What a server of this repository needs to see. */
+export const repository = resolve(import.meta.dirname, "../../..");
+
 /** An entry that runs the fixture as a process. */
 export function stdioFixture(fixture: object = {}, env: Record<string, string> = {}) {
   const script = new URL("servers/stdio.ts", import.meta.url).pathname;
-  return { command: process.execPath, args: [script], env: { FIXTURE: JSON.stringify(fixture), ...env } };
+  return {
+    command: "node",
+    args: [script],
+    env: { FIXTURE: JSON.stringify(fixture), ...env },
+    sandbox: { read: [repository] },
+  };
 }
 
 const never = new AbortController().signal;
@@ -66,6 +119,6 @@ export async function processGone(pid: number): Promise<void> {
       return;
     }
     // A process tells nobody but its parent that it ended.
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((done) => setTimeout(done, 5));
   }
 }

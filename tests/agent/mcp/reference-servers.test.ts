@@ -1,13 +1,22 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeTool } from "../../../src/agent/tools/definition.ts";
 import { freePort } from "../../fakes/free-port.ts";
-import { type Entries, listTools, poolOf, run, toolNamed } from "./harness.ts";
+import {
+  type Entries,
+  listTools,
+  poolOf,
+  repository,
+  run,
+  sharedFolder,
+  toolNamed,
+  useSandboxes,
+} from "./harness.ts";
+
+useSandboxes();
 
 // The public reference servers, as an operator would run them.
 
@@ -39,7 +48,13 @@ describe("server-everything", () => {
   async function entries(transport: "stdio" | "sse" | "streamableHttp"): Promise<Entries> {
     switch (transport) {
       case "stdio":
-        return { everything: { command: process.execPath, args: [entryPoint("server-everything")] } };
+        return {
+          everything: {
+            command: "node",
+            args: [entryPoint("server-everything")],
+            sandbox: { read: [repository] },
+          },
+        };
       case "sse":
         return { everything: { url: `http://127.0.0.1:${await serveEverything("sse")}/sse`, type: "sse" } };
       case "streamableHttp":
@@ -74,12 +89,12 @@ describe("server-everything", () => {
 });
 
 test("server-memory remembers between two pools", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "heddle-memory-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = sharedFolder();
   const memory = {
-    command: process.execPath,
+    command: "node",
     args: [entryPoint("server-memory")],
     env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+    sandbox: { read: [repository], write: [folder] },
   };
   const entity = { name: "Kettle", entityType: "thing", observations: ["is in the kitchen"] };
   const first = await poolOf({ memory });

@@ -1,14 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { listTools, poolOf, processGone, run, stdioFixture, toolNamed } from "./harness.ts";
+import { listProcessesNaming } from "../../../src/sandbox/thread/processes.ts";
+import {
+  listTools,
+  poolOf,
+  processGone,
+  repository,
+  run,
+  sharedFolder,
+  stdioFixture,
+  toolNamed,
+  useSandboxes,
+} from "./harness.ts";
 
-function markFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "heddle-mcp-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, "mark");
-}
+useSandboxes();
 
 describe("tools of a server process", () => {
   test("are listed under the server's name with the server's schema, and run", async () => {
@@ -163,7 +169,9 @@ describe("calls that fail", () => {
   });
 
   test("a call that may be repeated is made once more on a new connection", async () => {
-    const pool = await poolOf({ shop: stdioFixture({}, { MARK: markFile() }) });
+    const folder = sharedFolder();
+    const sandbox = { read: [repository], write: [folder] };
+    const pool = await poolOf({ shop: { ...stdioFixture({}, { MARK: join(folder, "mark") }), sandbox } });
     const result = await run(await toolNamed(pool, "shop__crash-once"));
     expect(result).toEqual({ status: "ok", text: "second time lucky" });
   });
@@ -201,7 +209,7 @@ describe("servers that do not start", () => {
     expect(crashing?.problem).not.toContain("hunter2");
     expect(missing).toMatchObject({
       state: "failed",
-      problem: expect.stringMatching(/\/nowhere\/mcp-server .* does not exist/),
+      problem: expect.stringMatching(/its command \/nowhere\/mcp-server does not exist/),
     });
     expect(unset).toMatchObject({
       state: "invalid",
@@ -212,7 +220,8 @@ describe("servers that do not start", () => {
   });
 
   test("are tried again only after a rest, which grows, and then without delaying the turn", async () => {
-    const mark = markFile();
+    const folder = sharedFolder();
+    const mark = join(folder, "mark");
     let now = 0;
     const attempts: string[] = [];
     const pool = await poolOf(
@@ -220,6 +229,7 @@ describe("servers that do not start", () => {
       {
         flaky: {
           command: "/bin/sh",
+          sandbox: { write: [folder] },
           args: [
             "-c",
             `[ -s ${mark} ] && until [ -e ${mark}.go ]; do sleep 0.02; done; echo x >> ${mark}; exit 1`,
@@ -263,39 +273,47 @@ describe("servers that do not start", () => {
 });
 
 describe("the processes", () => {
-  test("see the configured environment and nothing else of ours", async () => {
-    process.env["HEDDLE_TEST_SECRET"] = "only ours";
-    onTestFinished(() => void delete process.env["HEDDLE_TEST_SECRET"]);
-    const args = ["-c", "env | cut -d= -f1 | sort | tr '\\n' ' ' >&2"];
-    const pool = await poolOf({ env: { command: "/bin/sh", args, env: { GIVEN: "1" } } });
-    await listTools(pool);
-    const names = (pool.status()[0]?.problem ?? "").replace(/.*it wrote: /, "").split(" ");
-    const allowed = [
-      "GIVEN",
-      "HOME",
-      "LOGNAME",
-      "OLDPWD",
-      "PATH",
-      "PWD",
-      "SHELL",
-      "SHLVL",
-      "TERM",
-      "USER",
-      "_",
-    ];
-    expect(names).toContain("GIVEN");
-    expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
-  });
+  test.each([["in a sandbox"], ["without one"]])(
+    "see the configured environment and nothing else of ours, %s",
+    async (how) => {
+      process.env["HEDDLE_TEST_SECRET"] = "only ours";
+      onTestFinished(() => void delete process.env["HEDDLE_TEST_SECRET"]);
+      const args = ["-c", "env | cut -d= -f1 | grep -vi _proxy | sort | tr '\\n' ' ' >&2"];
+      const sandbox = how === "without one" ? { sandbox: false } : {};
+      const pool = await poolOf({ env: { command: "/bin/sh", args, env: { GIVEN: "1" }, ...sandbox } });
+      await listTools(pool);
+      const names = (pool.status()[0]?.problem ?? "").replace(/.*it wrote: /, "").split(" ");
+      const common = ["GIVEN", "HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "TERM", "_"];
+      const own = how === "without one" ? ["LOGNAME", "SHELL", "USER"] : ["EMAIL", "LANG"];
+      expect(names).toContain("GIVEN");
+      expect(names.filter((name) => ![...common, ...own].includes(name))).toEqual([]);
+    },
+  );
 
-  test("are gone after close, with those behind a shell, even when they ignore SIGTERM", async () => {
-    const { args, env } = stdioFixture({ stubborn: true });
-    // The second command keeps the shell from becoming the server itself.
-    const shell = { command: "/bin/sh", args: ["-c", '"$0" "$@"; true', process.execPath, ...args], env };
-    const pool = await poolOf({ shell });
-    const { text: pid } = await run(await toolNamed(pool, "shell__pid"));
-    await pool.close();
-    await processGone(Number(pid));
-  });
+  test.each([["in a sandbox"], ["without one"]])(
+    "are gone after close, with those behind a shell, even when they ignore SIGTERM, %s",
+    async (how) => {
+      const { args, env, ...entry } = stdioFixture({ stubborn: true });
+      const word = `mark-${Math.random().toString(36).slice(2)}`;
+      // The second command keeps the shell from becoming the server itself.
+      const script = `"$0" "$@"; : ${word}`;
+      const program = how === "without one" ? process.execPath : "node";
+      const sandbox = how === "without one" ? { sandbox: false } : {};
+      const shell = {
+        ...entry,
+        command: "/bin/sh",
+        args: ["-c", script, program, ...args, word],
+        env,
+        ...sandbox,
+      };
+      const pool = await poolOf({ shell });
+      await run(await toolNamed(pool, "shell__pid"));
+      const processes = listProcessesNaming(word);
+      expect(processes.length).toBeGreaterThan(1);
+      await pool.close();
+      for (const { pid } of processes) await processGone(pid);
+    },
+  );
 
   test("that nobody has needed are not started, and a closed pool starts none", async () => {
     const pool = await poolOf({ shop: stdioFixture() });
