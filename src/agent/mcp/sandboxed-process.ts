@@ -67,7 +67,7 @@ function describeEnd({ exitCode, problem }: ServiceEnd): string {
 const notFound = 127;
 
 /** What a server that does not work seems to lack, with the line of its entry that gives it. Empty where nothing is known. */
-export function describeMissing(
+function describeMissing(
   { command, args, access }: Pick<StdioEndpoint, "command" | "args"> & { access: ServiceAccess },
   { exitCode, refusedHosts }: { exitCode: number | null; refusedHosts: readonly string[] },
 ): string {
