@@ -1,6 +1,7 @@
 # Heddle: docker build -t heddle .
 # It is meant to be started with the options of docker-compose.yml, without which bubblewrap cannot work.
-ARG NODE_IMAGE=node:24-bookworm-slim
+# By its content, so that the same clone always starts from the same image.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts docker-compose.yml as it is, has one task done in it and removes it again: sh scripts/try-compose.sh
-# It needs curl and Docker Compose, or another one that COMPOSE names, and leaves the image `heddle` behind. The stack has
+# It needs curl and Docker Compose, or another one that COMPOSE names, and leaves the image `heddle` behind. NODE_IMAGE and
+# VALKEY_IMAGE name other base images, for a machine that cannot fetch these. The stack has
 # a name, a port, a token and a folder of its own: your `.env`, settings and volumes are not touched.
 set -eu
 umask 022
@@ -13,9 +14,13 @@ token=$(od -A n -N 24 -t x1 /dev/urandom | tr -d ' \n')
 
 folder=$(mktemp -d)
 mkdir "$folder/config"
-cp -R Dockerfile .dockerignore docker-compose.yml package.json package-lock.json LICENSE skills src "$folder"
+cp -R Dockerfile .dockerignore docker-compose.yml package.json package-lock.json LICENSE deploy skills src "$folder"
 cd "$folder"
 echo "HEDDLE_CONSOLE_TOKEN=$token" >.env
+if [ -n "${NODE_IMAGE:-}" ]; then
+  build="{ build: { context: ., args: { NODE_IMAGE: \"$NODE_IMAGE\" } } }"
+  printf 'services:\n  gateway: %s\n  worker: %s\n' "$build" "$build" >docker-compose.override.yml
+fi
 
 finish() {
   code=$?
