@@ -85,7 +85,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       tools: {
         key: host.keyOf,
         folderOf: host.folderOf,
-        ...createArchiver(spawner, host.limits),
+        ...createArchiver(spawner, host.limits, log),
         quiesce: async (threadId) => (await threads.get(threadId)?.sandbox.quiesce()) ?? true,
       },
       log,

@@ -1,22 +1,22 @@
 import { type Sandbox, workspaceRoot } from "../sandbox.ts";
-import { longestEntryBytes, type RunScript, toFileFailure } from "./files.ts";
+import { longestEntryBytes, type RunScript, toFileFailure, unusablePath } from "./files.ts";
 
 /** What was written is told of so many files, and what is gone where there were no more. */
 const mostFiles = 10_000;
 
-/** Arguments: entries to give. Prints the paths of files and links in the workspace, NUL after each. */
+/** Arguments: entries to give, {@link unusablePath}. Prints the paths of files and links in the workspace, NUL after each. */
 const noteScript = `
-find . -name .git -type d -prune , '(' -type f -o -type l ')' -printf '%P\\0' 2>/dev/null | head -z -n "$1"
+LC_ALL=C find . -path "$2" -prune -o '(' -name .git -type d -prune , '(' -type f -o -type l ')' -printf '%P\\0' ')' 2>/dev/null | head -z -n "$1"
 `;
 
 /**
- * Arguments: entries to give, tests of \`find\`; standard input: what \`noteScript\` printed. Prints what passes the
+ * Arguments: entries to give, {@link unusablePath}, tests of \`find\`; standard input: what \`noteScript\` printed. Prints what passes the
  * tests with a \`+\` before, and what is no longer there with a \`-\`.
  */
 const changesScript = `
-limit=$1
-shift
-find . -name .git -type d -prune , -type f "$@" -printf '+%P\\0' 2>/dev/null | LC_ALL=C sort -z | head -z -n "$limit"
+limit=$1 unusable=$2
+shift 2
+LC_ALL=C find . -path "$unusable" -prune -o '(' -name .git -type d -prune , -type f "$@" -printf '+%P\\0' ')' 2>/dev/null | LC_ALL=C sort -z | head -z -n "$limit"
 LC_ALL=C sort -z | xargs -0 bash -c 'for path; do [ -f "$path" ] || [ -L "$path" ] || printf -- "-%s\\0" "$path"; done' bash
 `;
 
@@ -28,7 +28,7 @@ export function createFileChanges(run: RunScript) {
     const { exitCode, stdout } = await run({
       script: noteScript,
       // One more than are noted tells that there are more.
-      arguments: [String(mostFiles + 1)],
+      arguments: [String(mostFiles + 1), unusablePath],
       maxOutputBytes: (mostFiles + 1) * longestEntryBytes,
     });
     const count = stdout.toString("latin1").split("\0").length - 1;
@@ -57,6 +57,7 @@ export function createFileChanges(run: RunScript) {
         script: changesScript,
         arguments: [
           String(mostFiles),
+          unusablePath,
           ...["(", ...written, "-o", "-newerct", `@${since.changed / 1_000}`, ")"],
         ],
         stdin: before,

@@ -42,7 +42,7 @@ const measureScript = `
 exec 3>&1
 hides() { [[ $({ du -sxk "$@"; du -sx --inodes "$@"; } 2>&1 >&3) == *"Permission denied"* ]]; }
 hides "$@" || exit 0
-find "$@" -xdev -type d ! -perm -u=rx -exec chmod u+rx {} ';' 2>/dev/null
+find "$@" -xdev -type d ! -perm -u=rx -execdir chmod u+rx {} ';' 2>/dev/null
 ! hides "$@"
 `;
 

@@ -24,20 +24,38 @@ type FileTools = Pick<Sandbox, "readFile" | "writeFile" | "listFiles">;
 
 const defaultReadBytes = 16 * 1024 * 1024;
 const defaultListLimit = 1_000;
-/** The longest path that Linux takes, plus type and size. */
-export const longestEntryBytes = 4096 + 64;
+/** PATH_MAX of Linux, with its NUL: no program can use a longer path, though folders can be nested deeper. */
+const longestPathBytes = 4096;
+/** The longest path, plus type and size. */
+export const longestEntryBytes = longestPathBytes + 64;
+/** A pattern (for find and tar, in the C locale) of paths that are too long to be used. */
+export const unusablePath = `${"?".repeat(longestPathBytes)}*`;
 
 /** Exit codes of the scripts for what no error text of a program names. */
 const notAFile = 101;
 const conflict = 102;
 const incomplete = 103;
+/** How bash reports a script that was killed: by itself, because a file could not be opened in time. */
+const neverOpened = 128 + 9;
+
+/** How long a file may take to be opened. What was a file a moment ago may be a pipe by then, which opens never. */
+const openSeconds = 2;
+/** Opens a file as descriptor 4. Fails where it is no file, also when it became something else meanwhile. */
+const openFunction = `
+open() {
+  (sleep ${openSeconds}; kill -KILL $$) >/dev/null 2>&1 &
+  exec 4<"$1" || return 1
+  kill $!
+  [ -f /dev/fd/4 ] || return ${notAFile}
+}
+`;
 
 /** Arguments: path, bytes to skip, bytes to give. Prints the size, then the bytes. */
-const readScript = `
+const readScript = `${openFunction}
 [ -d "$1" ] && { echo "Is a directory" >&2; exit 1; }
 [ -e "$1" ] && ! [ -f "$1" ] && exit ${notAFile}
-exec <"$1" || exit 1
-stat -L -c %s /dev/stdin && tail -c "+$(($2 + 1))" | head -c "$3"
+open "$1" || exit
+stat -L -c %s /dev/fd/4 && tail -c "+$(($2 + 1))" <&4 | head -c "$3"
 `;
 
 /** What {@link threadFolders} are called in the thread's folder. */
@@ -49,7 +67,7 @@ const namesOfFolders = ["ws", "tmp", "shm"];
  * complete before it takes its place in one step, and until then where no command can see it; such a step needs both in
  * one mount, so the place is reached by way of the thread's folder as well.
  */
-const writeScript = `
+const writeScript = `${openFunction}
 path=$1 bytes=$2 expected=$3 new=$4
 [ -L "$path" ] && { path=$(readlink -vf -- "$path") || exit 1; }
 [ -d "$path" ] && { echo "Is a directory" >&2; exit 1; }
@@ -72,21 +90,21 @@ cat >"$new" || fail $?
 case $expected in
   any) ;;
   absent) ln -T -- "$new" "$path" 2>/dev/null || fail ${conflict}; fail 0 ;;
-  *) [ "$(sha256sum <"$path")" = "$expected  -" ] || fail ${conflict} ;;
+  *) open "$path" && [ "$(sha256sum <&4)" = "$expected  -" ] || fail ${conflict} ;;
 esac
 mv -f -T -- "$new" "$path" || fail 1
 `;
 
 /**
- * Arguments: path, entries to give. Prints type, bytes and path, NUL after each. Slashes are
- * 0x01 while sorting, so that a folder's content comes right behind it.
+ * Arguments: path, entries to give, {@link unusablePath}. Prints type, bytes and path, NUL after each, with slash and
+ * 0x01 in each other's place: so sorted, a folder's content comes right behind it.
  */
 const listScript = `
-path=$1 limit=$2
+path=$1 limit=$2 unusable=$3
 [ -e "$path" ] || { echo "No such file or directory" >&2; exit 1; }
-find -H "$path" -mindepth "$([ -d "$path" ] && echo 1 || echo 0)" \\
-  -name .git -type d -prune , -printf '%y\\t%s\\t%P\\0' 2>/dev/null |
-  tr / '\\001' | LC_ALL=C sort -z -t "$(printf '\\t')" -k 3 | head -z -n "$limit"
+LC_ALL=C find -H "$path" -mindepth "$([ -d "$path" ] && echo 1 || echo 0)" \\
+  -path "$unusable" -prune -o '(' -name .git -type d -prune , -printf '%y\\t%s\\t%P\\0' ')' 2>/dev/null |
+  tr '/\\001' '\\001/' | LC_ALL=C sort -z -t "$(printf '\\t')" -k 3 | head -z -n "$limit"
 `;
 
 /** The file operations of a sandbox. All of them happen inside, where only the thread's own files exist. */
@@ -144,7 +162,7 @@ export function createFileTools(run: RunScript, limits: { fileBytes: number }): 
       const result = await run({
         script: listScript,
         // One more than asked for tells whether there are more.
-        arguments: [inside.path, String(limit + 1)],
+        arguments: [inside.path, String(limit + 1), unusablePath],
         maxOutputBytes: (limit + 1) * longestEntryBytes,
         signal: options.signal,
       });
@@ -158,7 +176,7 @@ export function createFileTools(run: RunScript, limits: { fileBytes: number }): 
 
 function parseEntry(record: string, base: string): FileEntry {
   const [kind = "", bytes = "", ...name] = record.split("\t");
-  const path = name.join("\t").replaceAll("\u0001", "/");
+  const path = name.join("\t").replace(/[/\u0001]/g, (sign) => (sign === "/" ? "\u0001" : "/"));
   return {
     path: formatPath(path === "" ? base : `${base}/${path}`),
     type: kind === "f" ? "file" : kind === "d" ? "directory" : kind === "l" ? "link" : "other",
@@ -195,7 +213,8 @@ export function toFileFailure(result: Ending & { stderr: Buffer }, path: string)
     case "output":
       return failure("failed", `could not be handled within the limits of the sandbox (${result.end})`);
   }
-  if (result.exitCode === notAFile) return failure("not-a-file", "is neither a file nor a folder");
+  if (result.exitCode === notAFile || result.exitCode === neverOpened)
+    return failure("not-a-file", "is neither a file nor a folder");
   if (result.exitCode === conflict) return failure("conflict", "has changed meanwhile: read it again");
   if (result.exitCode === incomplete) return failure("failed", "was not written: its content did not arrive");
   const said = result.stderr.toString().trim();

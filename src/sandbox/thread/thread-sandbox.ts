@@ -191,7 +191,7 @@ function createScriptRunner(programs: ProgramRunner, folder: ThreadFolder, claim
       { kind: "files", claim, text: "" },
     );
     const ending = await ended;
-    if (request.staged && ending.end !== "exit") {
+    if (request.staged && ending.exitCode !== 0) {
       await rm(join(folder.path, "new", request.staged), { force: true });
     }
     return { ...ending, ...output.result() };

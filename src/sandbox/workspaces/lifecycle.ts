@@ -45,7 +45,7 @@ export function createWorkspaceLifecycle<Kind extends Folder>(
     const report: CleanReport = { archived: [], forgotten: [], failed: [] };
     await archiveIdle(idleMs, report);
     await forgetOld(archiveMs, report);
-    staging.clean(idleMs);
+    await staging.clean(idleMs);
     return report;
   }
 

@@ -80,7 +80,7 @@ export function createTransfer<Kind extends Folder>(
           cause: error,
         });
       } finally {
-        staging.discard(made.path);
+        await staging.discard(made.path);
       }
     },
     async catchUp(threadId) {
@@ -105,7 +105,7 @@ export function createTransfer<Kind extends Folder>(
       }
       if (version === undefined) return false; // Another worker has gone on with it.
       records.write(key, { ...record, version });
-      staging.discard(gone);
+      await staging.discard(gone);
       return true;
     },
   };

@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
 import { chown, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Folder } from "./lifecycle-contracts.ts";
 
 /** No archive takes longer to make; what is older was left by a killed process. */
@@ -16,9 +18,9 @@ export interface Staging {
   /** Keeps a folder that is not needed any more until clean-up; returns where. */
   moveToTrash(key: string, folder: string): string;
   /** Removes a folder. One that cannot be removed must not stop a clean-up: a tenant may have locked it. */
-  discard(path: string): void;
+  discard(path: string): Promise<void>;
   /** Removes what killed processes left, and trash that is older than `idleMs`. */
-  clean(idleMs: number): void;
+  clean(idleMs: number): Promise<void>;
 }
 
 export function createStaging(root: string, log: (line: string) => void, now: () => number): Staging {
@@ -30,9 +32,9 @@ export function createStaging(root: string, log: (line: string) => void, now: ()
 
   const newPath = () => join(staging, `${process.pid}-${randomBytes(6).toString("hex")}`);
 
-  function discard(path: string): void {
+  async function discard(path: string): Promise<void> {
     try {
-      rmSync(path, { recursive: true, force: true });
+      await removeTree(path);
     } catch (error) {
       log(`${path} could not be removed: ${String(error)}`);
     }
@@ -56,16 +58,35 @@ export function createStaging(root: string, log: (line: string) => void, now: ()
       renameSync(folder, place);
       return place;
     },
-    clean(idleMs) {
+    async clean(idleMs) {
       for (const name of readdirSync(staging)) {
         const path = join(staging, name);
         const status = statSync(path, { throwIfNoEntry: false });
-        if (status && Date.now() - status.mtimeMs > stagedMs) discard(path);
+        if (status && Date.now() - status.mtimeMs > stagedMs) await discard(path);
       }
       for (const name of readdirSync(trash)) {
         const replacedAt = Number(name.split("-")[1]);
-        if (now() - replacedAt >= idleMs) discard(join(trash, name));
+        if (now() - replacedAt >= idleMs) await discard(join(trash, name));
       }
     },
   };
+}
+
+const run = promisify(execFile);
+const environment = { PATH: "/usr/bin:/bin" };
+
+/**
+ * By `rm`, in a process of its own: a tenant may have nested folders deeper than a path can name, and so many files that
+ * this process would stand still.
+ */
+async function removeTree(path: string): Promise<void> {
+  const remove = () => run("rm", ["-rf", "--", path], { env: environment });
+  try {
+    await remove();
+  } catch (error) {
+    if (process.getuid?.() === 0) throw error; // No folder is shut to root.
+    const open = ["-type", "d", "!", "-perm", "-u=rwx", "-execdir", "chmod", "u+rwx", "{}", ";"];
+    await run("find", [path, ...open], { env: environment }).catch(() => {});
+    await remove();
+  }
 }
