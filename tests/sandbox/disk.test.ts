@@ -1,5 +1,7 @@
-import { rmSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, type TestContext } from "vitest";
 import type { SandboxLimits } from "../../src/sandbox/limits.ts";
 import { dataFolder, firstOutput, type TwoThreads, openTwoThreads, output } from "./two-threads.ts";
 
@@ -100,4 +102,62 @@ test("a command that goes on filling the disk is ended while it runs", async () 
   });
   const command = "while :; do i=$((i + 1)); head -c 1000000 /dev/zero >file-$i; sleep 0.2; done";
   expect((await sandbox.exec({ command, timeoutMs: 25_000 })).end).toBe("disk");
+});
+
+describe("on a small disk that threads fill together", () => {
+  const mebibyte = 1024 * 1024;
+  let disk: string | undefined;
+  afterEach(() => {
+    if (disk) spawnSync("umount", ["--lazy", disk]);
+    disk = undefined;
+  });
+
+  /** A disk of its own in the data folder. */
+  async function smallDisk(context: TestContext, limits: Partial<SandboxLimits>): Promise<TwoThreads> {
+    dataDir = dataFolder();
+    disk = join(dataDir, "disk");
+    mkdirSync(disk);
+    const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=120m,mode=755", "tmpfs", disk]);
+    context.skip(status !== 0, "this user cannot mount a disk to try");
+    threads = await openTwoThreads(disk, limits);
+    return threads;
+  }
+  const littleByLittle = "for ((;;)); do head -c 3000 /dev/zero >>log; echo; sleep 0.1; done";
+  const quickly = "for ((i = 0;; i++)); do head -c 1000000 /dev/zero >file-$i; sleep 0.02; done";
+
+  test("the one that takes most is ended at the host's floor, and others run on", async (context) => {
+    const { sandbox, other } = await smallDisk(context, {
+      workspaceBytes: 200 * mebibyte,
+      freeBytes: 60 * mebibyte,
+    });
+    const job = await other.start({ command: littleByLittle });
+    if (!job.ok) throw new Error(job.message);
+    await firstOutput(job.job);
+    expect(await sandbox.exec({ command: quickly, timeoutMs: 60_000 })).toMatchObject({ end: "disk" });
+    // The disk is as full as before, and there is still room for little.
+    const { total } = await job.job.read(0, 0);
+    await expect
+      .poll(async () => (await job.job.read(0, 0)).total, { timeout: 30_000 })
+      .toBeGreaterThan(total + 20);
+    expect(job.job.status()).toEqual({ state: "running" });
+    expect((await sandbox.exec({ command: "echo x >more" })).end).toBe("disk");
+    expect(await output(sandbox, "rm file-*; echo removed")).toBe("removed");
+    await expect.poll(() => sandbox.writeFile("new", Buffer.from("x"))).toMatchObject({ ok: true });
+  });
+
+  test("nobody is ended for what somebody else takes", async (context) => {
+    const { sandbox, dataDir: root } = await smallDisk(context, {
+      workspaceBytes: 200 * mebibyte,
+      freeBytes: 60 * mebibyte,
+    });
+    const job = await sandbox.start({ command: littleByLittle });
+    if (!job.ok) throw new Error(job.message);
+    await firstOutput(job.job);
+    writeFileSync(join(root, "not a thread's"), Buffer.alloc(80 * mebibyte));
+    const { total } = await job.job.read(0, 0);
+    await expect
+      .poll(async () => (await job.job.read(0, 0)).total, { timeout: 30_000 })
+      .toBeGreaterThan(total + 30);
+    expect(job.job.status()).toEqual({ state: "running" });
+  });
 });

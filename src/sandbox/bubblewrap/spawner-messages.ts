@@ -1,6 +1,7 @@
 import type { SandboxLimits } from "../limits.ts";
 import type { FenceTimes } from "../running/fence.ts";
 import type { Confirmation, ExecEnd, KillReport } from "../sandbox.ts";
+import type { HeldFiles } from "../thread/held-files.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { Ending, LaunchRequest, LimitTier, OutputStream } from "../thread/spawner.ts";
 
@@ -31,6 +32,7 @@ export type ToSpawner =
   | { type: "input"; id: number; chunk?: Uint8Array }
   | { type: "confirm"; thread: string; confirmation: Confirmation }
   | { type: "kill"; id: number; end: ExecEnd }
+  | { type: "find-held"; call: number; folder: ThreadFolder }
   | { type: "prove-dead"; call: number; ids: number[] };
 
 export type FromSpawner =
@@ -38,4 +40,5 @@ export type FromSpawner =
   | { type: "output"; id: number; stream: OutputStream; chunk: Uint8Array }
   | { type: "ended"; id: number; ending: Ending }
   | { type: "dead"; call: number; report: KillReport }
+  | { type: "held"; call: number; held: HeldFiles }
   | { type: "log"; line: string };

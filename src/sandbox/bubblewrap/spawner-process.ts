@@ -7,12 +7,14 @@
  * When the bot ends, however it ends, the channel closes, and this process kills its sandboxes and exits. Should
  * it be killed itself, the kernel kills them (`--die-with-parent`).
  */
+import { statSync } from "node:fs";
 import { killLaunches } from "./kill.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { type Launch, launch } from "./launch.ts";
 import { findResourceGroups } from "./limits/cgroups.ts";
 import { Fence, fenced } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
+import { measureHeldFiles, nothingHeld } from "../thread/held-files.ts";
 import { readIdentity } from "../thread/processes.ts";
 import { type Ending, type OutputStream, upkeep } from "../thread/spawner.ts";
 import { createPipeSupply } from "./pipes.ts";
@@ -22,6 +24,8 @@ import { architectureOf } from "./syscalls.ts";
 
 const site = Promise.withResolvers<LaunchSite & { fence: Fence }>();
 const running = new Map<number, Launch>();
+/** Of those, by the key of their thread's folder. */
+const ofThread = new Map<string, Set<Launch>>();
 /** Of those, whether they must not run any more. */
 const deadlines = new Map<number, () => boolean>();
 
@@ -63,9 +67,13 @@ async function handle(message: ToSpawner): Promise<void> {
         onOutput: outputTo(id, request.floodBytes),
       });
       running.set(id, started);
+      const siblings = ofThread.get(folder.key) ?? new Set();
+      ofThread.set(folder.key, siblings.add(started));
       deadlines.set(id, isPast);
       const ending = await started.ended;
       running.delete(id);
+      siblings.delete(started);
+      if (siblings.size === 0) ofThread.delete(folder.key);
       deadlines.delete(id);
       tell({ type: "ended", id, ending: ending.end === "failed" && isPast() ? fencedEnding : ending });
       return;
@@ -79,6 +87,15 @@ async function handle(message: ToSpawner): Promise<void> {
     case "kill":
       running.get(message.id)?.kill(message.end);
       return;
+    case "find-held": {
+      const { call, folder } = message;
+      const launches = [...(ofThread.get(folder.key) ?? [])];
+      const pids = launches.flatMap((started) => started.processes()).map(({ pid }) => pid);
+      const disk = statSync(folder.path, { throwIfNoEntry: false });
+      const held = disk ? await measureHeldFiles(pids, disk.dev, folder.owner) : nothingHeld;
+      tell({ type: "held", call, held });
+      return;
+    }
     case "prove-dead": {
       const report = await killLaunches(message.ids.flatMap((id) => running.get(id) ?? []));
       tell({ type: "dead", call: message.call, report });

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type ExecEnd, type KillReport, nothingKilled } from "../sandbox.ts";
+import { type HeldFiles, nothingHeld } from "../thread/held-files.ts";
 import type { Ending, Launched, LimitTier, ProgramInput, Spawner, SpawnRequest } from "../thread/spawner.ts";
 import { launchEnvironment } from "./command-line.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
@@ -23,6 +24,7 @@ export function createSpawner(settings: SpawnerSettings, log: (line: string) => 
     confirm: (thread, confirmation) => {
       if (!closed) connection().confirm(thread, confirmation);
     },
+    findHeld: async (folder) => (closed ? nothingHeld : connection().findHeld(folder)),
     proveDead: async (launches) => (launches.length > 0 ? connection().proveDead(launches) : nothingKilled),
     async close() {
       closed = true;
@@ -64,6 +66,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
   });
   const launches = new Map<number, { request: SpawnRequest; resolve(ending: Ending): void }>();
   const proofs = new Map<number, PromiseWithResolvers<KillReport>>();
+  const looks = new Map<number, PromiseWithResolvers<HeldFiles>>();
   const tier = Promise.withResolvers<LimitTier>();
   let ready = false;
 
@@ -75,7 +78,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
 
   /** An idle spawner does not keep the bot from ending: it ends with it. */
   function stayForAnswers(): void {
-    const idle = ready && launches.size + proofs.size === 0;
+    const idle = ready && launches.size + proofs.size + looks.size === 0;
     for (const handle of [child, child.channel]) {
       if (idle) handle?.unref();
       else handle?.ref();
@@ -103,6 +106,10 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
         proofs.get(message.call)?.resolve(message.report);
         proofs.delete(message.call);
         break;
+      case "held":
+        looks.get(message.call)?.resolve(message.held);
+        looks.delete(message.call);
+        break;
       case "log":
         log(message.line);
         break;
@@ -119,7 +126,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
   }).then(() => {
     const error = new Error(`${endedUnexpectedly}.`);
     tier.reject(error);
-    for (const { reject } of proofs.values()) reject(error);
+    for (const { reject } of [...proofs.values(), ...looks.values()]) reject(error);
     for (const { resolve } of launches.values()) {
       resolve({ end: "failed", exitCode: null, problem: `${endedUnexpectedly}; try again.` });
     }
@@ -148,6 +155,13 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
       return { id, ended, kill, ...(input && { input }) };
     },
     confirm: (thread, confirmation) => send({ type: "confirm", thread, confirmation }),
+    findHeld(folder) {
+      const call = newId();
+      const look = Promise.withResolvers<HeldFiles>();
+      looks.set(call, look);
+      send({ type: "find-held", call, folder });
+      return look.promise;
+    },
     proveDead(launched) {
       const call = newId();
       const proof = Promise.withResolvers<KillReport>();

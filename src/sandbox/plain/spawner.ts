@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Fence, fenced } from "../running/fence.ts";
 import type { RunningEntry, RunningRegistry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
+import { nothingHeld } from "../thread/held-files.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { isAlive, listDescendants, type ProcessIdentity, readProcessStatus } from "../thread/processes.ts";
 import {
@@ -109,6 +110,8 @@ export function createPlainSpawner(
         survivors: found.filter(isAlive).length,
       };
     },
+    // Without a sandbox files can lie anywhere: what is deleted is a small part of what is not counted.
+    findHeld: async () => nothingHeld,
     confirm: (thread, confirmation) => fence.confirm(thread, confirmation),
     async close() {
       unwatch();

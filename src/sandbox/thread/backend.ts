@@ -10,6 +10,7 @@ import { createHostProcesses } from "../running/host-processes.ts";
 import type { FenceTimes } from "../running/fence.ts";
 import type { RunningRegistry } from "../running/registry.ts";
 import { createArchiver } from "./archive.ts";
+import { watchDiskFloor } from "./disk-floor.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import type { ThreadNetwork } from "./network.ts";
 import { createReadOnlyView, type ReadOnlyMount, type ReadOnlyView } from "./read-only.ts";
@@ -77,7 +78,13 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
   function initialize(runtime: HostRuntime): Ready {
     const { host, spawner } = runtime;
     const view = createReadOnlyView(host, readOnly, log);
-    const deps: SandboxDeps = { ...runtime, jobCount, egress, shown: view.mounts };
+    const deps: SandboxDeps = {
+      ...runtime,
+      floor: watchDiskFloor(host, log),
+      jobCount,
+      egress,
+      shown: view.mounts,
+    };
     const lifecycle = createWorkspaceLifecycle({
       root: host.root,
       store: options.store ?? createFolderStore(join(host.root, "archives"), now),

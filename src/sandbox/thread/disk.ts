@@ -1,17 +1,24 @@
 import { statfs } from "node:fs/promises";
+import type { DiskFloor, Grower } from "./disk-floor.ts";
+import type { HeldFiles } from "./held-files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { threadFolders } from "./inside-path.ts";
 import { shellCommand } from "./shell.ts";
 import type { Launched, Spawner } from "./spawner.ts";
 
 interface DiskUse {
+  /** Of files in the thread's folders, and of those that its processes hold though they are deleted. */
   bytes: number;
   inodes: number;
-  /** Bytes free on the host's disk: what a thread holds open but has deleted shows only here. */
+  /** Processes may hold more than can be seen. */
+  hidden: boolean;
+  /** False where there is too much to count, or somebody keeps it from being counted. */
+  counted: boolean;
+  /** Bytes free on the host's disk. */
   free: number;
   freeInodes: number;
-  /** More than the thread may have, or the host's disk is nearly full. */
-  full: boolean;
+  /** No more than the thread may have. */
+  within: boolean;
 }
 
 /** Keeps an eye on what a thread's files take. It is a soft limit: files grow between two looks. */
@@ -20,7 +27,10 @@ export interface DiskWatch {
   full(): boolean;
   /** To be called after a command. Looks again, unless the last look is recent and its room cannot be used up yet. */
   look(): Promise<void>;
-  /** Looks again and again until told to stop; calls `onGrowth` when a full disk still fills. */
+  /**
+   * Looks again and again until told to stop; calls `onGrowth` when the thread has more than it may and still takes more,
+   * or has taken most of what the host has no more.
+   */
   during(onGrowth: () => void): { stop(): void };
   /** Ends a look that is under way. */
   cancel(): Promise<void>;
@@ -46,17 +56,35 @@ find "$@" -xdev -type d ! -perm -u=rx -execdir chmod u+rx {} ';' 2>/dev/null
 ! hides "$@"
 `;
 
-export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): DiskWatch {
+export function watchDisk(
+  { host, spawner, floor }: { host: Host; spawner: Spawner; floor: DiskFloor },
+  threadId: string,
+  folder: ThreadFolder,
+): DiskWatch {
   const { limits } = host;
   let last: DiskUse | undefined;
   let freshUntil = 0;
   let cancels = 0;
   let current: Promise<void> | undefined;
   let measuring: Launched | undefined;
+  /** How to end each program that runs. */
+  const running = new Set<() => void>();
+  let leaveFloor: (() => void) | undefined;
+  let onIdle = Promise.withResolvers<void>();
+  const grower: Grower = {
+    name: threadId,
+    last: () => last,
+    look: () => look({ atOnce: true }),
+    end() {
+      for (const end of running) end();
+      return running.size === 0 ? Promise.resolve() : onIdle.promise;
+    },
+  };
 
   async function measure(): Promise<void> {
     const startedAt = performance.now();
     let text = "";
+    const holding = running.size === 0 ? undefined : spawner.findHeld(folder).catch(() => undefined);
     measuring = spawner.launch(folder, {
       program: shellCommand(measureScript, threadFolders),
       cwd: "/",
@@ -69,6 +97,7 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     });
     const { end, exitCode } = await measuring.ended;
     measuring = undefined;
+    const held: HeldFiles | undefined = await holding;
     const now = performance.now();
     freshUntil = now + Math.min(lookShare * (now - startedAt), longestPauseMs);
     // Killed by a stop, or with the spawner: nothing learned.
@@ -79,13 +108,16 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
       .slice(-2 * threadFolders.length)
       .map(Number.parseFloat);
     const sum = (part: number[]) => part.reduce((total, value) => total + value, 0);
-    const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024;
-    const inodes = sum(numbers.slice(threadFolders.length));
-    const { free, freeInodes } = await room();
+    const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024 + (held?.bytes ?? 0);
+    const inodes = sum(numbers.slice(threadFolders.length)) + (held?.inodes ?? 0);
     // More files than can be counted in time are too many.
-    const counted = end === "exit" && exitCode === 0;
+    const counted = end === "exit" && exitCode === 0 && Number.isFinite(bytes);
     const within = counted && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
-    last = { bytes, inodes, free, freeInodes, full: !within || free < limits.freeBytes };
+    last = { bytes, inodes, hidden: held?.hidden ?? false, counted, within, ...(await room()) };
+  }
+
+  function isFull({ within, free }: DiskUse): boolean {
+    return !within || free < limits.freeBytes;
   }
 
   async function room(): Promise<Pick<DiskUse, "free" | "freeInodes">> {
@@ -95,7 +127,7 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
 
   /** Whether the thread may have reached a limit since the last look, which is much quicker to say than whether it has. */
   async function mayBeFull(): Promise<boolean> {
-    if (!last || last.full || performance.now() >= freshUntil) return true;
+    if (!last || isFull(last) || performance.now() >= freshUntil) return true;
     const { free, freeInodes } = await room();
     return (
       free < limits.freeBytes ||
@@ -104,30 +136,45 @@ export function watchDisk(host: Host, spawner: Spawner, folder: ThreadFolder): D
     );
   }
 
-  function look(): Promise<void> {
+  function look({ atOnce = false } = {}): Promise<void> {
     const before = cancels;
     const measureAgain = async () => {
-      if ((await mayBeFull()) && cancels === before) await measure();
+      if ((atOnce || (await mayBeFull())) && cancels === before) await measure();
     };
     return (current ??= measureAgain().finally(() => (current = undefined)));
   }
 
+  /** Whether a thread that has more than it may has taken even more. */
+  function hasGrown(before: DiskUse, after: DiskUse): boolean {
+    if (!after.counted) return after.free < before.free;
+    return after.bytes > before.bytes || after.inodes > before.inodes;
+  }
+
   return {
-    full: () => last?.full ?? false,
+    full: () => last !== undefined && isFull(last),
     look,
     during(onGrowth) {
+      running.add(onGrowth);
+      leaveFloor ??= floor.join(grower);
       // To tell what this command adds from what was there.
       if (!last) void look();
       const timer = setInterval(() => {
         const before = last;
         void look().then(() => {
-          if (!before || !last?.full) return;
-          const grown = last.bytes > before.bytes || last.inodes > before.inodes;
-          const shrunk = last.free < before.free && last.free < limits.freeBytes;
-          if (grown || shrunk) onGrowth();
+          if (before && last && !last.within && hasGrown(before, last)) onGrowth();
         });
       }, lookEveryMs);
-      return { stop: () => clearInterval(timer) };
+      return {
+        stop() {
+          clearInterval(timer);
+          running.delete(onGrowth);
+          if (running.size > 0) return;
+          leaveFloor?.();
+          leaveFloor = undefined;
+          onIdle.resolve();
+          onIdle = Promise.withResolvers();
+        },
+      };
     },
     async cancel() {
       cancels += 1;

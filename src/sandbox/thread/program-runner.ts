@@ -2,6 +2,7 @@ import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
 import type { ProgramKind, ProgramOrigin } from "../running/registry.ts";
 import type { KillReport } from "../sandbox.ts";
+import type { DiskFloor } from "./disk-floor.ts";
 import { watchDisk } from "./disk.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "./network.ts";
@@ -34,6 +35,7 @@ export interface ProgramRunner {
 export function createProgramRunner(options: {
   host: Host;
   spawner: Spawner;
+  floor: DiskFloor;
   egress: Egress;
   threadId: string;
   folder: ThreadFolder;
@@ -43,7 +45,7 @@ export function createProgramRunner(options: {
 }): ProgramRunner {
   const { host, spawner, egress, threadId, folder, network, shown } = options;
   const running = new Map<Launched, ProgramKind>();
-  const disk = watchDisk(host, spawner, folder);
+  const disk = watchDisk(options, threadId, folder);
   const policy = egress.policyOf(threadId);
   const variables = policy ? buildProxyVariables(gitRewrites(policy)) : [];
   let idle: NodeJS.Timeout | undefined;

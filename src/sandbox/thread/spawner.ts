@@ -1,5 +1,6 @@
 import type { ProgramOrigin } from "../running/registry.ts";
 import type { Confirmation, ExecEnd, KillReport } from "../sandbox.ts";
+import type { HeldFiles } from "./held-files.ts";
 import type { ThreadFolder } from "./host.ts";
 
 export interface LaunchRequest {
@@ -84,6 +85,8 @@ export interface Spawner {
   launch(folder: ThreadFolder, request: SpawnRequest): Launched;
   /** The thread, by the key of its folder, is still this worker's. What runs on without such a word is ended in time. */
   confirm(thread: string, confirmation: Confirmation): void;
+  /** What the thread's programs hold of its disk though it is deleted. Rejects when the process dies meanwhile. */
+  findHeld(folder: ThreadFolder): Promise<HeldFiles>;
   /** Kills these and looks for what is left of them. Rejects when the process dies meanwhile: nothing is proven. */
   proveDead(launches: readonly Launched[]): Promise<KillReport>;
   /** Ends the process and whatever it runs. */

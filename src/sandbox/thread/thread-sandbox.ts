@@ -3,6 +3,7 @@ import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type Claim, type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import { createFileChanges } from "./changes.ts";
+import type { DiskFloor } from "./disk-floor.ts";
 import { createFileTools, type RunScript } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { createJobTable, type JobCount, type JobTable } from "./job-table.ts";
@@ -25,6 +26,7 @@ const shownCharacters = 120;
 export interface SandboxDeps {
   host: Host;
   spawner: Spawner;
+  floor: DiskFloor;
   jobCount: JobCount;
   egress: Egress;
   /** bwrap arguments for what the operator shows to every sandbox, as of now. */

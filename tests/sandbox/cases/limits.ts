@@ -121,4 +121,22 @@ for segment in range(20):
       assert.ok(droppedBytes < 32 * mebibyte, String(droppedBytes));
     },
   },
+  {
+    name: "46. files that are open and deleted count, and who holds too many of them is ended, alone",
+    limits: { workspaceBytes: 40 * mebibyte, freeBytes: 0 },
+    async run({ sandbox, other }) {
+      const innocent = await other.start({ command: "for i in {1..600}; do echo x >>log; sleep 0.1; done" });
+      assert.ok(innocent.ok);
+      const hold = (files: number, pause: number) => `
+for ((number = 10; number < ${10 + files}; number++)); do
+  eval "exec $number<>/tmp/file-$number"; rm /tmp/file-$number; head -c 1000000 /dev/zero >&$number; sleep ${pause}
+done`;
+      const few = await sandbox.exec({ command: `${hold(15, 0)}; sleep 2` });
+      assert.equal(few.end, "exit");
+      const many = await sandbox.exec({ command: `${hold(60, 0.1)}; sleep 60`, timeoutMs: 45_000 });
+      assert.equal(many.end, "disk");
+      assert.deepEqual(innocent.job.status(), { state: "running" });
+      assert.equal((await innocent.job.kill()).survivors, 0);
+    },
+  },
 ];
