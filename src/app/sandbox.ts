@@ -5,7 +5,7 @@ import type { Settings } from "../config/schema.ts";
 import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";
 import { createEgress, type Egress } from "../sandbox/egress/egress.ts";
-import type { SandboxLimits } from "../sandbox/limits.ts";
+import { deriveTotals, type SandboxLimits } from "../sandbox/limits.ts";
 import { createUnconfinedBackend } from "../sandbox/plain/backend.ts";
 import type { FenceTimes } from "../sandbox/running/fence.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
@@ -90,6 +90,11 @@ export function readFence({ fenceSeconds, jobFenceSeconds, lockSeconds }: Settin
 
 /** The limits as `heddle.yaml` sets them. */
 export function readSandboxLimits(sandbox: Settings["sandbox"]): SandboxLimits {
+  const totals = deriveTotals({
+    memoryBytes: sandbox.memoryMb * mebibyte,
+    processes: sandbox.processes,
+  });
+  const { threadMemoryMb, threadProcesses, allMemoryMb, allProcesses } = sandbox;
   return {
     commandMs: sandbox.commandSeconds * 1_000,
     longestCommandMs: sandbox.commandSecondsMax * 1_000,
@@ -99,6 +104,10 @@ export function readSandboxLimits(sandbox: Settings["sandbox"]): SandboxLimits {
     memoryBytes: sandbox.memoryMb * mebibyte,
     processMemoryBytes: sandbox.processMemoryMb * mebibyte,
     processes: sandbox.processes,
+    threadMemoryBytes: threadMemoryMb ? threadMemoryMb * mebibyte : totals.threadMemoryBytes,
+    threadProcesses: threadProcesses ?? totals.threadProcesses,
+    allMemoryBytes: allMemoryMb ? allMemoryMb * mebibyte : totals.allMemoryBytes,
+    allProcesses: allProcesses ?? totals.allProcesses,
     cpus: sandbox.cpus,
     fileBytes: sandbox.fileMb * mebibyte,
     workspaceBytes: sandbox.workspaceMb * mebibyte,

@@ -27,6 +27,18 @@ export const sandboxSchema = z
     memoryMb: count(32, 1_048_576).default(2048).describe("memory of a command and its children"),
     processMemoryMb: count(32, 1_048_576).default(1024).describe("private memory of a single process"),
     processes: count(8, 100_000).default(200).describe("processes of a command"),
+    threadMemoryMb: count(32, 1_048_576)
+      .exactOptional()
+      .describe("memory of a thread's commands and jobs together; without it twice memoryMb"),
+    threadProcesses: count(8, 100_000)
+      .exactOptional()
+      .describe("processes of a thread's commands and jobs together; without it twice processes"),
+    allMemoryMb: count(32, 16_777_216)
+      .exactOptional()
+      .describe("memory of all commands and jobs of a worker; without it three quarters of the machine's"),
+    allProcesses: count(8, 1_000_000)
+      .exactOptional()
+      .describe("processes of all commands and jobs of a worker; without it 20 times processes"),
     cpus: z.number().min(0.05).max(1024).default(2).describe("CPUs of a command; needs a control group"),
     fileMb: count(1, 1_048_576).default(256).describe("largest file that a command may write"),
     workspaceMb: count(1, 1_048_576).default(4096).describe("all files of a thread, on disk"),

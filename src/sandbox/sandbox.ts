@@ -31,7 +31,7 @@ export interface ExecRequest {
 }
 
 /** What ended a command. `stopped`: its signal was aborted. `failed`: the sandbox itself could not run it. */
-export type ExecEnd = "exit" | "timeout" | "memory" | "output" | "disk" | "stopped" | "failed";
+export type ExecEnd = "exit" | "timeout" | "memory" | "processes" | "output" | "disk" | "stopped" | "failed";
 
 export interface ExecResult {
   end: ExecEnd;

@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
+import { defaultLimits } from "../../src/sandbox/limits.ts";
 import { possibleTiers } from "../../src/sandbox/bubblewrap/limits/cgroup-tiers.ts";
 
-const limits = { memoryBytes: 1024, processes: 10, cpus: 2 };
+const limits = {
+  ...defaultLimits,
+  memoryBytes: 1024,
+  processes: 10,
+  threadMemoryBytes: 2048,
+  threadProcesses: 20,
+  allMemoryBytes: 8192,
+  allProcesses: 80,
+};
 const unified = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate 0 0\n";
 const legacy = ["memory", "pids", "cpu,cpuacct", "cpuset"]
   .map((name) => `cgroup /test/${name} cgroup rw,nosuid,relatime,${name} 0 0\n`)
@@ -20,6 +29,8 @@ test("a service in a delegated subgroup makes groups beside itself", () => {
   expect(tiers[0]?.memory).toMatchObject({
     parent: "/sys/fs/cgroup/system.slice/heddle.service",
     settings: { "memory.max": 1024, "memory.oom.group": 1, "pids.max": 18, "cpu.max": "200000 100000" },
+    ofThread: { "memory.max": 2048, "pids.max": 28 },
+    ofAll: { "memory.max": 8192, "pids.max": 88 },
   });
 });
 

@@ -116,7 +116,7 @@ describe("a host of another kind is refused:", () => {
 
 describe("a bot in namespaces of a container", () => {
   /** What the probe finds there, when hosts are listed and another file stands in the place of a program. */
-  function probeUnder(unshare: string[], program?: string, instead = "/dev/null") {
+  function probeUnder(unshare: string[], program?: string, instead = "/dev/null", supervised = false) {
     const dataDir = dataFolder();
     folders.push(dataDir);
     const module = (name: string) =>
@@ -129,7 +129,9 @@ describe("a bot in namespaces of a container", () => {
       const backend = createBubblewrapBackend({ dataDir: ${JSON.stringify(dataDir)}, egress });
       console.log(JSON.stringify(await backend.probe()));
       await backend.close();`;
-    const node = [process.execPath, "--input-type=module", "-e", code];
+    const worker = ["--input-type=module", "-e", code];
+    const supervisor = `require("child_process").spawnSync(process.execPath, ${JSON.stringify(worker)}, { stdio: "inherit" })`;
+    const node = [process.execPath, ...(supervised ? ["-e", supervisor] : worker)];
     const hide = `place=$(command -v ${program}); test -z "$place" || mount --bind ${instead} "$place"; exec "$@"`;
     const shell = program ? ["sh", "-c", hide, "sh"] : [];
     const user = isRoot || unshare.includes("--user") ? [] : ["--user", "--map-current-user", "--keep-caps"];
@@ -145,6 +147,16 @@ describe("a bot in namespaces of a container", () => {
     expect(probeUnder(["--user", "--map-root-user"])).toMatchObject({
       ok: false,
       problems: [{ what: expect.stringContaining("must not run as root"), fix: expect.any(String) }],
+    });
+  });
+
+  test("is warned as well where process 1 supervises it, as with `heddle start`", (context) => {
+    context.skip(!isRoot, "only root can make a PID namespace that sandboxes can be made in");
+    expect(probeUnder(["--pid", "--fork", "--mount-proc"], undefined, undefined, true)).toMatchObject({
+      ok: true,
+      problems: expect.arrayContaining([
+        { what: expect.stringContaining("process 1"), fix: expect.stringContaining("--init") },
+      ]),
     });
   });
 

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { createSandboxTools } from "../../src/agent/tools/built-in.ts";
 import { readSandboxLimits } from "../../src/app/sandbox.ts";
@@ -7,7 +7,7 @@ import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts
 import { defaultLimits, type SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
-import { dataFolder, output } from "./two-threads.ts";
+import { dataFolder, firstOutput, output, python } from "./two-threads.ts";
 
 const mebibyte = 1024 * 1024;
 let dataDir = "";
@@ -88,5 +88,49 @@ test("every limit can be set in heddle.yaml, and its default there is the sandbo
     jobMs: 60_000,
     freeBytes: 3 * mebibyte,
     workspaceInodes: 500,
+  });
+});
+
+test("what the kernel counts by user, no thread of a root bot can use up for another", async (context) => {
+  context.skip(
+    process.getuid?.() !== 0,
+    "the threads of other bots share its user; docs/security.md says so",
+  );
+  context.skip(!existsSync("/usr/bin/python3"), "/usr/bin/python3 is not installed");
+  const opened = limitedTo({});
+  const [greedy, other] = await Promise.all([opened.open("a:b:c:greedy"), opened.open("a:b:c:other")]);
+  const tools = "import ctypes, fcntl, os, time\nlibc = ctypes.CDLL(None)";
+  const started = await greedy.start({
+    command: python(`${tools}
+watches = 0
+while watches < 2000 and libc.inotify_init1(0) >= 0: watches += 1
+try:
+    for _ in range(100): fcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, 1 << 20)
+except OSError: pass
+print("ready", flush=True)
+time.sleep(60)`),
+  });
+  if (!started.ok) throw new Error(started.message);
+  expect(await firstOutput(started.job)).toContain("ready");
+  const look = `${tools}
+print(libc.inotify_init1(0) >= 0, fcntl.fcntl(os.pipe()[1], fcntl.F_GETPIPE_SZ))`;
+  expect(await output(other, python(look))).toBe("True 65536");
+});
+
+test("totals follow from the limits of a command, unless they are set", () => {
+  const totalsOf = (sandbox: Record<string, number>) =>
+    readSandboxLimits(settingsSchema.parse({ sandbox }).sandbox);
+  expect(totalsOf({ memoryMb: 100, processes: 50 })).toMatchObject({
+    threadMemoryBytes: 200 * mebibyte,
+    threadProcesses: 100,
+    allProcesses: 1_000,
+  });
+  expect(
+    totalsOf({ threadMemoryMb: 300, threadProcesses: 60, allMemoryMb: 400, allProcesses: 70 }),
+  ).toMatchObject({
+    threadMemoryBytes: 300 * mebibyte,
+    threadProcesses: 60,
+    allMemoryBytes: 400 * mebibyte,
+    allProcesses: 70,
   });
 });

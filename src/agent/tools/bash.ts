@@ -59,6 +59,7 @@ function reportResult(result: ExecResult): ToolResult {
       return { status: "ok", text };
     case "timeout":
     case "memory":
+    case "processes":
     case "output":
     case "disk":
       return { status: "partial", text };
@@ -77,6 +78,8 @@ function describeEnding({ end, exitCode, problem, durationMs }: ExecResult): str
       return `TIMEOUT: ended after ${Math.round(durationMs / 1000)} s with all its processes. For longer work use run_in_background.`;
     case "memory":
       return "Ended with all its processes: they used more memory than this thread has. Work on smaller pieces.";
+    case "processes":
+      return "Ended with all its processes: there were more of them than this thread may have. Start fewer at a time.";
     case "output":
       return "Ended with all its processes: far too much output. Write it to a file, or filter it.";
     case "disk":

@@ -26,7 +26,7 @@ function launcher(limits: { processMemoryBytes: number; fileBytes: number }): st
   return [
     `read -r go <&${statusDescriptor} || exit 125`,
     // A limit of the host that is already lower stays, silently.
-    `{ echo 1000 >/proc/self/oom_score_adj; ulimit -c 0; ulimit -n 4096; ulimit -f ${files}; ulimit -d ${data}; } 2>/dev/null`,
+    `{ ulimit -c 0; ulimit -n 4096; ulimit -f ${files}; ulimit -d ${data}; } 2>/dev/null`,
     `exec "$@" 5<&${statusDescriptor}`,
   ].join("; ");
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync } from "node:fs";
+import { closeSync, writeFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunningEntry } from "../running/registry.ts";
@@ -79,7 +79,9 @@ function prepareStart(
   let group: ResourceGroup | undefined;
   let entry: RunningEntry | undefined;
   try {
-    group = site.groups.attach(pid);
+    const isTenants = origin.kind === "command" || origin.kind === "job";
+    group = site.groups.attach(pid, isTenants ? folder.key : undefined);
+    offerToKernel(pid);
     // It waits, so it is there.
     const startTime = readProcessStatus(pid)?.startTime ?? 0;
     entry = site.running.enter(folder.key, { ...origin, outer: { pid, startTime } });
@@ -89,6 +91,18 @@ function prepareStart(
       child.kill("SIGKILL");
       child.once("exit", () => group?.release());
     }
+  }
+}
+
+/**
+ * When the host runs out of memory, the kernel takes what runs in sandboxes first. What root has set nobody can take back;
+ * where this process is not root, a command can.
+ */
+function offerToKernel(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
+  } catch {
+    // The host does not allow it; the limits of memory are others.
   }
 }
 
@@ -180,7 +194,8 @@ class BwrapProcess implements Launch {
 
     this.#at(request.timeoutMs, () => this.kill("timeout"));
     const memoryCheck = setInterval(() => {
-      if (group.memoryExceeded()) this.kill("memory");
+      const exceeded = group.exceeded();
+      if (exceeded) this.kill(exceeded);
     }, memoryCheckMs);
 
     const parts = [child, stdout.readEnd, stderr.readEnd];
@@ -261,8 +276,7 @@ class BwrapProcess implements Launch {
   async #settle(): Promise<Ending> {
     // A program may have handed its end to a job of its thread.
     for (const { readEnd } of [this.#launcher.stdout, this.#launcher.stderr]) readEnd.destroy();
-    if (this.#cause === undefined && this.#exitCode !== 0 && this.#group.memoryExceeded())
-      this.#cause = "memory";
+    if (this.#cause === undefined && this.#exitCode !== 0) this.#cause = this.#group.exceeded();
     if (this.#init === undefined || (await isGone(this.#init))) {
       this.#group.release();
       this.#entry.ended();
@@ -278,6 +292,11 @@ class BwrapProcess implements Launch {
     const { child } = this.#launcher;
     if (child.signalCode !== null) {
       const problem = `The sandbox was killed from outside (${child.signalCode}), perhaps because the host ran out of memory.`;
+      return { end: "failed", exitCode: null, problem };
+    }
+    if (/Resource temporarily unavailable/.test(this.#lastWords)) {
+      const problem =
+        "The command could not be started, because too many processes run already: end background jobs, or try again later.";
       return { end: "failed", exitCode: null, problem };
     }
     const said = this.#lastWords.trim().split("\n").at(-1) || `exit code ${child.exitCode}`;

@@ -1,8 +1,9 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type FileFailure, type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
@@ -184,9 +185,20 @@ export function describeFileProblem(failed: FileFailure | undefined): Problem {
   };
 }
 
+/** Node collects none but its own children, and `heddle start` has its sandboxes in a child. */
+function isNodeProcessOne(): boolean {
+  if (process.pid === 1) return true;
+  try {
+    const [program = ""] = readFileSync("/proc/1/cmdline", "utf8").split("\0");
+    return basename(program) === basename(process.execPath);
+  } catch {
+    return false;
+  }
+}
+
 function warnings(egress: Egress): Problem[] {
   const warned: Problem[] = [];
-  if (process.pid === 1) {
+  if (isNodeProcessOne()) {
     warned.push({
       what: "Heddle is process 1 of its container, which does not collect the ended processes of sandboxes.",
       fix: "Start the container with `docker run --init`, or with `init: true` in compose.",

@@ -210,6 +210,7 @@ export function toFileFailure(result: Ending & { stderr: Buffer }, path: string)
       return failure("failed", "was not handled: the operation was stopped");
     case "timeout":
     case "memory":
+    case "processes":
     case "output":
       return failure("failed", `could not be handled within the limits of the sandbox (${result.end})`);
   }

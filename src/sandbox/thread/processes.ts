@@ -83,19 +83,22 @@ function processesThat(fit: (pid: number) => boolean): ProcessStatus[] {
 
 /** Resident memory of the processes, in bytes. Cheap, and counts a page once for each process that maps it. */
 export function sumResidentBytes(processes: readonly ProcessIdentity[]): number {
-  return sumOfField(processes, "status", /^VmRSS:\s+(\d+) kB/m);
+  return processes.reduce((sum, { pid }) => {
+    const status = readProc(`/proc/${pid}/status`) ?? "";
+    return sum + 1024 * Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
+  }, 0);
 }
 
-/** Resident memory with shared pages counted once, in bytes. Costs the kernel a walk through every mapping. */
+/**
+ * Resident memory with shared pages counted once, in bytes. Costs the kernel a walk through every mapping. A process that
+ * does not show its mappings, as programs can choose, counts in full.
+ */
 export function sumProportionalBytes(processes: readonly ProcessIdentity[]): number {
-  return sumOfField(processes, "smaps_rollup", /^Pss:\s+(\d+) kB/m);
-}
-
-function sumOfField(processes: readonly ProcessIdentity[], file: string, field: RegExp): number {
-  let sum = 0;
-  for (const { pid } of processes)
-    sum += Number(field.exec(readProc(`/proc/${pid}/${file}`) ?? "")?.[1] ?? 0);
-  return sum * 1024;
+  return processes.reduce((sum, { pid }) => {
+    const rollup = readProc(`/proc/${pid}/smaps_rollup`);
+    const shown = rollup === undefined ? readProc(`/proc/${pid}/status`) : rollup;
+    return sum + 1024 * Number(/^(?:Pss|VmRSS):\s+(\d+) kB/m.exec(shown ?? "")?.[1] ?? 0);
+  }, 0);
 }
 
 function children(pid: number): number[] {

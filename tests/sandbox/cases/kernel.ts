@@ -37,7 +37,7 @@ export const kernelCases: Case[] = [
     },
   },
   {
-    name: "13. kernel settings cannot be written",
+    name: "13. kernel settings cannot be written but those of the command's own namespaces",
     async run({ sandbox }) {
       const settings = ["kernel/core_pattern", "kernel/domainname", "vm/drop_caches"];
       const values = () => settings.slice(0, 2).map((name) => readFileSync(`/proc/sys/${name}`, "utf8"));
@@ -46,6 +46,16 @@ export const kernelCases: Case[] = [
         assert.match(await output(sandbox, `echo 1 >/proc/sys/${name}`), /Permission denied|Read-only/);
       }
       assert.deepEqual(values(), before);
+      const writable = await output(
+        sandbox,
+        "cd /proc/sys && find . -type f -writable -printf '%P\\n' 2>/dev/null",
+      );
+      // Of its own IPC and PID namespaces, which end with it.
+      const own = /^(?:fs\/mqueue\/\w+|kernel\/(?:auto_msgmni|msg\w+|sem|shm\w+|ns_last_pid|pid_max))$/;
+      assert.deepEqual(
+        writable.split("\n").filter((name) => !own.test(name)),
+        [],
+      );
     },
   },
   {

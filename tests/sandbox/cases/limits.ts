@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { processesWith } from "../../e2e/processes.ts";
-import { type Case, output, python, uniqueSeconds } from "../two-threads.ts";
+import type { Job, Sandbox } from "../../../src/sandbox/sandbox.ts";
+import { type Case, firstOutput, output, python, uniqueSeconds } from "../two-threads.ts";
 
 const mebibyte = 1024 * 1024;
 const littleMemory = { memoryBytes: 400 * mebibyte };
@@ -139,4 +140,92 @@ done`;
       assert.equal((await innocent.job.kill()).survivors, 0);
     },
   },
+  {
+    name: "47. a thread's commands have a total of memory together, and another thread runs on",
+    needs: ["/usr/bin/python3"],
+    limits: { memoryBytes: 400 * mebibyte, threadMemoryBytes: 350 * mebibyte },
+    async run({ sandbox, other }) {
+      const jobs = [await other.start(take(100)), await sandbox.start(take(100))].map(running);
+      for (const job of jobs) assert.match(await firstOutput(job), /taken/);
+      assert.equal((await sandbox.exec({ ...take(290), timeoutMs: 45_000 })).end, "memory");
+      assert.deepEqual(
+        jobs.map((job) => job.status().state),
+        ["running", "running"],
+      );
+      for (const job of jobs) await job.kill();
+    },
+  },
+  {
+    name: "48. all threads have a total of memory together, at which who has most of it is ended",
+    needs: ["/usr/bin/python3"],
+    limits: { memoryBytes: 400 * mebibyte, allMemoryBytes: 400 * mebibyte },
+    async run({ sandbox, other }) {
+      const innocent = running(await other.start(take(100)));
+      assert.match(await firstOutput(innocent), /taken/);
+      assert.equal((await sandbox.exec({ ...take(350), timeoutMs: 45_000 })).end, "memory");
+      assert.deepEqual(innocent.status(), { state: "running" });
+      await innocent.kill();
+    },
+  },
+  ...(["thread", "all"] as const).map(
+    (whose): Case => ({
+      name: `49${whose === "all" ? "b" : ""}. the processes of ${whose === "all" ? "all threads" : "a thread"} together stay within their total`,
+      needs: ["/usr/bin/python3"],
+      limits: { processes: 60, ...(whose === "all" ? { allProcesses: 90 } : { threadProcesses: 90 }) },
+      async run({ sandbox, other }) {
+        const innocent = running(await other.start({ command: "echo ready; sleep 60" }));
+        assert.match(await firstOutput(innocent), /ready/);
+        const fork = `
+import os, time
+count = 0
+try:
+    while count < 50:
+        if os.fork() == 0: time.sleep(60)
+        count += 1
+except OSError: pass
+print(count, flush=True)
+time.sleep(60)`;
+        const greedy = [1, 2, 3].map(() => sandbox.start({ command: python(fork) }));
+        const jobs = (await Promise.all(greedy)).map(running);
+        const counts = (await Promise.all(jobs.map(firstOutput))).map(Number);
+        const started = counts.reduce((sum, count) => sum + count, 0);
+        // Either no more can be forked, or one of them is soon ended.
+        if (started > 100) {
+          const ended = await Promise.race(jobs.map((job) => job.wait()));
+          assert.ok(ended.state === "ended" && ended.end === "processes", JSON.stringify(ended));
+        }
+        assert.deepEqual(innocent.status(), { state: "running" });
+        assert.ok(await sandbox.listFiles());
+        const { processes, survivors } = await sandbox.killAll();
+        assert.ok(processes <= 110 && survivors === 0, `${processes} processes, ${survivors} survivors`);
+        await innocent.kill();
+      },
+    }),
+  ),
+  {
+    name: "50. the kernel takes commands first when memory runs out, and a root bot's cannot change that",
+    async run({ sandbox }) {
+      assert.equal(await output(sandbox, "cat /proc/self/oom_score_adj"), "1000");
+      if (process.getuid?.() !== 0) return;
+      const spared =
+        "echo 0 >/proc/self/oom_score_adj; (echo 0 >/proc/self/oom_score_adj); cat /proc/self/oom_score_adj";
+      assert.match(await output(sandbox, `{ ${spared}; } 2>/dev/null`), /^1000$/);
+    },
+  },
 ];
+
+/** A command that takes so much memory and keeps it. */
+function take(mebibytes: number) {
+  return {
+    command: python(`
+import time
+data = b"x" * (${mebibytes} << 20)
+print("taken", flush=True)
+time.sleep(60)`),
+  };
+}
+
+function running(started: Awaited<ReturnType<Sandbox["start"]>>): Job {
+  if (!started.ok) throw new Error(started.message);
+  return started.job;
+}

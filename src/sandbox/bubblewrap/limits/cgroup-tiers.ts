@@ -2,16 +2,31 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SandboxLimits } from "../../limits.ts";
 
-/** The limits that a group holds. */
-export type GroupLimits = Pick<SandboxLimits, "memoryBytes" | "processes" | "cpus">;
+/** The limits that groups hold. */
+export type GroupLimits = Pick<
+  SandboxLimits,
+  | "memoryBytes"
+  | "processes"
+  | "cpus"
+  | "threadMemoryBytes"
+  | "threadProcesses"
+  | "allMemoryBytes"
+  | "allProcesses"
+>;
 
-/** A group to make for each command. */
+export type GroupSettings = Record<string, string | number>;
+
+/** A group to make for each command, in one for its thread, in one for all threads. */
 export interface GroupPlan {
   /** Where it is made. */
   parent: string;
-  settings: Record<string, string | number>;
+  settings: GroupSettings;
+  /** What a thread's commands may have together. */
+  ofThread: GroupSettings;
+  /** What all threads' commands may have together. */
+  ofAll: GroupSettings;
   /** Written only where the kernel has them: not every kernel counts swap. */
-  optional?: Record<string, string | number>;
+  optional?: GroupSettings;
 }
 
 /** One way to use control groups. */
@@ -62,6 +77,11 @@ function unifiedTier(limits: GroupLimits, groups: string, mounts: string): Tier 
         "pids.max": limits.processes + ownProcesses,
         "cpu.max": `${quotaUs(limits)} ${cpuPeriodUs}`,
       },
+      ofThread: {
+        "memory.max": limits.threadMemoryBytes,
+        "pids.max": limits.threadProcesses + ownProcesses,
+      },
+      ofAll: { "memory.max": limits.allMemoryBytes, "pids.max": limits.allProcesses + ownProcesses },
       optional: { "memory.swap.max": 0 },
     },
     oomFile: "memory.events",
@@ -87,14 +107,23 @@ function legacyTier(limits: GroupLimits, groups: string, mounts: string): Tier |
     memory: {
       parent: memory,
       settings: { "memory.limit_in_bytes": limits.memoryBytes },
+      ofThread: { "memory.limit_in_bytes": limits.threadMemoryBytes },
+      ofAll: { "memory.limit_in_bytes": limits.allMemoryBytes },
       optional: { "memory.memsw.limit_in_bytes": limits.memoryBytes },
     },
     oomFile: "memory.oom_control",
     others: [
-      { parent: pids, settings: { "pids.max": limits.processes + ownProcesses } },
+      {
+        parent: pids,
+        settings: { "pids.max": limits.processes + ownProcesses },
+        ofThread: { "pids.max": limits.threadProcesses + ownProcesses },
+        ofAll: { "pids.max": limits.allProcesses + ownProcesses },
+      },
       {
         parent: cpu,
         settings: { "cpu.cfs_period_us": cpuPeriodUs, "cpu.cfs_quota_us": quotaUs(limits) },
+        ofThread: {},
+        ofAll: {},
       },
     ],
   };

@@ -4,7 +4,13 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasErrorCode } from "../../system-error.ts";
-import { type GroupLimits, type GroupPlan, possibleTiers, type Tier } from "./cgroup-tiers.ts";
+import {
+  type GroupLimits,
+  type GroupPlan,
+  type GroupSettings,
+  possibleTiers,
+  type Tier,
+} from "./cgroup-tiers.ts";
 import { pollingLimits, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
 import { findUnitGroup, leaveUnitGroup } from "./unit-group.ts";
 
@@ -17,34 +23,37 @@ export async function findResourceGroups(limits: GroupLimits): Promise<ResourceG
     const groups: ResourceGroups = {
       summary: tier.summary,
       countsEverything: true,
-      attach: (pid) => attach(tier, pid),
+      attach: (pid, thread) => attach(tier, pid, thread),
     };
     if (await works(tier, groups)) return groups;
   }
-  return pollingLimits(limits.memoryBytes);
+  return pollingLimits(limits);
 }
 
 /** @throws when a group cannot be made; nothing of it is left then */
-function attach(tier: Tier, pid: number): ResourceGroup {
+function attach(tier: Tier, pid: number, thread?: string): ResourceGroup {
   const name = randomBytes(6).toString("hex");
+  const path = thread === undefined ? [name] : ["threads", thread, name];
   const plans = [tier.memory, ...tier.others];
   const release = () => {
     for (const { parent } of plans) {
-      remove(join(homeOf(parent), name));
-      remove(homeOf(parent)); // Goes with the last group in it.
+      // Those above go with the last group in them.
+      for (let depth = path.length; depth >= 0; depth -= 1) {
+        remove(join(homeOf(parent), ...path.slice(0, depth)));
+      }
     }
   };
   try {
     for (const plan of plans) {
-      const group = makeGroup(plan, name, tier.controllers);
+      const group = makeGroup(plan, path, tier.controllers);
       writeFileSync(join(group, "cgroup.procs"), String(pid));
     }
   } catch (error) {
     release();
     throw error;
   }
-  const oomFile = join(homeOf(tier.memory.parent), name, tier.oomFile);
-  return { memoryExceeded: () => countOf(oomFile, "oom_kill") > 0, release };
+  const oomFile = join(homeOf(tier.memory.parent), ...path, tier.oomFile);
+  return { exceeded: () => (countOf(oomFile, "oom_kill") > 0 ? "memory" : undefined), release };
 }
 
 function countOf(file: string, counter: string): number {
@@ -52,22 +61,37 @@ function countOf(file: string, counter: string): number {
   return Number(new RegExp(`^${counter} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
 }
 
-function makeGroup(
-  { parent, settings, optional = {} }: GroupPlan,
-  name: string,
-  controllers?: string,
-): string {
+/** @param path the names of the groups from the home on: of all threads, the thread and the command, or of the command */
+function makeGroup(plan: GroupPlan, path: readonly string[], controllers?: string): string {
+  const { parent, settings, ofThread, ofAll, optional = {} } = plan;
   const home = homeOf(parent);
-  const group = join(home, name);
-  mkdirSync(group, { recursive: true });
-  if (controllers !== undefined) {
-    for (const above of [parent, home]) writeFileSync(join(above, "cgroup.subtree_control"), controllers);
-  }
-  for (const [file, value] of Object.entries(settings)) writeFileSync(join(group, file), String(value));
-  for (const [file, value] of Object.entries(optional)) {
-    if (existsSync(join(group, file))) writeFileSync(join(group, file), String(value));
+  const limits = path.length > 1 ? [ofAll, ofThread, settings] : [settings];
+  mkdirSync(home, { recursive: true });
+  if (controllers !== undefined) passOn([parent, home], controllers);
+  let group = home;
+  for (const [index, name] of path.entries()) {
+    group = join(group, name);
+    if (existsSync(group)) continue;
+    mkdirSync(group);
+    write(group, limits[index] ?? {});
+    if (index === path.length - 1) {
+      write(
+        group,
+        Object.fromEntries(Object.entries(optional).filter(([file]) => existsSync(join(group, file)))),
+      );
+    } else if (controllers !== undefined) {
+      passOn([group], controllers);
+    }
   }
   return group;
+}
+
+function write(group: string, settings: GroupSettings): void {
+  for (const [file, value] of Object.entries(settings)) writeFileSync(join(group, file), String(value));
+}
+
+function passOn(groups: readonly string[], controllers: string): void {
+  for (const group of groups) writeFileSync(join(group, "cgroup.subtree_control"), controllers);
 }
 
 /** Each process has a home for its groups, so that what a killed one left can be told from what is in use. */
@@ -81,15 +105,17 @@ function sweep(tier: Tier): void {
     for (const entry of readdirSync(parent)) {
       const pid = /^heddle-(\d+)$/.exec(entry)?.[1];
       if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
-      const home = homeOf(parent, pid);
-      for (const group of ifThere(() => readdirSync(home, { withFileTypes: true }), [])) {
-        if (!group.isDirectory()) continue;
-        killMembers(join(home, group.name));
-        remove(join(home, group.name));
-      }
-      remove(home);
+      sweepGroup(homeOf(parent, pid));
     }
   }
+}
+
+function sweepGroup(group: string): void {
+  for (const within of ifThere(() => readdirSync(group, { withFileTypes: true }), [])) {
+    if (within.isDirectory()) sweepGroup(join(group, within.name));
+  }
+  killMembers(group);
+  remove(group);
 }
 
 function killMembers(group: string): void {
@@ -129,7 +155,7 @@ async function works(tier: Tier, groups: ResourceGroups): Promise<boolean> {
   try {
     if (child.pid === undefined) return false;
     sweep(tier);
-    const group = groups.attach(child.pid);
+    const group = groups.attach(child.pid, "try");
     child.stdin.end();
     await ended;
     group.release();

@@ -1,10 +1,19 @@
 import { setPriority } from "node:os";
-import { listDescendants, sumProportionalBytes, sumResidentBytes } from "../../thread/processes.ts";
+import {
+  listDescendants,
+  type ProcessIdentity,
+  sumProportionalBytes,
+  sumResidentBytes,
+} from "../../thread/processes.ts";
+import type { GroupLimits } from "./cgroup-tiers.ts";
 
 /** Holds one command's memory, processes and CPU together, beyond what limits per process can. */
 export interface ResourceGroup {
-  /** Whether the command has used up its memory. */
-  memoryExceeded(): boolean;
+  /**
+   * What the command has used up: its own part, or its thread's or everybody's when it is the one to go. Processes are
+   * only told of where they are counted by watching; elsewhere no more can be started.
+   */
+  exceeded(): "memory" | "processes" | undefined;
   /** To be called when every process of the command is gone. */
   release(): void;
 }
@@ -15,29 +24,89 @@ export interface ResourceGroups {
   summary: string;
   /** Whether memory that no process maps (a memfd, a segment of System V) is counted. */
   countsEverything: boolean;
-  /** Puts a process, that has not started any other yet, into a group of its own. */
-  attach(pid: number): ResourceGroup;
+  /**
+   * Puts a process, that has not started any other yet, into a group of its own.
+   *
+   * @param thread counts with the others of this thread, and with all; without it only by itself
+   */
+  attach(pid: number, thread?: string): ResourceGroup;
 }
 
 /** The bot and the rest of the host go first. */
 const niceness = 10;
 
+/** One command, as it was seen at its last look. */
+interface Watched {
+  thread: string | undefined;
+  processes: readonly ProcessIdentity[];
+  /** Pages that several processes map are counted for each, so that this sum can only acquit. */
+  residentBytes: number;
+}
+
 /** Without cgroups: look at the processes every now and then. Overshoots by what they take between two looks. */
-export function pollingLimits(memoryBytes: number): ResourceGroups {
+export function pollingLimits(limits: GroupLimits): ResourceGroups {
+  const all = new Set<Watched>();
+
+  function isOver(group: readonly Watched[], memoryBytes: number): boolean {
+    return (
+      sumOf(group, bytesOf) > memoryBytes &&
+      sumProportionalBytes(group.flatMap(({ processes }) => processes)) > memoryBytes
+    );
+  }
+
+  /** What of a group is used up, if this is the one in it that uses most of that. */
+  function exceededIn(
+    group: readonly Watched[],
+    isLargest: (size: (watched: Watched) => number) => boolean,
+    most: { memoryBytes: number; processes: number },
+  ): "memory" | "processes" | undefined {
+    if (isLargest(bytesOf) && isOver(group, most.memoryBytes)) return "memory";
+    return isLargest(countOf) && sumOf(group, countOf) > most.processes ? "processes" : undefined;
+  }
+
+  function look(own: Watched): "memory" | "processes" | undefined {
+    if (isOver([own], limits.memoryBytes)) return "memory";
+    if (own.thread === undefined) return undefined;
+    const everybody = [...all].filter(({ thread }) => thread !== undefined);
+    const siblings = everybody.filter(({ thread }) => thread === own.thread);
+    const isLargestHere = (size: (watched: Watched) => number) =>
+      siblings.every((sibling) => size(sibling) <= size(own));
+    const isLargestThread = (size: (watched: Watched) => number) => {
+      const sums = new Map<string | undefined, number>();
+      for (const watched of everybody)
+        sums.set(watched.thread, (sums.get(watched.thread) ?? 0) + size(watched));
+      return isLargestHere(size) && Math.max(...sums.values()) === sums.get(own.thread);
+    };
+    const { threadMemoryBytes, threadProcesses, allMemoryBytes, allProcesses } = limits;
+    return (
+      exceededIn(siblings, isLargestHere, { memoryBytes: threadMemoryBytes, processes: threadProcesses }) ??
+      exceededIn(everybody, isLargestThread, { memoryBytes: allMemoryBytes, processes: allProcesses })
+    );
+  }
+
   return {
     summary:
       "limits tier 3 (rlimits and watching, no writable cgroup): memory may overshoot, CPU is only niced",
     countsEverything: false,
-    attach(pid) {
+    attach(pid, thread) {
       setPriority(pid, niceness);
+      const own: Watched = { thread, processes: [], residentBytes: 0 };
+      all.add(own);
       return {
-        memoryExceeded() {
-          const processes = listDescendants(pid);
-          // The cheap sum counts forked pages many times, so it can only acquit.
-          return sumResidentBytes(processes) > memoryBytes && sumProportionalBytes(processes) > memoryBytes;
+        exceeded() {
+          own.processes = listDescendants(pid);
+          own.residentBytes = sumResidentBytes(own.processes);
+          return look(own);
         },
-        release() {},
+        release: () => all.delete(own),
       };
     },
   };
+}
+
+const bytesOf = ({ residentBytes }: Watched) => residentBytes;
+const countOf = ({ processes }: Watched) => processes.length;
+
+function sumOf(group: readonly Watched[], size: (watched: Watched) => number): number {
+  return group.reduce((sum, watched) => sum + size(watched), 0);
 }
