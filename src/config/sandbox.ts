@@ -35,7 +35,7 @@ export const sandboxSchema = z
       .describe("processes of a thread's commands and jobs together; without it twice processes"),
     allMemoryMb: count(32, 16_777_216)
       .exactOptional()
-      .describe("memory of all commands and jobs of a worker; without it three quarters of the machine's"),
+      .describe("memory of all commands and jobs of a worker; without it 75 % of what the machine has"),
     allProcesses: count(8, 1_000_000)
       .exactOptional()
       .describe("processes of all commands and jobs of a worker; without it 20 times processes"),

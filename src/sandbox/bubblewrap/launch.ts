@@ -95,8 +95,8 @@ function prepareStart(
 }
 
 /**
- * When the host runs out of memory, the kernel takes what runs in sandboxes first. What root has set nobody can take back;
- * where this process is not root, a command can.
+ * When the host runs out of memory, the kernel takes what runs in sandboxes first. What a process with
+ * CAP_SYS_RESOURCE has set, as root's usually, no command can take back.
  */
 function offerToKernel(pid: number): void {
   try {

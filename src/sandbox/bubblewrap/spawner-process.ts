@@ -14,7 +14,8 @@ import { type Launch, launch } from "./launch.ts";
 import { findResourceGroups } from "./limits/cgroups.ts";
 import { Fence, fenced } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
-import { measureHeldFiles, nothingHeld } from "../thread/held-files.ts";
+import { type HeldFiles, measureHeldFiles, nothingHeld } from "../thread/held-files.ts";
+import type { ThreadFolder } from "../thread/host.ts";
 import { readIdentity } from "../thread/processes.ts";
 import { type Ending, type OutputStream, upkeep } from "../thread/spawner.ts";
 import { createPipeSupply } from "./pipes.ts";
@@ -47,37 +48,9 @@ async function handle(message: ToSpawner): Promise<void> {
   // Everything waits for the same promise, so the order of the messages is kept.
   const { fence, ...ready } = await site.promise;
   switch (message.type) {
-    case "launch": {
-      if (!process.connected) return;
-      const { id, folder, request, joins } = message;
-      // Looked up at the last moment, so that the number cannot have become another process's.
-      const holder = joins === undefined ? undefined : running.get(joins)?.init()?.pid;
-      if (joins !== undefined && holder === undefined) {
-        tell({ type: "ended", id, ending: { end: "failed", exitCode: null, problem: networkGone } });
-        return;
-      }
-      const isPast = () => fence.isPast(folder.key, request.origin ?? upkeep);
-      if (isPast()) {
-        tell({ type: "ended", id, ending: fencedEnding });
-        return;
-      }
-      const started = launch(ready, folder, {
-        ...request,
-        ...(holder !== undefined && { network: holder }),
-        onOutput: outputTo(id, request.floodBytes),
-      });
-      running.set(id, started);
-      const siblings = ofThread.get(folder.key) ?? new Set();
-      ofThread.set(folder.key, siblings.add(started));
-      deadlines.set(id, isPast);
-      const ending = await started.ended;
-      running.delete(id);
-      siblings.delete(started);
-      if (siblings.size === 0) ofThread.delete(folder.key);
-      deadlines.delete(id);
-      tell({ type: "ended", id, ending: ending.end === "failed" && isPast() ? fencedEnding : ending });
+    case "launch":
+      await runProgram(ready, fence, message);
       return;
-    }
     case "confirm":
       fence.confirm(message.thread, message.confirmation);
       return;
@@ -87,20 +60,55 @@ async function handle(message: ToSpawner): Promise<void> {
     case "kill":
       running.get(message.id)?.kill(message.end);
       return;
-    case "find-held": {
-      const { call, folder } = message;
-      const launches = [...(ofThread.get(folder.key) ?? [])];
-      const pids = launches.flatMap((started) => started.processes()).map(({ pid }) => pid);
-      const disk = statSync(folder.path, { throwIfNoEntry: false });
-      const held = disk ? await measureHeldFiles(pids, disk.dev, folder.owner) : nothingHeld;
-      tell({ type: "held", call, held });
+    case "find-held":
+      tell({ type: "held", call: message.call, held: await findHeld(message.folder) });
       return;
-    }
     case "prove-dead": {
       const report = await killLaunches(message.ids.flatMap((id) => running.get(id) ?? []));
       tell({ type: "dead", call: message.call, report });
     }
   }
+}
+
+async function runProgram(
+  ready: LaunchSite,
+  fence: Fence,
+  { id, folder, request, joins }: Extract<ToSpawner, { type: "launch" }>,
+): Promise<void> {
+  if (!process.connected) return;
+  // Looked up at the last moment, so that the number cannot have become another process's.
+  const holder = joins === undefined ? undefined : running.get(joins)?.init()?.pid;
+  if (joins !== undefined && holder === undefined) {
+    tell({ type: "ended", id, ending: { end: "failed", exitCode: null, problem: networkGone } });
+    return;
+  }
+  const isPast = () => fence.isPast(folder.key, request.origin ?? upkeep);
+  if (isPast()) {
+    tell({ type: "ended", id, ending: fencedEnding });
+    return;
+  }
+  const started = launch(ready, folder, {
+    ...request,
+    ...(holder !== undefined && { network: holder }),
+    onOutput: outputTo(id, request.floodBytes),
+  });
+  running.set(id, started);
+  deadlines.set(id, isPast);
+  const siblings = ofThread.get(folder.key) ?? new Set();
+  ofThread.set(folder.key, siblings.add(started));
+  const ending = await started.ended;
+  running.delete(id);
+  deadlines.delete(id);
+  siblings.delete(started);
+  if (siblings.size === 0) ofThread.delete(folder.key);
+  tell({ type: "ended", id, ending: ending.end === "failed" && isPast() ? fencedEnding : ending });
+}
+
+async function findHeld(folder: ThreadFolder): Promise<HeldFiles> {
+  const launches = [...(ofThread.get(folder.key) ?? [])];
+  const pids = launches.flatMap((started) => started.processes()).map(({ pid }) => pid);
+  const disk = statSync(folder.path, { throwIfNoEntry: false });
+  return disk ? measureHeldFiles(pids, disk.dev, folder.owner) : nothingHeld;
 }
 
 const fencedEnding: Ending = { end: "failed", exitCode: null, problem: `${fenced}.` };
