@@ -53,8 +53,8 @@ const program = fileURLToPath(new URL("./spawner-process.ts", import.meta.url));
 const endedUnexpectedly =
   "The process that runs the sandboxes ended unexpectedly, and everything in them with it";
 
-function connect(settings: SpawnerSettings, log: (line: string) => void, newId: () => number): Connection {
-  const child = fork(program, [], {
+function forkProgram(): ChildProcess {
+  return fork(program, [], {
     cwd: "/",
     env: launchEnvironment,
     // Not the bot's own flags; and Node 22 warns about running TypeScript.
@@ -64,9 +64,13 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     serialization: "advanced",
   });
+}
+
+function connect(settings: SpawnerSettings, log: (line: string) => void, newId: () => number): Connection {
+  const child = forkProgram();
   const launches = new Map<number, { request: SpawnRequest; resolve(ending: Ending): void }>();
-  const proofs = new Map<number, PromiseWithResolvers<KillReport>>();
-  const looks = new Map<number, PromiseWithResolvers<HeldFiles>>();
+  const proofs = new Calls<KillReport>();
+  const looks = new Calls<HeldFiles>();
   const tier = Promise.withResolvers<LimitTier>();
   let ready = false;
 
@@ -103,12 +107,10 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
         launches.delete(message.id);
         break;
       case "dead":
-        proofs.get(message.call)?.resolve(message.report);
-        proofs.delete(message.call);
+        proofs.answer(message.call, message.report);
         break;
       case "held":
-        looks.get(message.call)?.resolve(message.held);
-        looks.delete(message.call);
+        looks.answer(message.call, message.held);
         break;
       case "log":
         log(message.line);
@@ -126,7 +128,8 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
   }).then(() => {
     const error = new Error(`${endedUnexpectedly}.`);
     tier.reject(error);
-    for (const { reject } of [...proofs.values(), ...looks.values()]) reject(error);
+    proofs.fail(error);
+    looks.fail(error);
     for (const { resolve } of launches.values()) {
       resolve({ end: "failed", exitCode: null, problem: `${endedUnexpectedly}; try again.` });
     }
@@ -157,17 +160,15 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
     confirm: (thread, confirmation) => send({ type: "confirm", thread, confirmation }),
     findHeld(folder) {
       const call = newId();
-      const look = Promise.withResolvers<HeldFiles>();
-      looks.set(call, look);
+      const answer = looks.ask(call);
       send({ type: "find-held", call, folder });
-      return look.promise;
+      return answer;
     },
     proveDead(launched) {
       const call = newId();
-      const proof = Promise.withResolvers<KillReport>();
-      proofs.set(call, proof);
+      const answer = proofs.ask(call);
       send({ type: "prove-dead", call, ids: launched.map(({ id }) => id) });
-      return proof.promise;
+      return answer;
     },
     async close() {
       child.ref();
@@ -190,4 +191,28 @@ function createInput(child: ChildProcess, id: number, isRunning: () => boolean):
     // Where nobody takes it any more, it has ended by itself.
     close: () => void send().catch(() => undefined),
   };
+}
+
+/** What the process was asked and has not answered yet. */
+class Calls<Answer> {
+  readonly #open = new Map<number, PromiseWithResolvers<Answer>>();
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  ask(call: number): Promise<Answer> {
+    const asked = Promise.withResolvers<Answer>();
+    this.#open.set(call, asked);
+    return asked.promise;
+  }
+
+  answer(call: number, answer: Answer): void {
+    this.#open.get(call)?.resolve(answer);
+    this.#open.delete(call);
+  }
+
+  fail(error: Error): void {
+    for (const { reject } of this.#open.values()) reject(error);
+  }
 }

@@ -71,20 +71,14 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
   const { log = () => {}, egress = closedEgress, readOnly = () => nothing, now = Date.now } = options;
   /** With the time of their last opening, ms. */
   const threads = new Map<string, { sandbox: ThreadSandbox; at: number }>();
-  const jobCount = { running: 0 };
   let checked: Promise<Checked> | undefined;
   let ready: Ready | undefined;
 
   function initialize(runtime: HostRuntime): Ready {
     const { host, spawner } = runtime;
     const view = createReadOnlyView(host, readOnly, log);
-    const deps: SandboxDeps = {
-      ...runtime,
-      floor: watchDiskFloor(host, log),
-      jobCount,
-      egress,
-      shown: view.mounts,
-    };
+    const floor = watchDiskFloor(host, log);
+    const deps: SandboxDeps = { ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts };
     const lifecycle = createWorkspaceLifecycle({
       root: host.root,
       store: options.store ?? createFolderStore(join(host.root, "archives"), now),

@@ -1,6 +1,7 @@
 import { statfs } from "node:fs/promises";
+import type { SandboxLimits } from "../limits.ts";
 import type { DiskFloor, Grower } from "./disk-floor.ts";
-import type { HeldFiles } from "./held-files.ts";
+import { type HeldFiles, nothingHeld } from "./held-files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { threadFolders } from "./inside-path.ts";
 import { shellCommand } from "./shell.ts";
@@ -102,33 +103,14 @@ export function watchDisk(
     freshUntil = now + Math.min(lookShare * (now - startedAt), longestPauseMs);
     // Killed by a stop, or with the spawner: nothing learned.
     if (end === "stopped" || end === "failed") return;
-    const numbers = text
-      .trim()
-      .split("\n")
-      .slice(-2 * threadFolders.length)
-      .map(Number.parseFloat);
-    const sum = (part: number[]) => part.reduce((total, value) => total + value, 0);
-    const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024 + (held?.bytes ?? 0);
-    const inodes = sum(numbers.slice(threadFolders.length)) + (held?.inodes ?? 0);
-    // More files than can be counted in time are too many.
-    const counted = end === "exit" && exitCode === 0 && Number.isFinite(bytes);
-    const within = counted && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
-    last = { bytes, inodes, hidden: held?.hidden ?? false, counted, within, ...(await room()) };
-  }
-
-  function isFull({ within, free }: DiskUse): boolean {
-    return !within || free < limits.freeBytes;
-  }
-
-  async function room(): Promise<Pick<DiskUse, "free" | "freeInodes">> {
-    const { bavail, bsize, ffree } = await statfs(host.root);
-    return { free: bavail * bsize, freeInodes: ffree };
+    const counted = end === "exit" && exitCode === 0;
+    last = { ...judge(limits, text, held ?? nothingHeld, counted), ...(await readRoom(host.root)) };
   }
 
   /** Whether the thread may have reached a limit since the last look, which is much quicker to say than whether it has. */
   async function mayBeFull(): Promise<boolean> {
-    if (!last || isFull(last) || performance.now() >= freshUntil) return true;
-    const { free, freeInodes } = await room();
+    if (!last || isFull(limits, last) || performance.now() >= freshUntil) return true;
+    const { free, freeInodes } = await readRoom(host.root);
     return (
       free < limits.freeBytes ||
       last.free - free > limits.workspaceBytes - last.bytes ||
@@ -144,14 +126,8 @@ export function watchDisk(
     return (current ??= measureAgain().finally(() => (current = undefined)));
   }
 
-  /** Whether a thread that has more than it may has taken even more. */
-  function hasGrown(before: DiskUse, after: DiskUse): boolean {
-    if (!after.counted) return after.free < before.free;
-    return after.bytes > before.bytes || after.inodes > before.inodes;
-  }
-
   return {
-    full: () => last !== undefined && isFull(last),
+    full: () => last !== undefined && isFull(limits, last),
     look,
     during(onGrowth) {
       running.add(onGrowth);
@@ -182,4 +158,43 @@ export function watchDisk(
       await current;
     },
   };
+}
+
+/**
+ * @param text what the script has printed
+ * @param counted whether it came to its end
+ */
+function judge(
+  limits: SandboxLimits,
+  text: string,
+  held: HeldFiles,
+  counted: boolean,
+): Omit<DiskUse, "free" | "freeInodes"> {
+  const numbers = text
+    .trim()
+    .split("\n")
+    .slice(-2 * threadFolders.length)
+    .map(Number.parseFloat);
+  const sum = (part: number[]) => part.reduce((total, value) => total + value, 0);
+  const bytes = sum(numbers.slice(0, threadFolders.length)) * 1024 + held.bytes;
+  const inodes = sum(numbers.slice(threadFolders.length)) + held.inodes;
+  // More files than can be counted in time are too many.
+  const isWhole = counted && Number.isFinite(bytes);
+  const within = isWhole && bytes <= limits.workspaceBytes && inodes <= limits.workspaceInodes;
+  return { bytes, inodes, hidden: held.hidden, counted: isWhole, within };
+}
+
+async function readRoom(root: string): Promise<Pick<DiskUse, "free" | "freeInodes">> {
+  const { bavail, bsize, ffree } = await statfs(root);
+  return { free: bavail * bsize, freeInodes: ffree };
+}
+
+function isFull(limits: SandboxLimits, { within, free }: DiskUse): boolean {
+  return !within || free < limits.freeBytes;
+}
+
+/** Whether a thread that has more than it may has taken even more. */
+function hasGrown(before: DiskUse, after: DiskUse): boolean {
+  if (!after.counted) return after.free < before.free;
+  return after.bytes > before.bytes || after.inodes > before.inodes;
 }

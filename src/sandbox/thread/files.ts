@@ -176,7 +176,11 @@ export function createFileTools(run: RunScript, limits: { fileBytes: number }): 
 
 function parseEntry(record: string, base: string): FileEntry {
   const [kind = "", bytes = "", ...name] = record.split("\t");
-  const path = name.join("\t").replace(/[/\u0001]/g, (sign) => (sign === "/" ? "\u0001" : "/"));
+  const path = name
+    .join("\t")
+    .split("/")
+    .map((part) => part.replaceAll("\u0001", "/"))
+    .join("\u0001");
   return {
     path: formatPath(path === "" ? base : `${base}/${path}`),
     type: kind === "f" ? "file" : kind === "d" ? "directory" : kind === "l" ? "link" : "other",

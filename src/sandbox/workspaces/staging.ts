@@ -85,8 +85,8 @@ async function removeTree(path: string): Promise<void> {
     await remove();
   } catch (error) {
     if (process.getuid?.() === 0) throw error; // No folder is shut to root.
-    const open = ["-type", "d", "!", "-perm", "-u=rwx", "-execdir", "chmod", "u+rwx", "{}", ";"];
-    await run("find", [path, ...open], { env: environment }).catch(() => {});
+    const unlock = ["-type", "d", "!", "-perm", "-u=rwx", "-execdir", "chmod", "u+rwx", "{}", ";"];
+    await run("find", [path, ...unlock], { env: environment }).catch(() => {});
     await remove();
   }
 }
