@@ -128,8 +128,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
   }).then(() => {
     const error = new Error(`${endedUnexpectedly}.`);
     tier.reject(error);
-    proofs.fail(error);
-    looks.fail(error);
+    for (const calls of [proofs, looks]) calls.fail(error);
     for (const { resolve } of launches.values()) {
       resolve({ end: "failed", exitCode: null, problem: `${endedUnexpectedly}; try again.` });
     }
