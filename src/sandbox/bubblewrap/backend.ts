@@ -48,13 +48,11 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
             spawner,
             running: openRunningRegistry(notes, { backend, by: readIdentity(process.pid) }),
             networkOf: (threadId, folder) => networkOf(threadId, folder, egress),
-            services: createServices({
-              host,
-              spawner,
-              egress,
-              networkOf,
-              closed: { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] },
-            }),
+            openServices: (floor) =>
+              createServices({
+                ...{ host, spawner, floor, egress, networkOf },
+                closed: { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] },
+              }),
             probe: probeHost,
           },
         };

@@ -1,9 +1,9 @@
-import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Egress, WaysOut } from "../egress/egress.ts";
 import { workspaceRoot } from "../sandbox.ts";
 import type { Service, ServiceEnd, ServiceRequest, ServiceStart } from "../service.ts";
 import type { ServiceRunner } from "../thread/backend.ts";
+import type { DiskFloor } from "../thread/disk-floor.ts";
 import { watchDisk } from "../thread/disk.ts";
 import { type Host, makeFolder, type ThreadFolder } from "../thread/host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "../thread/network.ts";
@@ -15,12 +15,12 @@ const keptHosts = 10;
 /** Names are looked up and certificates checked with these on the machine's own network. */
 const resolverFiles = ["/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/gai.conf"];
 /** An idle service must not cost a look at its files every second, as a command does. */
-const roomEveryMs = 10_000;
-const lookEveryMs = 600_000;
+const pace = { everyMs: 10_000, freshMs: 600_000 };
 
 export interface ServiceDeps {
   host: Host;
   spawner: Spawner;
+  floor: DiskFloor;
   egress: Egress;
   networkOf(id: string, folder: ThreadFolder, ways: WaysOut): ThreadNetwork;
   closed: ClosedPaths;
@@ -53,10 +53,11 @@ export function createServices(deps: ServiceDeps): ServiceRunner {
 }
 
 async function startService(
-  { host, spawner, egress, networkOf }: ServiceDeps,
+  deps: ServiceDeps,
   folder: ThreadFolder,
   request: ServiceRequest,
 ): Promise<ServiceStart> {
+  const { host, spawner, egress, networkOf } = deps;
   const { access, name } = request;
   const refused = new Set<string>();
   const hosts = access.network === "host" ? undefined : access.network;
@@ -89,9 +90,11 @@ async function startService(
     fileBytes: host.limits.fileBytes,
     onOutput: request.onOutput,
   });
-  const disk = guardDisk(host, spawner, folder, launched);
+  const disk = watchDisk(deps, name, folder, pace);
+  const watch = disk.during(() => launched.kill("disk"));
   const ended = launched.ended.then(async (ending) => {
-    await disk.stop();
+    watch.stop();
+    await disk.cancel();
     await network?.close();
     return describeEnd(ending);
   });
@@ -118,39 +121,14 @@ function viewOf({ access: { read, write } }: ServiceRequest): string[] {
     .flatMap(({ path, option }) => [option, path, path]);
 }
 
-/** Ends a service whose own folder is full: looks when the disk has lost room, and every now and then. */
-function guardDisk(
-  host: Host,
-  spawner: Spawner,
-  folder: ThreadFolder,
-  launched: Launched,
-): { stop(): Promise<void> } {
-  const disk = watchDisk(host, spawner, folder);
-  let [free, lookedAt] = [0, Number.NEGATIVE_INFINITY];
-  const look = async () => {
-    const { bavail, bsize } = await statfs(host.root);
-    const lost = free - bavail * bsize;
-    if (performance.now() - lookedAt < lookEveryMs && lost < host.limits.workspaceBytes / 16) return;
-    [free, lookedAt] = [bavail * bsize, performance.now()];
-    await disk.look();
-    if (disk.full()) launched.kill("disk");
-  };
-  // A disk that cannot be asked tells its trouble to whoever writes there.
-  const timer = setInterval(() => void look().catch(() => undefined), roomEveryMs).unref();
-  return {
-    async stop() {
-      clearInterval(timer);
-      await disk.cancel();
-    },
-  };
-}
-
 function describeEnd({ end, exitCode, problem }: Ending): ServiceEnd {
   switch (end) {
     case "exit":
       return { exitCode };
     case "memory":
       return { exitCode: null, problem: "it used up its memory (sandbox.memoryMb)" };
+    case "processes":
+      return { exitCode: null, problem: "it had too many processes (sandbox.processes)" };
     case "disk":
       return {
         exitCode: null,

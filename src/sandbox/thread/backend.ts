@@ -10,7 +10,7 @@ import { createHostProcesses } from "../running/host-processes.ts";
 import type { FenceTimes } from "../running/fence.ts";
 import type { RunningRegistry } from "../running/registry.ts";
 import { createArchiver } from "./archive.ts";
-import { watchDiskFloor } from "./disk-floor.ts";
+import { type DiskFloor, watchDiskFloor } from "./disk-floor.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import type { ThreadNetwork } from "./network.ts";
 import { createReadOnlyView, type ReadOnlyMount, type ReadOnlyView } from "./read-only.ts";
@@ -58,7 +58,7 @@ export interface HostRuntime {
   spawner: Spawner;
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
   /** Absent where nothing isolates them. */
-  services?: ServiceRunner;
+  openServices?(floor: DiskFloor): ServiceRunner;
   /** Runs the real thing with canaries. */
   probe(deps: SandboxDeps): Promise<Probe>;
 }
@@ -92,7 +92,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       log,
       now,
     });
-    return { runtime, view, deps, lifecycle };
+    return { runtime, view, deps, lifecycle, services: runtime.openServices?.(floor) };
   }
 
   async function check(): Promise<Checked> {
@@ -169,7 +169,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
     async close() {
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
       threads.clear();
-      await ready?.runtime.services?.close();
+      await ready?.services?.close();
       await ready?.runtime.spawner.close();
       ready?.view.close();
     },
@@ -180,7 +180,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
 function createServe(working: () => Promise<Ready>): ServiceHost["serve"] {
   return async (request) => {
     try {
-      const { services } = (await working()).runtime;
+      const { services } = await working();
       return services ? await services.serve(request) : notIsolated;
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
@@ -203,6 +203,7 @@ interface Ready {
   view: ReadOnlyView;
   deps: SandboxDeps;
   lifecycle: WorkspaceLifecycle<ThreadFolder>;
+  services: ServiceRunner | undefined;
 }
 
 function placeOf({ runtime: { running, host, spawner } }: Ready) {

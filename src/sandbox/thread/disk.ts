@@ -57,10 +57,16 @@ find "$@" -xdev -type d ! -perm -u=rx -execdir chmod u+rx {} ';' 2>/dev/null
 ! hides "$@"
 `;
 
+/**
+ * @param folder what it may fill
+ * @param pace how often to see whether to look, and for how long a look counts while the disk has the room; by default as
+ * for a command, which is over soon
+ */
 export function watchDisk(
   { host, spawner, floor }: { host: Host; spawner: Spawner; floor: DiskFloor },
   threadId: string,
   folder: ThreadFolder,
+  pace: { everyMs?: number; freshMs?: number } = {},
 ): DiskWatch {
   const { limits } = host;
   let last: DiskUse | undefined;
@@ -100,7 +106,7 @@ export function watchDisk(
     measuring = undefined;
     const held: HeldFiles | undefined = await holding;
     const now = performance.now();
-    freshUntil = now + Math.min(lookShare * (now - startedAt), longestPauseMs);
+    freshUntil = now + (pace.freshMs ?? Math.min(lookShare * (now - startedAt), longestPauseMs));
     // Killed by a stop, or with the spawner: nothing learned.
     if (end === "stopped" || end === "failed") return;
     const counted = end === "exit" && exitCode === 0;
@@ -139,7 +145,7 @@ export function watchDisk(
         void look().then(() => {
           if (before && last && !last.within && hasGrown(before, last)) onGrowth();
         });
-      }, lookEveryMs);
+      }, pace.everyMs ?? lookEveryMs);
       return {
         stop() {
           clearInterval(timer);
