@@ -92,6 +92,9 @@ export async function openConsolePage({
   };
 }
 
-export function article(page: Page, kind: "person" | "progress" | "answer" | "receipt" | "file") {
+export function article(
+  page: Page,
+  kind: "person" | "progress" | "answer" | "question" | "receipt" | "file",
+) {
   return page.locator(`article.${kind}`);
 }

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseMarkdown } from "../../../src/adapters/console/page/markdown/blocks.ts";
+import {
+  changesScriptOften,
+  hasManyElements,
+  splitPieces,
+} from "../../../src/adapters/console/page/markdown/heavy.ts";
 
 /** The page's trees are plain data; the tests walk them as such. */
 type Tree = string | { [name: string]: unknown } | Tree[];
@@ -172,6 +177,97 @@ describe("blocks", () => {
       },
       paragraph("end"),
     ]);
+  });
+});
+
+/** Texts of some length whose cost would grow faster than they do, if any did. */
+const hostile: Record<string, (chars: number) => string> = {
+  "a wide head above short rows": (n) => {
+    const columns = n / 6;
+    return `|${"a|".repeat(columns)}\n|${"-|".repeat(columns)}\n${"|\n".repeat(columns)}`;
+  },
+  "one row of cells": (n) => `|${"-|".repeat(n / 4)}\n|${"-|".repeat(n / 4)}`,
+  "rows that may be heads": (n) => "|-|-|\n".repeat(n / 6),
+  "small tables": (n) => "|a|\n|-|\n\n".repeat(n / 9),
+  "nested quotes": (n) => "> > > > > > > > > a\n".repeat(n / 20),
+  "quotes that end lazily": (n) => "> - a\nb\n".repeat(n / 8),
+  "quotes in one line": (n) => ">".repeat(n),
+  "nested lists": (n) => "- - - - - - - - -\n".repeat(n / 18),
+  "lists in quotes": (n) => "> - > - > - > - a\n".repeat(n / 18),
+  "lists that go in and out": (n) => "- a\n  - b\n    - c\n      - d\n".repeat(n / 30),
+  "a staircase": (n) =>
+    Array.from({ length: Math.sqrt(2 * n) }, (_, depth) => `${" ".repeat(depth)}-\n`).join(""),
+  "empty items": (n) => "-\n".repeat(n / 2),
+  "items between blank lines": (n) => "-\n\n".repeat(n / 3),
+  "blank lines": (n) => `- a${"\n".repeat(n)}b`,
+  spaces: (n) => `${" ".repeat(n / 2)}a${" ".repeat(n / 2)}b`,
+  "almost rules": (n) => `${"- ".repeat(n / 2)}x`,
+  emphasis: (n) => "*a _b ".repeat(n / 6),
+  "emphasis that crosses": (n) => "*a **b ~~c _d __e ***f [g [h [i [j ] ] ] ] ".repeat(n / 42),
+  "emphasis in emphasis": (n) => "[**_~~[a".repeat(n / 8),
+  "open brackets": (n) => "[".repeat(n),
+  "pairs of brackets": (n) => "[]".repeat(n / 2),
+  "links without an end": (n) => '[](a          "'.repeat(n / 15),
+  "links with parentheses": (n) => `[]${"((a)".repeat(n / 4)}`,
+  "links in links": (n) => `${"[".repeat(12)}${"a](http://a/)".repeat(n / 13)}`,
+  "addresses that are none": (n) => "http://%".repeat(n / 8),
+  "addresses in addresses": (n) => "<http://".repeat(n / 8),
+  "addresses that become longer": (n) => `http://a/${"世".repeat(1990)} `.repeat(n / 2000),
+  "runs of backticks": (n) =>
+    Array.from({ length: Math.sqrt(2 * n) }, (_, run) => `${"`".repeat(run + 1)} `).join(""),
+  "short code": (n) => "`a`".repeat(n / 3),
+  "code blocks": (n) => "```\n```\n".repeat(n / 8),
+  "code blocks in items": (n) => "- ```\n".repeat(n / 6),
+  headings: (n) => "# #\n".repeat(n / 4),
+  "line breaks": (n) => "a\n".repeat(n / 2),
+  backslashes: (n) => "\\".repeat(n),
+};
+
+describe("hostile text", () => {
+  test.each(Object.entries(hostile))("makes no more of itself than its length allows: %s", (_, make) => {
+    const text = make(50_000);
+    const started = performance.now();
+    const written = JSON.stringify(parse(text)).length;
+    const tookMs = performance.now() - started;
+    expect(written / text.length).toBeLessThan(30);
+    // Each takes less than a fifth of a second; what grew with the square took a minute.
+    expect(tookMs).toBeLessThan(5_000);
+  });
+
+  test("that is a table of nothing but missing cells is shown as it was written", () => {
+    expect(parse("|a|b|c|\n|-|-|-|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n|\n")).toMatchObject([
+      { type: "paragraph" },
+    ]);
+    expect(parse("|a|b|c|\n|-|-|-|\n|1|2|3|\n|1|\n")).toMatchObject([{ type: "table" }]);
+  });
+});
+
+describe("what would hold up the browser", () => {
+  test.each([
+    ["letters of alternating direction", "aא".repeat(3_000), true],
+    ["digits between letters that go the other way", "1م".repeat(3_000), true],
+    ["letters of two scripts by turns", "aж".repeat(3_000), true],
+    ["English", "The quick brown fox, 12 times. ".repeat(2_000), false],
+    ["Vietnamese", "Tiếng Việt có sáu thanh điệu. ".repeat(2_000), false],
+    ["Russian with commas and dates", "В 2026 году всё ещё есть слова. ".repeat(500), false],
+    ["Hebrew with names in English", "זה קובץ של Heddle והוא ארוך מאוד. ".repeat(800), false],
+    ["Japanese", "これは日本語の文章です。カタカナもある。".repeat(2_000), false],
+  ])("is text that changes its script all the time: %s", (_, text, often) => {
+    expect(changesScriptOften(text)).toBe(often);
+  });
+
+  test("is whatever makes thousands of elements", () => {
+    expect(hasManyElements(parseMarkdown("```\na\n```\n".repeat(1_000)))).toBe(true);
+    expect(hasManyElements(parseMarkdown("- a\n".repeat(10_000)))).toBe(true);
+    expect(hasManyElements(parseMarkdown("# Title\n\nSome *text* and `code`.\n\n".repeat(500)))).toBe(false);
+  });
+
+  test("is shown in pieces that lose nothing and end with a line where they can", () => {
+    const text = `${"one line\n".repeat(300)}${"👩".repeat(2_000)}`;
+    const pieces = splitPieces(text);
+    expect(pieces.join("")).toBe(text);
+    expect(pieces.every((piece) => piece.length <= 1_001 && piece.isWellFormed())).toBe(true);
+    expect(pieces[0]).toMatch(/line\n$/);
   });
 });
 

@@ -2,6 +2,7 @@
 import { messageOf, readFile } from "./api.ts";
 import { byId, type Child, element } from "./dom.ts";
 import { pluralize } from "./format.ts";
+import { renderPlain } from "./markdown/render.ts";
 
 /** More would hold up the page. */
 const shownChars = 200_000;
@@ -47,7 +48,7 @@ async function partsOf(bytes: Uint8Array<ArrayBuffer>, name: string): Promise<HT
   if (text === "") return [element("p", { class: "nothing" }, "This file is empty.")];
   const more = text.length - shownChars;
   return [
-    element("pre", {}, text.slice(0, shownChars)),
+    element("pre", {}, ...renderPlain(text.slice(0, shownChars))),
     ...(more > 0
       ? [
           element(

@@ -3,7 +3,7 @@ import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../console-message.ts";
 import { uploadAddress } from "../api.ts";
 import { element, formatBytes, icon, redraw, timeElement } from "../dom.ts";
-import { renderMarkdown, showMarkdown } from "../markdown/render.ts";
+import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
 import { viewFile } from "../viewer.ts";
 import { CallList } from "./call-list.ts";
 
@@ -156,7 +156,7 @@ function writtenBody({ text, files = [] }: { text: string; files?: string[] }): 
   );
   return [
     // As it was written: people do not expect their asterisks to vanish.
-    ...(text ? [element("p", { class: "plain" }, text)] : []),
+    ...(text ? [element("p", { class: "plain" }, ...renderPlain(text))] : []),
     ...(cards.length > 0 ? [element("div", { class: "sent" }, ...cards)] : []),
   ];
 }

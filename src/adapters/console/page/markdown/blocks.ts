@@ -144,14 +144,19 @@ function parseTable(lines: string[], at: number): Parsed {
     if (!cell.endsWith(":")) return "start";
     return cell.startsWith(":") ? "center" : "end";
   });
-  const rows = [splitCells(lineAt(lines, at))];
   let end = at + 2;
-  while (lineAt(lines, end).includes("|")) {
-    const row = splitCells(lineAt(lines, end));
-    rows.push(aligns.map((_, column) => row[column] ?? ""));
-    end += 1;
+  while (lineAt(lines, end).includes("|")) end += 1;
+  const body = lines.slice(at + 2, end);
+  const written = lines.slice(at, end).join("\n");
+  // Short rows get the cells that they lack: a wide head above many of them would make millions out of nothing.
+  if (aligns.length * (body.length + 1) > written.length) {
+    return [{ type: "paragraph", children: parseInline(written) }, end];
   }
-  return [{ type: "table", aligns, rows: rows.map((row) => row.map(parseInline)) }, end];
+  const rows = [lineAt(lines, at), ...body].map((line) => {
+    const cells = splitCells(line);
+    return aligns.map((_, column) => parseInline(cells[column] ?? ""));
+  });
+  return [{ type: "table", aligns, rows }, end];
 }
 
 /** The cells of a table's line; `\|` is a bar inside a cell. */

@@ -1,10 +1,31 @@
 /** Markdown as elements. Links lead to http(s) only and say where they lead. */
 import { type Child, element, icon, type IconName } from "../dom.ts";
 import { type Block, type ListItem, parseMarkdown } from "./blocks.ts";
+import { changesScriptOften, hasManyElements, splitPieces } from "./heavy.ts";
 import type { Inline } from "./inline.ts";
 
 export function renderMarkdown(text: string): HTMLElement[] {
-  return parseMarkdown(text).map(renderBlock);
+  return parseShown(text).map(renderBlock);
+}
+
+/** Text as it was written. */
+export function renderPlain(text: string): Child[] {
+  return changesScriptOften(text) ? splitPieces(text).map(renderPiece) : [text];
+}
+
+/** What is shown of a text: its blocks, or pieces of itself where these would hold up the page. */
+type Shown = Block | { type: "piece"; text: string };
+
+function parseShown(text: string): Shown[] {
+  if (!changesScriptOften(text)) {
+    const blocks = parseMarkdown(text);
+    if (!hasManyElements(blocks)) return blocks;
+  }
+  return splitPieces(text).map((piece) => ({ type: "piece", text: piece }));
+}
+
+function renderPiece(text: string): HTMLElement {
+  return element("span", { class: "piece" }, text);
 }
 
 /** The signs that Heddle itself begins a paragraph with, as drawings of the page: not every machine has a font for them. */
@@ -26,7 +47,7 @@ const shown = new WeakMap<Element, string[]>();
  * the focus and with what is selected in them. `signed`: Heddle itself says it, not the model.
  */
 export function showMarkdown(node: Element, text: string, { signed }: { signed: boolean }): void {
-  const blocks = parseMarkdown(text);
+  const blocks = parseShown(text);
   const now = blocks.map((block) => JSON.stringify(block));
   const before = shown.get(node) ?? [];
   const changed = now.findIndex((block, index) => block !== before[index]);
@@ -36,7 +57,7 @@ export function showMarkdown(node: Element, text: string, { signed }: { signed: 
   shown.set(node, now);
 }
 
-function renderSigned(block: Block): HTMLElement {
+function renderSigned(block: Shown): HTMLElement {
   const [first, ...others] = block.type === "paragraph" ? block.children : [];
   if (typeof first !== "string") return renderBlock(block);
   const [sign, name] = Object.entries(signs).find(([known]) => first.startsWith(known)) ?? [];
@@ -48,7 +69,7 @@ function renderSigned(block: Block): HTMLElement {
 // The page has h1 for its name and h2 for the thread.
 const headings = ["h3", "h4", "h5"] as const;
 
-function renderBlock(block: Block): HTMLElement {
+function renderBlock(block: Shown): HTMLElement {
   switch (block.type) {
     case "paragraph":
       return element("p", {}, ...renderInline(block.children));
@@ -68,6 +89,8 @@ function renderBlock(block: Block): HTMLElement {
       );
     case "table":
       return renderTable(block);
+    case "piece":
+      return renderPiece(block.text);
   }
 }
 
