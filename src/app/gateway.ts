@@ -58,6 +58,7 @@ export async function startGateway(
     host: environment.HEDDLE_HOST,
     port: environment.HEDDLE_PORT,
     ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
+    proxies: config.settings.console.proxies,
     files: createWorkspaceFiles(context.sandbox),
     operations,
     status: async (): Promise<ConsoleStatus> => ({

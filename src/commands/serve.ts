@@ -1,5 +1,6 @@
 import { flushCompileCache } from "node:module";
 import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
+import { createAddressList } from "../adapters/console/client-address.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
 import { closeAll } from "../app/close.ts";
 import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
@@ -93,11 +94,13 @@ async function startMetrics({ config, telemetry, log }: AppContext, port: number
   const { HEDDLE_HOST: host, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
   const unsafe = findUnsafeSettings(host, token);
   if (unsafe) throw new ConfigError(unsafe);
+  const proxies = createAddressList(config.settings.console.proxies);
   const onError = (error: unknown) => log.error({ err: error }, "the metrics could not be read");
   try {
     const served = await serveMetrics({
       page: metrics,
-      authGuard: createAuthGuard({ host, token }),
+      authGuard: createAuthGuard({ host, token, proxies }),
+      proxies,
       host,
       port,
       onError,

@@ -4,7 +4,7 @@ import { budgetsSchema } from "./budgets.ts";
 import { channelsSchema, modelChoices } from "./channels.ts";
 import { discordSchema, slackSchema } from "./platforms.ts";
 import { egressSchema, sandboxSchema, workspacesSchema } from "./sandbox.ts";
-import { count, modelName } from "./values.ts";
+import { count, modelName, network } from "./values.ts";
 
 /** Everything that `heddle.yaml` can say. The descriptions are the documentation: the reference is made from them. */
 
@@ -268,6 +268,16 @@ export const settingsSchema = z.strictObject({
       expireDays: count(1, 3650)
         .default(90)
         .describe("days without activity after which a session is deleted"),
+    })
+    .prefault({}),
+  console: z
+    .strictObject({
+      proxies: z
+        .array(network)
+        .default([])
+        .describe(
+          "addresses and networks of reverse proxies before the console: only theirs is the X-Forwarded-For that counts, and they may hold as many connections as there are",
+        ),
     })
     .prefault({}),
   telemetry: z

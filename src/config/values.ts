@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 
 /** Kinds of values that more than one part of the settings has. */
@@ -20,5 +21,13 @@ export const hosts = z
       .refine((rule) => hostName.test(rule.replace(/^\*\./, "")), "expected example.com or *.example.com"),
   )
   .default([]);
+
+/** An address, or a network with its prefix. */
+export const network = z.string().refine((text) => {
+  const [address = "", prefix, ...more] = text.split("/");
+  const bits = { 4: 32, 6: 128 }[isIP(address)];
+  if (bits === undefined || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+}, "expected an address or a network, e.g. 10.0.0.7 or 10.0.0.0/8");
 
 export const channelId = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:channel");

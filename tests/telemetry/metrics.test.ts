@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createAuthGuard } from "../../src/adapters/console/auth-guard.ts";
+import { createAddressList } from "../../src/adapters/console/client-address.ts";
 import { serveMetrics } from "../../src/adapters/console/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/model.ts";
 import { reconnects } from "../../src/chat/adapter.ts";
@@ -179,6 +180,7 @@ describe("/metrics of a worker", () => {
     const served = await serveMetrics({
       page: metrics,
       authGuard: createAuthGuard({ host: "127.0.0.1", token }),
+      proxies: createAddressList([]),
       host: "127.0.0.1",
       port: 0,
       onError: () => undefined,

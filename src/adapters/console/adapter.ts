@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
 import type { ChatAdapter } from "../../chat/adapter.ts";
@@ -8,6 +8,8 @@ import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { answerApi } from "./api.ts";
 import { createAuthGuard, findUnsafeSettings } from "./auth-guard.ts";
+import { type AddressList, createAddressList } from "./client-address.ts";
+import { consoleLimits, createLimitedServer } from "./connections.ts";
 import { Conversations, type OnUnreadable } from "./conversations.ts";
 import { answerProbe } from "./health.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
@@ -17,7 +19,6 @@ import { LiveStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import { readPage } from "./page.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
-import { maxStreams } from "./streams.ts";
 import { TimelineStreams } from "./timeline-streams.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -28,6 +29,8 @@ export interface ConsoleAdapterOptions {
   port: number;
   /** Needed where `host` is not the loopback interface; asked for wherever it is set. */
   token?: string;
+  /** Addresses and networks of reverse proxies; by default none is believed. */
+  proxies?: readonly string[];
   files: WorkspaceFiles;
   operations: Operations;
   status(): Promise<ConsoleStatus>;
@@ -48,9 +51,6 @@ export interface ConsoleAdapterOptions {
   log: Pick<BaseLogger, "error">;
 }
 
-/** Far more than the page of one person ever needs. */
-const maxConnections = 4 * maxStreams;
-
 /** How often files that no message has named are looked for, in milliseconds. */
 const sweepMs = 5 * 60_000;
 
@@ -63,6 +63,7 @@ const graceMs = 5000;
  */
 export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapter & { readonly url: string } {
   const { redis, host, port, token, files, operations, log } = options;
+  const proxies = createAddressList(options.proxies ?? []);
   let running:
     | {
         server: Server;
@@ -103,11 +104,11 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         timelineStreams,
         files,
         operations,
-        authGuard: createAuthGuard({ host, token }),
+        authGuard: createAuthGuard({ host, token, proxies }),
         status: () => options.status(),
       };
       try {
-        const server = createConsoleServer(services, await readPage(), options);
+        const server = createConsoleServer(services, await readPage(), proxies, options);
         await live.start();
         running = {
           server,
@@ -146,6 +147,7 @@ type ServerOptions = Pick<
 function createConsoleServer(
   services: Services,
   page: ReadonlyMap<string, () => Reply>,
+  proxies: AddressList,
   { instance, hasWorker, findUnready, confirm = passOn, metrics, log }: ServerOptions,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
@@ -176,12 +178,7 @@ function createConsoleServer(
     }
   };
 
-  const server = createServer(
-    { requestTimeout: 30_000 },
-    (request, response) => void serve(request, response),
-  );
-  server.maxConnections = maxConnections;
-  return server;
+  return createLimitedServer(consoleLimits, proxies, (request, response) => void serve(request, response));
 }
 
 function passOn<T>(work: Promise<T>): Promise<T> {

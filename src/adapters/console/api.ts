@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { pinConnection } from "./connections.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
@@ -40,6 +41,7 @@ export async function answerApi(
 ): Promise<Reply | null> {
   const refusal = services.authGuard.authenticate(request);
   if (refusal) return replyProblem(refusal.status, refusal.error);
+  pinConnection(response);
   for (const route of routes) {
     const parameters = route.method === request.method ? matchRoute(route, url.pathname) : undefined;
     if (parameters)

@@ -1,9 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { BlockList, isIP } from "node:net";
+import { type AddressList, createAddressList, findClientAddress, networkOf } from "./client-address.ts";
 
 /** Why a request may not pass; `error` is for the person. */
-type Refusal = { status: 401 | 403 | 421 | 429; error: string };
+type Refusal = { status: 400 | 401 | 403 | 421 | 429; error: string };
 
 /**
  * Who may talk to the console.
@@ -31,22 +31,11 @@ const leastTokenChars = 16;
 
 /** How many wrong tokens an address may send in a minute; a page that has its cookie is not affected. */
 const mostWrong = 10;
+/** The same for a proxy and all that it stands for: far more than people mistype, far less than guessing needs. */
+const mostWrongOfProxy = 300;
 const wrongForMs = 60_000;
 /** How many addresses are tracked; beyond that, all counts are reset. */
 const mostAddresses = 10_000;
-
-/** Where a reverse proxy of this console may stand: on this machine, or in a network that is ours. */
-const near = new BlockList();
-for (const [network, prefix] of [
-  ["127.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["172.16.0.0", 12],
-  ["192.168.0.0", 16],
-] as const) {
-  near.addSubnet(network, prefix, "ipv4");
-}
-near.addAddress("::1", "ipv6");
-near.addSubnet("fc00::", 7, "ipv6");
 
 /** What is wrong with these settings, in one sentence; null when the console may start. */
 export function findUnsafeSettings(host: string, token: string | undefined): string | null {
@@ -61,12 +50,19 @@ export function findUnsafeSettings(host: string, token: string | undefined): str
   return `HEDDLE_CONSOLE_TOKEN is too easy to guess: it needs at least ${leastTokenChars} characters.`;
 }
 
+const unauthorized: Refusal = {
+  status: 401,
+  error: "The console needs its token: HEDDLE_CONSOLE_TOKEN in Heddle's settings.",
+};
+
 export function createAuthGuard(settings: {
   host: string;
   token: string | undefined;
+  /** Whose `X-Forwarded-For` counts; by default nobody's. */
+  proxies?: AddressList;
   now?: () => number;
 }): AuthGuard {
-  const { host, token, now = Date.now } = settings;
+  const { host, token, proxies = createAddressList([]), now = Date.now } = settings;
   // With a token, names do not matter (behind a proxy they are anything): the cookie is bound to the name under
   // which it was given, so a rebound name has none.
   const names = token === undefined ? new Set([...loopbackNames, host]) : null;
@@ -80,8 +76,31 @@ export function createAuthGuard(settings: {
     return known && now() - known.since < wrongForMs ? known : { count: 0, since: now() };
   };
 
+  const addFailure = (address: string) => {
+    const { count, since } = readFailures(address);
+    if (wrong.size >= mostAddresses) wrong.clear();
+    wrong.set(address, { count: count + 1, since });
+  };
+
+  const checkBearer = (request: IncomingMessage, bearer: string, expected: string): Refusal | null => {
+    const peer = networkOf(request.socket.remoteAddress ?? "");
+    const client = networkOf(findClientAddress(request, proxies));
+    const tooMany =
+      readFailures(client).count >= mostWrong || readFailures(`peer ${peer}`).count >= mostWrongOfProxy;
+    if (tooMany) {
+      const error = "Too many wrong tokens came from this address: wait a minute, then try again.";
+      return { status: 429, error };
+    }
+    if (isEqual(bearer, expected)) return null;
+    addFailure(client);
+    addFailure(`peer ${peer}`);
+    return unauthorized;
+  };
+
   return {
     checkOrigin(request) {
+      const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && /^host$/i.test(name));
+      if (hosts.length > 1) return { status: 400, error: "A request names one host, not several." };
       const named = request.headers.host ?? "";
       const name = URL.parse(`http://${named}`)?.hostname;
       if (name === undefined || (names && !names.has(name))) {
@@ -102,22 +121,7 @@ export function createAuthGuard(settings: {
       const cookies = (request.headers.cookie ?? "").split("; ");
       if (cookies.some((cookie) => isEqual(cookie, `${cookieName}=${session}`))) return null;
       const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
-      if (bearer !== undefined) {
-        const address = findClientAddress(request);
-        const { count, since } = readFailures(address);
-        if (count >= mostWrong)
-          return {
-            status: 429,
-            error: "Too many wrong tokens came from this address: wait a minute, then try again.",
-          };
-        if (isEqual(bearer, token)) return null;
-        if (wrong.size >= mostAddresses) wrong.clear();
-        wrong.set(address, { count: count + 1, since });
-      }
-      return {
-        status: 401,
-        error: "The console needs its token: HEDDLE_CONSOLE_TOKEN in Heddle's settings.",
-      };
+      return bearer === undefined ? unauthorized : checkBearer(request, bearer, token);
     },
 
     cookie(request) {
@@ -125,18 +129,6 @@ export function createAuthGuard(settings: {
       return `${cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieSeconds}${secure}`;
     },
   };
-}
-
-/**
- * The address by which wrong tokens are counted. Behind a reverse proxy it is the last one in `X-Forwarded-For`, which
- * the proxy has added: otherwise one attacker would lock out everybody behind it. A client with a public address may have
- * written the header itself, so there it is ignored.
- */
-function findClientAddress({ socket, headers }: IncomingMessage): string {
-  const peer = socket.remoteAddress ?? "";
-  const forwarded = String(headers["x-forwarded-for"] ?? "");
-  const last = forwarded.split(",").at(-1)?.trim() ?? "";
-  return isIP(last) > 0 && near.check(peer, isIP(peer) === 6 ? "ipv6" : "ipv4") ? last : peer;
 }
 
 function isLoopback(host: string): boolean {

@@ -1,6 +1,8 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { AuthGuard } from "./auth-guard.ts";
+import type { AddressList } from "./client-address.ts";
+import { createLimitedServer } from "./connections.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 
 /** The metrics of this process, for people who may see the console. */
@@ -20,10 +22,14 @@ export async function answerMetrics(
   return { status: 200, headers: { "content-type": page.contentType }, body: await page.render() };
 }
 
+/** Far more than those who scrape. */
+const limits = { total: 64, address: 16 };
+
 /** Serves only `/metrics`, where there is no console. Rejects when the address is in use. */
 export async function serveMetrics(options: {
   page: MetricsPage;
   authGuard: AuthGuard;
+  proxies: AddressList;
   host: string;
   port: number;
   onError(error: unknown): void;
@@ -38,7 +44,7 @@ export async function serveMetrics(options: {
     }
     return await answerMetrics(page, authGuard, request);
   };
-  const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
+  const server = createLimitedServer(limits, options.proxies, (request, response) => {
     setCommonHeaders(response);
     answer(request).then(
       (reply) => send(response, reply),
@@ -48,7 +54,6 @@ export async function serveMetrics(options: {
       },
     );
   });
-  server.maxConnections = 32;
   server.listen(options.port, options.host);
   await once(server, "listening");
   const address = server.address();

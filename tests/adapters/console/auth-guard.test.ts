@@ -1,7 +1,9 @@
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { Socket } from "node:net";
+import { connect, Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createAuthGuard } from "../../../src/adapters/console/auth-guard.ts";
+import { createAddressList } from "../../../src/adapters/console/client-address.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call } from "./requests.ts";
 import { type ConsoleSettings, startConsole } from "./start-console.ts";
@@ -94,25 +96,55 @@ describe("a console with a token", () => {
     return Object.assign(new IncomingMessage(socket), { headers });
   };
 
+  const proxies = createAddressList(["127.0.0.1", "172.18.0.0/16", "fd00::/8"]);
+
   test.each([
-    ["each client of a proxy on this machine", "::ffff:127.0.0.1", "203.0.113.7", undefined],
-    ["each client of a proxy in a private network", "172.18.0.2", "2001:db8::7", undefined],
+    ["each client of a proxy that is named", "::ffff:127.0.0.1", "203.0.113.7", undefined],
+    ["each client of a named network of proxies", "172.18.0.2", "2001:db8::7", undefined],
+    ["the client before two named proxies", "fd00::1", "203.0.113.7, 172.18.0.9", undefined],
     [
       "the client that the proxy has seen, not those it claims to be",
-      "::1",
+      "127.0.0.1",
       "198.51.100.9, 203.0.113.1",
       429,
     ],
-    ["the proxy, when it names no address", "10.0.0.1", "unknown", 429],
+    ["a named proxy, when it names no address", "172.18.0.2", "unknown", 429],
+    ["a near address that is not named, whatever it says", "10.0.0.1", "203.0.113.7", 429],
+    ["a neighbour of the proxy on this machine", "127.0.0.2", "203.0.113.7", 429],
     ["a public address, whatever it says of others", "203.0.113.2", "203.0.113.7", 429],
   ])("counts the wrong tokens of %s", (_, peer, forwarded, status) => {
-    const gate = createAuthGuard({ host: "0.0.0.0", token });
+    const gate = createAuthGuard({ host: "0.0.0.0", token, proxies });
     const bearer = (text: string, from: string) =>
       gate.authenticate(asked({ authorization: `Bearer ${text}`, "x-forwarded-for": from }, peer))?.status;
     const attacker = forwarded === "unknown" ? forwarded : "198.51.100.1, 203.0.113.1";
     for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`, attacker)).toBe(401);
     expect(bearer(token, attacker)).toBe(429);
     expect(bearer(token, forwarded)).toBe(status);
+  });
+
+  test("looks at 300 wrong tokens a minute of all clients of a proxy, while pages that are signed in go on", () => {
+    let now = 0;
+    const gate = createAuthGuard({ host: "0.0.0.0", token, proxies, now: () => now });
+    const from = (n: number) => ({ "x-forwarded-for": `198.51.${n >> 8}.${n & 255}` });
+    const guess = (n: number) =>
+      gate.authenticate(asked({ authorization: `Bearer guess-${n}`, ...from(n) }, "127.0.0.1"))?.status;
+    const statuses = Array.from({ length: 400 }, (_, n) => guess(n));
+    expect(statuses.filter((status) => status === 401)).toHaveLength(300);
+    expect(statuses.slice(300).every((status) => status === 429)).toBe(true);
+    const cookie = gate.cookie(asked({})).split(";")[0] ?? "";
+    expect(gate.authenticate(asked({ cookie, ...from(500) }, "127.0.0.1"))).toBeNull();
+    now = 60_000;
+    expect(guess(401)).toBe(401);
+  });
+
+  test("counts the addresses of one IPv6 network together", () => {
+    const gate = createAuthGuard({ host: "0.0.0.0", token });
+    const statuses = Array.from(
+      { length: 11 },
+      (_, n) =>
+        gate.authenticate(asked({ authorization: `Bearer guess-${n}` }, `2001:db8:1:2::${n}`))?.status,
+    );
+    expect(statuses.at(-1)).toBe(429);
   });
 
   test("looks at ten wrong tokens a minute, while a page that is signed in goes on", async () => {
@@ -152,6 +184,21 @@ describe("a console with a token", () => {
     const foreign = { ...own, origin: "https://evil.example" };
     expect((await call(console.url, address, { ...message, headers: foreign })).status).toBe(403);
   });
+});
+
+test("a request that names two hosts is refused, whichever comes first", async () => {
+  await using console = await open();
+  const { hostname, port } = new URL(console.url);
+  for (const hosts of [
+    ["127.0.0.1", "evil.example"],
+    ["evil.example", "127.0.0.1"],
+    ["127.0.0.1", "127.0.0.1"],
+  ]) {
+    const socket = connect({ host: hostname, port: Number(port) });
+    const lines = hosts.map((host) => `Host: ${host}:${port}`).join("\r\n");
+    socket.end(`GET /api/status HTTP/1.1\r\n${lines}\r\nConnection: close\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  }
 });
 
 describe("every answer", () => {

@@ -63,6 +63,7 @@ export interface ConsoleSettings {
   /** Default: a free one. */
   port?: number;
   token?: string;
+  proxies?: string[];
   budgets?: Partial<BudgetSettings>;
 }
 
@@ -104,6 +105,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     host,
     port,
     ...(token === undefined ? {} : { token }),
+    ...(settings.proxies && { proxies: settings.proxies }),
     files: {
       list: async () => ({ ok: true, entries: entriesOf(workspace), truncated: false }),
       read: async (_thread, path) => {
