@@ -12,6 +12,7 @@ import { hasWorker } from "../queue/turns/worker-presence.ts";
 import { listAuditProblems } from "../telemetry/audit/problems.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
+import type { ConsoleToken } from "./console-token.ts";
 import { readInstance } from "./instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
@@ -31,10 +32,11 @@ export async function announceCatchUp({ redis, platforms }: AppContext): Promise
 export async function startGateway(
   context: AppContext,
   model: { id: string },
+  { token, byDefault }: ConsoleToken,
 ): Promise<Running & { url: string }> {
   const { config, log, redis, server, intake } = context;
   const { environment } = config;
-  const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, environment.HEDDLE_CONSOLE_TOKEN);
+  const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, token);
   if (unsafe) throw new ConfigError(unsafe);
   const adapters = await openAdapters({
     config,
@@ -57,7 +59,8 @@ export async function startGateway(
     redis,
     host: environment.HEDDLE_HOST,
     port: environment.HEDDLE_PORT,
-    ...(environment.HEDDLE_CONSOLE_TOKEN && { token: environment.HEDDLE_CONSOLE_TOKEN }),
+    ...(token !== undefined && { token }),
+    ...(byDefault && { loginCode: byDefault.loginCode }),
     proxies: config.settings.console.proxies,
     files: createWorkspaceFiles(context.sandbox),
     operations,

@@ -4,6 +4,7 @@ import { createAddressList } from "../adapters/console/client-address.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
 import { closeAll } from "../app/close.ts";
 import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
+import { type ConsoleToken, openConsoleToken } from "../app/console-token.ts";
 import { announceCatchUp, startGateway } from "../app/gateway.ts";
 import { readInstance } from "../app/instance.ts";
 import { openModels } from "../app/models.ts";
@@ -66,15 +67,17 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   const context = await createAppContext(setup, { measures: role !== "worker" || metricsPort !== undefined });
   started.context = context;
   const add = (ends: string, running: Running) => started.parts.add({ ...running, ends });
+  const serves = role !== "worker" || metricsPort !== undefined;
+  const consoleToken = serves ? await openConsoleToken(setup.config) : {};
   let url = "";
   if (role !== "worker") await announceCatchUp(context);
   if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
   if (role !== "worker") {
-    const gateway = await startGateway(context, models.model);
+    const gateway = await startGateway(context, models.model, consoleToken);
     add("the connections to chat platforms and console to close", gateway);
     url = gateway.url;
   } else if (metricsPort !== undefined) {
-    add("the metrics to close", await startMetrics(context, metricsPort));
+    add("the metrics to close", await startMetrics(context, metricsPort, consoleToken));
   }
   const onError = (error: unknown) => setup.log.warn({ err: error }, "the heartbeat was not written");
   add(
@@ -83,15 +86,19 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   );
   // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
   flushCompileCache();
-  process.stdout.write(banner(context, models.model.id, url));
+  process.stdout.write(banner(context, models.model.id, url, consoleToken));
   reportServing();
 }
 
 /** `/metrics` of a worker, which has no console. @throws ConfigError */
-async function startMetrics({ config, telemetry, log }: AppContext, port: number): Promise<Running> {
+async function startMetrics(
+  { config, telemetry, log }: AppContext,
+  port: number,
+  { token }: ConsoleToken,
+): Promise<Running> {
   const { metrics } = telemetry;
   if (!metrics) throw new Error("There are no metrics to serve.");
-  const { HEDDLE_HOST: host, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
+  const { HEDDLE_HOST: host } = config.environment;
   const unsafe = findUnsafeSettings(host, token);
   if (unsafe) throw new ConfigError(unsafe);
   const proxies = createAddressList(config.settings.console.proxies);
@@ -123,7 +130,12 @@ async function endAll({ context, parts }: Started): Promise<void> {
   if (context) await closeAll(ending, context);
 }
 
-function banner({ server, sandbox, config }: AppContext, model: string, url: string): string {
+function banner(
+  { server, sandbox, config }: AppContext,
+  model: string,
+  url: string,
+  { byDefault }: ConsoleToken,
+): string {
   const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
   const lines = [
     [
@@ -137,7 +149,18 @@ function banner({ server, sandbox, config }: AppContext, model: string, url: str
     ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", "connected"]] : []),
     ...(url && DISCORD_TOKEN ? [["discord", "connected"]] : []),
-    ...(url ? [["console", url]] : []),
+    ...(url ? describeConsole(url, byDefault) : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;
+}
+
+/** The link signs in once; it is printed and never logged. */
+function describeConsole(url: string, byDefault: ConsoleToken["byDefault"]): string[][] {
+  if (!byDefault) return [["console", url]];
+  const { loginCode, file, others } = byDefault;
+  return [
+    ["console", `${url}/#token=${loginCode}`],
+    ["", `This link signs in once, within 15 minutes; after that the token in ${file} does.`],
+    ["", `It is asked for because ${others} could use the console otherwise.`],
+  ];
 }

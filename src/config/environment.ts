@@ -78,7 +78,13 @@ export const environmentSchema = z.object({
     .string()
     .min(16, "expected at least 16 characters")
     .optional()
-    .describe("token that the console asks for; required when HEDDLE_HOST is not a loopback address"),
+    .describe(
+      "token that the console asks for; required when HEDDLE_HOST is not a loopback address. Without it, where others of this machine could reach the console, a file console.token in the data folder, made at the first start",
+    ),
+  HEDDLE_CONSOLE_OPEN: z
+    .enum(["0", "1"])
+    .optional()
+    .describe("1 lets everybody on this machine use the console without a token"),
   HEDDLE_AUDIT_KEY: z
     .string()
     .min(32, "expected at least 32 characters, e.g. what openssl rand -hex 32 prints")

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -32,6 +32,8 @@ export interface Place {
   start(args: string[], env?: Record<string, string>, version?: string): Program;
   /** Starts it where a system's program is hidden, as on a host that lacks it. */
   startWithout(program: string, args: string[], env?: Record<string, string>): Program;
+  /** Starts it as on a host outside of any container that has these accounts, in the form of /etc/passwd, and no others. */
+  startAmong(accounts: string, args: string[], env?: Record<string, string>): Promise<Program>;
   /** Starts it as on another host: it sees no process of this one, and numbers mean others there. Only as root. */
   startElsewhere(args: string[], env?: Record<string, string>): Program;
   /** What the programs printed, for the report of a failed test. */
@@ -72,6 +74,13 @@ export async function newPlace(): Promise<Place> {
       const program = [process.execPath, join(present, "src/main.ts"), ...args];
       return add(start(folder, ["bwrap", ...mounts, "--", ...program], env));
     },
+    async startAmong(accounts, args, env = {}) {
+      const passwd = join(folder, "passwd");
+      await writeFile(passwd, accounts);
+      const mounts = ["--die-with-parent", ...(await bindRoot()), "--tmpfs", "/home", "--ro-bind", passwd, "/etc/passwd"];
+      const program = [process.execPath, join(present, "src/main.ts"), ...args];
+      return add(start(folder, ["bwrap", ...mounts, "--", ...program], env));
+    },
     startElsewhere(args, env = {}) {
       const apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
       return add(start(folder, [...apart, process.execPath, join(present, "src/main.ts"), ...args], env));
@@ -86,6 +95,16 @@ export async function newPlace(): Promise<Place> {
   };
 }
 
+/** All of the host but what says that this is a container. */
+async function bindRoot(): Promise<string[]> {
+  const entries = (await readdir("/", { withFileTypes: true })).filter(({ name }) => name !== ".dockerenv");
+  const mounts = entries.map(async (entry) => {
+    const path = `/${entry.name}`;
+    return entry.isSymbolicLink() ? ["--symlink", await readlink(path), path] : ["--dev-bind", path, path];
+  });
+  return (await Promise.all(mounts)).flat();
+}
+
 /** As `npm start` has it: a program that need not be compiled again is ready in half the time. */
 const compiled = process.env["NODE_COMPILE_CACHE"];
 
@@ -93,7 +112,8 @@ function start(folder: string, [command = "", ...args]: string[], env: Record<st
   const child = spawn(command, args, {
     cwd: folder,
     env: {
-      ...{ PATH: process.env["PATH"] ?? "", HOME: folder, HEDDLE_PORT: "0" },
+      // Whatever accounts the machine of the tests has.
+      ...{ PATH: process.env["PATH"] ?? "", HOME: folder, HEDDLE_PORT: "0", HEDDLE_CONSOLE_OPEN: "1" },
       ...(compiled && { NODE_COMPILE_CACHE: compiled }),
       ...env,
     },

@@ -29,6 +29,8 @@ export interface ConsoleAdapterOptions {
   port: number;
   /** Needed where `host` is not the loopback interface; asked for wherever it is set. */
   token?: string;
+  /** Stands for the token once, soon after the start. */
+  loginCode?: string;
   /** Addresses and networks of reverse proxies; by default none is believed. */
   proxies?: readonly string[];
   files: WorkspaceFiles;
@@ -104,7 +106,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         timelineStreams,
         files,
         operations,
-        authGuard: createAuthGuard({ host, token, proxies }),
+        authGuard: createAuthGuard({ host, token, proxies, loginCode: options.loginCode }),
         status: () => options.status(),
       };
       try {

@@ -34,6 +34,8 @@ const mostWrong = 10;
 /** The same for a proxy and all that it stands for: far more than people mistype, far less than guessing needs. */
 const mostWrongOfProxy = 300;
 const wrongForMs = 60_000;
+/** Long enough to walk from the terminal to the browser. */
+const loginCodeMs = 15 * 60_000;
 /** How many addresses are tracked; beyond that, all counts are reset. */
 const mostAddresses = 10_000;
 
@@ -52,17 +54,21 @@ export function findUnsafeSettings(host: string, token: string | undefined): str
 
 const unauthorized: Refusal = {
   status: 401,
-  error: "The console needs its token: HEDDLE_CONSOLE_TOKEN in Heddle's settings.",
+  error:
+    "The console needs its token: HEDDLE_CONSOLE_TOKEN in Heddle's settings, or the file console.token in its data folder.",
 };
 
 export function createAuthGuard(settings: {
   host: string;
   token: string | undefined;
+  /** Stands for the token at one `POST /api/session` in the first minutes. */
+  loginCode?: string | undefined;
   /** Whose `X-Forwarded-For` counts; by default nobody's. */
   proxies?: AddressList;
   now?: () => number;
 }): AuthGuard {
   const { host, token, proxies = createAddressList([]), now = Date.now } = settings;
+  const login = { code: settings.loginCode, until: now() + loginCodeMs };
   // With a token, names do not matter (behind a proxy they are anything): the cookie is bound to the name under
   // which it was given, so a rebound name has none.
   const names = token === undefined ? new Set([...loopbackNames, host]) : null;
@@ -82,6 +88,13 @@ export function createAuthGuard(settings: {
     wrong.set(address, { count: count + 1, since });
   };
 
+  const takesLoginCode = ({ method, url }: IncomingMessage, bearer: string): boolean => {
+    if (login.code === undefined || now() >= login.until) return false;
+    if (method !== "POST" || url !== "/api/session" || !isEqual(bearer, login.code)) return false;
+    login.code = undefined;
+    return true;
+  };
+
   const checkBearer = (request: IncomingMessage, bearer: string, expected: string): Refusal | null => {
     const peer = networkOf(request.socket.remoteAddress ?? "");
     const client = networkOf(findClientAddress(request, proxies));
@@ -91,7 +104,7 @@ export function createAuthGuard(settings: {
       const error = "Too many wrong tokens came from this address: wait a minute, then try again.";
       return { status: 429, error };
     }
-    if (isEqual(bearer, expected)) return null;
+    if (isEqual(bearer, expected) || takesLoginCode(request, bearer)) return null;
     addFailure(client);
     addFailure(`peer ${peer}`);
     return unauthorized;
@@ -131,7 +144,7 @@ export function createAuthGuard(settings: {
   };
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 

@@ -5,6 +5,7 @@ import { openMcpPool } from "../../agent/mcp/pool.ts";
 import { readNetworkCode } from "../../agent/network-code.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
+import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
 import { readInstance } from "../../app/instance.ts";
 import { furtherModels } from "../../app/models.ts";
 import { openRedis } from "../../app/redis.ts";
@@ -199,7 +200,14 @@ async function checkDataDisk({ config }: CommandContext): Promise<Finding[]> {
 
 async function checkConsoleAddress({ config }: CommandContext): Promise<Finding[]> {
   const { HEDDLE_HOST: host, HEDDLE_PORT: port, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
-  return [await checkConsole({ host, port, token, instance: readInstance(config) })];
+  const others = await findConsoleOthers(config);
+  const file = consoleTokenFile(config.dataDir);
+  return [
+    await checkConsole({ host, port, token, instance: readInstance(config) }),
+    ...(others === undefined
+      ? []
+      : [{ level: "note" as const, text: `it asks for the token in ${file}, because of ${others}` }]),
+  ];
 }
 
 async function checkSlackApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {

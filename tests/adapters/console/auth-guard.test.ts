@@ -159,6 +159,23 @@ describe("a console with a token", () => {
     expect(bearer(token)).toBeUndefined();
   });
 
+  test("takes the code of the login link once, to sign in and within 15 minutes", () => {
+    let now = 0;
+    const open = () =>
+      createAuthGuard({ host: "127.0.0.1", token, loginCode: "from-the-link", now: () => now });
+    const signIn = (gate: ReturnType<typeof open>, method: string, url: string) =>
+      gate.authenticate(Object.assign(asked({ authorization: "Bearer from-the-link" }), { method, url }))
+        ?.status;
+    const gate = open();
+    expect(signIn(gate, "GET", "/api/status")).toBe(401);
+    expect(signIn(gate, "POST", "/api/threads")).toBe(401);
+    expect(signIn(gate, "POST", "/api/session")).toBeUndefined();
+    expect(signIn(gate, "POST", "/api/session")).toBe(401);
+    const late = open();
+    now = 15 * 60_000;
+    expect(signIn(late, "POST", "/api/session")).toBe(401);
+  });
+
   test("trades the token for a cookie that scripts and other sites cannot use", async () => {
     await using console = await open({ token });
     const session = await call(console.url, "/api/session", {

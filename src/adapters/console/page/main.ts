@@ -143,7 +143,7 @@ async function submitToken(): Promise<void> {
     void start();
   } catch (error) {
     byId("sign-in-problem").textContent = isUnauthorized(error)
-      ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings."
+      ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings, or for console.token in its data folder."
       : messageOf(error);
   }
 }
