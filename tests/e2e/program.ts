@@ -77,7 +77,15 @@ export async function newPlace(): Promise<Place> {
     async startAmong(accounts, args, env = {}) {
       const passwd = join(folder, "passwd");
       await writeFile(passwd, accounts);
-      const mounts = ["--die-with-parent", ...(await bindRoot()), "--tmpfs", "/home", "--ro-bind", passwd, "/etc/passwd"];
+      const mounts = [
+        "--die-with-parent",
+        ...(await bindRoot()),
+        "--tmpfs",
+        "/home",
+        "--ro-bind",
+        passwd,
+        "/etc/passwd",
+      ];
       const program = [process.execPath, join(present, "src/main.ts"), ...args];
       return add(start(folder, ["bwrap", ...mounts, "--", ...program], env));
     },

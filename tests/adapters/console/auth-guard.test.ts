@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { connect, Socket } from "node:net";
-import { text } from "node:stream/consumers";
+import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createAuthGuard } from "../../../src/adapters/console/auth-guard.ts";
 import { createAddressList } from "../../../src/adapters/console/client-address.ts";
@@ -161,17 +161,17 @@ describe("a console with a token", () => {
 
   test("takes the code of the login link once, to sign in and within 15 minutes", () => {
     let now = 0;
-    const open = () =>
+    const openGate = () =>
       createAuthGuard({ host: "127.0.0.1", token, loginCode: "from-the-link", now: () => now });
-    const signIn = (gate: ReturnType<typeof open>, method: string, url: string) =>
+    const signIn = (gate: ReturnType<typeof openGate>, method: string, url: string) =>
       gate.authenticate(Object.assign(asked({ authorization: "Bearer from-the-link" }), { method, url }))
         ?.status;
-    const gate = open();
+    const gate = openGate();
     expect(signIn(gate, "GET", "/api/status")).toBe(401);
     expect(signIn(gate, "POST", "/api/threads")).toBe(401);
     expect(signIn(gate, "POST", "/api/session")).toBeUndefined();
     expect(signIn(gate, "POST", "/api/session")).toBe(401);
-    const late = open();
+    const late = openGate();
     now = 15 * 60_000;
     expect(signIn(late, "POST", "/api/session")).toBe(401);
   });
@@ -214,7 +214,7 @@ test("a request that names two hosts is refused, whichever comes first", async (
     const socket = connect({ host: hostname, port: Number(port) });
     const lines = hosts.map((host) => `Host: ${host}:${port}`).join("\r\n");
     socket.end(`GET /api/status HTTP/1.1\r\n${lines}\r\nConnection: close\r\n\r\n`);
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await readText(socket)).toMatch(/^HTTP\/1\.1 400 /);
   }
 });
 
