@@ -48,13 +48,16 @@ export async function findOthersOnHost(host: HostView): Promise<string | undefin
 
 async function listAccounts({ root, own }: HostView): Promise<string[]> {
   const names = new Map<number, string>();
+  const closed = new Set<number>();
   const add = (uid: number, name: string) => {
-    if (isPerson(uid) && !own.includes(uid) && !names.has(uid)) names.set(uid, name);
+    if (isPerson(uid) && !own.includes(uid) && !closed.has(uid) && !names.has(uid)) names.set(uid, name);
   };
   const passwd = await readFile(join(root, "etc/passwd"), "utf8").catch(() => "");
+  const locked = await listLocked(root);
   for (const line of passwd.split("\n")) {
-    const [name = "", , uid = "", , , , shell = ""] = line.split(":");
-    if (shell !== "" && !/\/(nologin|false|sync|true)$/.test(shell)) add(Number(uid), name);
+    const [name = "", , uid = "", , , home = "", shell = ""] = line.split(":");
+    if (locked.has(name) && !existsSync(join(root, home, ".ssh/authorized_keys"))) closed.add(Number(uid));
+    else if (shell !== "" && !/\/(nologin|false|sync|true)$/.test(shell)) add(Number(uid), name);
   }
   // Accounts of a directory service are in no file; whoever has logged in has left these.
   for (const folder of ["home", "Users", "run/user"]) {
@@ -64,6 +67,13 @@ async function listAccounts({ root, own }: HostView): Promise<string[]> {
     }
   }
   return [...names.values()];
+}
+
+/** Accounts whose password is locked, as images have them for their own programs. Only root can tell. */
+async function listLocked(root: string): Promise<ReadonlySet<string>> {
+  const shadow = await readFile(join(root, "etc/shadow"), "utf8").catch(() => "");
+  const entries = shadow.split("\n").map((line) => line.split(":"));
+  return new Set(entries.filter(([, password = ""]) => /^[!*]/.test(password)).map(([name = ""]) => name));
 }
 
 /** Ids of people: macOS begins at 501, Linux at 1000; nobody and what systemd makes for services are none. */

@@ -58,6 +58,18 @@ test("accounts of an image are nobody's, and those of the host count where its n
   );
 });
 
+test("an account that nobody can log in to is nobody's, as far as root can tell", async () => {
+  await writeFile(
+    join(root, "etc/shadow"),
+    "root:*:20263::::::\nada:!:20263::::::\nbob:$y$j9T$x:20263::::::\n",
+  );
+  await mkdir(join(root, "home/ada/.ssh"), { recursive: true });
+  expect(await others([ada, bob], { own: [0] })).toBe("the accounts of bob");
+  expect(await others([ada], { own: [0] })).toBeUndefined();
+  await writeFile(join(root, "home/ada/.ssh/authorized_keys"), "ssh-ed25519 AAAA\n");
+  expect(await others([ada], { own: [0] })).toBe("the accounts of ada");
+});
+
 test("a folder shows who has an account of a directory service", async (context) => {
   context.skip(process.getuid?.() !== 0, "only root makes folders for others");
   await mkdir(join(root, "home/eve"), { recursive: true });
